@@ -93,7 +93,6 @@ def table(seeds: Sequence[int] = (0, 1, 2), changes: Sequence[Change] = CHANGES,
         found = [rows(one, labels, measures=_MEASURES) for one in changed]
         for key in found[0]:
             row = paper.row(key[1], key[2], key[0])
-            assert row is not None
             ours = np.mean([one[key] for one in found], axis=0)
             apart.setdefault(change, {})[key] = ours - [row[name] for name in _MEASURES]
     lines = [f"{'R@1, R@10, DM less the published':<36}" + "".join(f"  {change!s:<26}" for change in changes)]

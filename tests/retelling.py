@@ -16,8 +16,11 @@ from unittest import mock
 from mascot.cli import main
 
 COMMAND = [sys.executable, "-m", "mascot.cli"]
-# Commands of the examples that run in this process where the line needs no shell: a start costs half a second.
-_IN_PROCESS = re.compile(r"mascot (rerank|probe|tune|demo|bench|--version|--help)\b[^|<>;&$`]*")
+# Commands of the examples that run in this process, with a shell before and after a pipe: a start costs half a second.
+_PLAIN = r"[^|<>;&$`]*"
+_IN_PROCESS = re.compile(
+    rf"({_PLAIN}\| )?mascot ((?:rerank|probe|tune|demo|bench|--version|--help)\b{_PLAIN})([|>].*)?"
+)
 
 
 def run_command(
@@ -80,20 +83,26 @@ def retold(page: Path, folder: Path, given: Mapping[str, str] | None = None) -> 
     mascot = f'mascot() {{ "{sys.executable}" -m mascot.cli "$@"; }}\n'
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
 
-    def output_of(line: str) -> bytes:
-        if _IN_PROCESS.fullmatch(line):
-            done = run_command(*shlex.split(line)[1:], folder=folder)
-            return (done.stdout + done.stderr).encode()
+    def shell(line: str, stdin: str = "") -> str:
         return subprocess.run(
             ["bash", "-c", mascot + line], cwd=folder, env=environment(PATH=path, **(given or {})), timeout=240,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, input=stdin, encoding="utf-8",
         ).stdout  # fmt: skip
+
+    def output_of(line: str) -> str:
+        parts = _IN_PROCESS.fullmatch(line)
+        if parts is None:
+            return shell(line)
+        before, words, after = parts.groups()
+        stdin = shell(before.rstrip("| ")) if before else ""
+        done = run_command(*shlex.split(words), stdin=stdin, folder=folder)
+        return (shell(f"cat {after}", done.stdout) if after else done.stdout) + done.stderr
 
     def with_output(block: re.Match[str]) -> str:
         parts = []
         for line in re.findall(r"^\$ .*$", block.group(1), re.M):
             output = output_of(line[2:])
-            parts.append(line + "\n" + output.decode().strip("\n") + "\n" * bool(output.strip()))
+            parts.append(line + "\n" + output.strip("\n") + "\n" * bool(output.strip()))
         return "```console\n" + "".join(parts) + "```"
 
     return re.sub(r"```console\n(.*?)```", with_output, page.read_text(encoding="utf-8"), flags=re.S)

@@ -8,24 +8,31 @@ import contextlib
 import doctest
 import importlib
 import io
-import pkgutil
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-import mascot
 from retelling import environment
 
 ROOT = Path(__file__).resolve().parents[1]
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")), *TUTORIALS]
+ELSEWHERE = ("frameworks",)  # run by connect/test_frameworks.py: a second process would load the frameworks again
 SERVICE = "http://127.0.0.1:8765"
 NEEDS = {"rag": "langchain_core", "migrating": "pyversity"}  # packages that tutorials compare with
+# Modules and packages whose docstrings have examples.
+CORE = ("__init__", "attributes", "candidates", "metrics", "registry", "rerank", "wishes", "words")
+BENCH = ("bench/averages", "bench/naming", "bench/published", "bench/tables")
+SOURCES = ROOT / "src"
+MODULES = [
+    path.relative_to(SOURCES).with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__")
+    for name in (*CORE, *BENCH)
+    for path in (*SOURCES.glob(f"mascot/{name}.py"), *sorted(SOURCES.glob(f"mascot/{name}/**/*.py")))
+]
 
 
 @pytest.fixture(scope="module")
@@ -45,10 +52,8 @@ def blocks(page: Path) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.S | re.M)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.stem)
-def test_the_examples_of_a_page_run_and_print_what_they_say(page: Path, request: pytest.FixtureRequest) -> None:
-    if page in TUTORIALS and page.stem in NEEDS:
-        pytest.importorskip(NEEDS[page.stem], reason="this tutorial needs the package")
+def run_page(page: Path, request: pytest.FixtureRequest) -> None:
+    """Run the blocks of a page in turn, and compare what they print with what the page says."""
     names: dict[str, object] = {}
     text = page.read_text(encoding="utf-8")
     for block in blocks(page):
@@ -60,6 +65,15 @@ def test_the_examples_of_a_page_run_and_print_what_they_say(page: Path, request:
         assert behind is None or printed.getvalue().endswith(behind.group(1)), f"{page.name} says {behind.group(1)}"
         for line in re.findall(r"^print\(.*\)\n# (.*)$", block, flags=re.M):
             assert line in printed.getvalue().splitlines(), f"{page.name} says {line!r}"
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if blocks(page) and page.stem not in ELSEWHERE], ids=lambda page: page.stem
+)
+def test_the_examples_of_a_page_run_and_print_what_they_say(page: Path, request: pytest.FixtureRequest) -> None:
+    if page in TUTORIALS and page.stem in NEEDS:
+        pytest.importorskip(NEEDS[page.stem], reason="this tutorial needs the package")
+    run_page(page, request)
 
 
 def test_links_between_pages_lead_somewhere() -> None:
@@ -83,13 +97,6 @@ def test_every_tutorial_has_a_picture_that_a_command_draws(tmp_path: Path) -> No
     figures.plt.close(figure)
 
 
-def modules() -> list[ModuleType]:
-    rooms = ("attributes", "candidates", "registry", "words", "rerank", "wishes", "metrics")
-    core = tuple(f"mascot.{room}" for room in rooms)
-    names = [module.name for module in pkgutil.walk_packages(mascot.__path__, "mascot.")]
-    return [mascot, *(importlib.import_module(name) for name in names if name.startswith(core))]
-
-
-@pytest.mark.parametrize("module", modules(), ids=lambda module: module.__name__)
-def test_docstring_examples(module: ModuleType) -> None:
-    assert doctest.testmod(module).failed == 0
+@pytest.mark.parametrize("name", MODULES)
+def test_docstring_examples(name: str) -> None:
+    assert doctest.testmod(importlib.import_module(name)).failed == 0

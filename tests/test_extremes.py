@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import mascot as mc
-from retelling import run_command
 
 COMMON = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 DENORMAL = st.sampled_from([0.0, 5e-324, 1e-323, 1.5e-323, 2.2e-308, -5e-324])
@@ -72,38 +68,8 @@ def test_scores_of_any_size(case: tuple[mc.Candidates[int], mc.Mascot], wishes: 
     check(query, wishes, k, method)
 
 
-@pytest.mark.parametrize(
-    "scores", [[0, 5e-324, 1e-323, 0, 5e-324], [1.7e308, -1.7e308, 1e-308, 0, 1], [5e-324] * 5, [1e308] * 5], ids=str
-)
-def test_denormal_and_huge_scores(scores: list[float]) -> None:
-    query = mc.Candidates(scores, columns={"label": ["a", "b", "a", "b", "c"]})
-    opposite = [mc.spread("label", weight=1e100), mc.focus("label", weight=1e100)]
-    for wishes in ([], [mc.spread("label")], [mc.focus("label")], opposite):
-        for bin_weight in ("uniform", "query"):
-            for strength in (0.0, 0.5, 1.0):
-                check(query, wishes, 5, mc.Mascot(strength, 0, bin_weight))
-                check(query, wishes, 3, mc.Mascot(strength, 0, bin_weight, scale=False, order="selection"))
-
-
 def test_far_outliers_of_the_largest_scores() -> None:
     scores = [1e308, 9e307, 8e307, 7e307, 6e307, -1.7e308, 1.7e308, 5e307]
     query = mc.Candidates(scores, columns={"label": list("aabbccdd")})
     check(query, [mc.spread("label")], 4, mc.Mascot())
     check(query, [mc.spread("label"), mc.focus("label", near="b")], 4, mc.Mascot())
-
-
-@pytest.mark.parametrize(
-    ("record", "words", "message"),
-    [
-        ({"score": 10**400, "x": "a"}, ["--spread", "x"], "line 1: score must be a finite number, got 1000"),
-        ({"score": 1, "x": "a"}, ["--spread", "x", "-k", str(10**18)], "k must be below 2**31, got 1000"),
-        ({"score": 1, "n": 1}, ["--spread", "cycle:n,1e-300"], "Cycle.period must lie within 1e-150..1e150, got"),
-    ],
-)
-def test_the_command_reports_it_in_one_line(record: Any, words: list[str], message: str, tmp_path: Path) -> None:
-    path = tmp_path / "hits.jsonl"
-    path.write_text(f"{json.dumps(record)}\n", "utf-8")
-    done = run_command("rerank", str(path), *words)
-    assert done.returncode in (1, 2)
-    assert message in done.stderr
-    assert len(done.stderr.splitlines()) == 1

@@ -117,26 +117,21 @@ def test_dropped_candidates_shape_neither_widths_nor_the_best_possible() -> None
     assert values(probe(far, wishes, k=2)) == values(probe(near, wishes, k=2))
 
 
+@dataclass(frozen=True)
 class Halves:
-    """A user's attribute that is not a dataclass: nothing to step."""
+    """A user's attribute with a width."""
 
-    name, sigma = "halves", 0.0
+    name: str = "halves"
+    sigma: float = 0.3
 
     def membership(self, columns: Any, vectors: Any) -> Any:
         north = columns["lat"] > 0
         return np.minimum(np.stack([north, ~north], axis=1) + self.sigma, 1.0)
 
 
-@dataclass(frozen=True)
-class Blurred(Halves):
-    """A user's attribute with a width."""
-
-    sigma: float = 0.3
-
-
 def test_attributes_and_methods_have_what_knobs_they_have() -> None:
-    assert set(values(probe(SCATTERED, mc.spread(Halves())))) == {"strength"}
-    assert stepped(probe(SCATTERED, mc.spread(Blurred())), "halves.sigma") == [pytest.approx(0.2), pytest.approx(0.45)]
+    assert set(values(probe(SCATTERED, mc.spread("taken")))) == {"strength"}
+    assert stepped(probe(SCATTERED, mc.spread(Halves())), "halves.sigma") == [pytest.approx(0.2), pytest.approx(0.45)]
     assert stepped(probe(SCATTERED, mc.spread("taken"), mc.Mmr(0.5)), "strength") == [0.4, 0.6]
     twice = probe(SCATTERED, [mc.spread(mc.Number("lat")), mc.focus(mc.Number("lat"))])
     assert set(values(twice)) == {"strength", "lat.sigma", "lat 2.sigma"}

@@ -11,6 +11,7 @@ from datetime import datetime, timezone
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -115,6 +116,9 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch, path: str | None, kind:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     table = tables.read(path, kind)
     assert (table.records, table.name) == (RECORDS, "standard input")
+    monkeypatch.setattr(sys, "stdin", Mock(isatty=lambda: True))
+    with pytest.raises(mc.InputError, match="no input: name a FILE or pipe records"):
+        tables.read(path, kind)
 
 
 def test_csv_columns_are_numbers_only_if_all_of_it_is(tmp_path: Path) -> None:

@@ -14,7 +14,22 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mascot.public import *
+    from mascot.attributes.attribute import Attribute
+    from mascot.attributes.branches import Branches
+    from mascot.attributes.category import Category
+    from mascot.attributes.clusters import Clusters
+    from mascot.attributes.cycle import Cycle, DayOfYear, HourOfDay, Weekday
+    from mascot.attributes.line import Date, Number
+    from mascot.attributes.place import Grid, Place
+    from mascot.candidates import Batch, Candidates
+    from mascot.errors import InputError, MascotError, MissingExtra, OptionError
+    from mascot.explain import Explanation, Reason
+    from mascot.methods import Clustering, KDpp, Mascot, Mmr, MsDpp, Relevance
+    from mascot.probe import probe
+    from mascot.ranking import Ranking, Rankings
+    from mascot.registry import from_dict
+    from mascot.rerank import Reranker, rerank, rerank_many
+    from mascot.wishes import AnyWish, Limit, Share, Wish, focus, limit, share, spread
 
 __version__ = "0.1.0"
 
@@ -33,8 +48,9 @@ class Package(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name not in __all__:
             raise AttributeError(f"module 'mascot' has no attribute {name!r}")
-        public = import_module("mascot.public")
-        self.__dict__.update({key: getattr(public, key) for key in __all__})
+        for module in ("attributes", "errors", "explain", "methods", "probe", "registry", "rerank", "wishes"):
+            values = vars(import_module(f"mascot.{module}"))
+            self.__dict__.update({key: values[key] for key in __all__ if key in values})
         return self.__dict__[name]
 
     def __setattr__(self, name: str, value: Any) -> None:

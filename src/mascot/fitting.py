@@ -63,8 +63,8 @@ class FittedWishes:
     def problem(
         self, ptr: Ints, rows: Ints | None, scores: Floats, seen: Sequence[Ints] | None, k: int, method: Method,
         backend: str, threads: int | None = None, pinned: Ints = NO_POSITIONS,
-    ) -> tuple[Problem, Ints | None]:  # fmt: skip
-        """Return the problem of Q queries and, where candidates are left out, the positions of those that stay.
+    ) -> Problem:  # fmt: skip
+        """Return the problem of Q queries.
 
         `ptr` [Q + 1], `rows` [T] and `scores` [T] are those of `Problem`. `seen` are the positions in each query that
         earlier pages showed; `pinned`, in a single query, those of them that count towards the quotas and are never
@@ -104,16 +104,15 @@ class FittedWishes:
             strength = getattr(method, "strength", None)
             strength = DEFAULT_STRENGTH if strength is None else float(strength)
             scores = aim_scores(scores, ptr, rows, self.focuses, k, strength, getattr(method, "robust", True))
-        problem = Problem(
+        return Problem(
             ptr=ptr, scores=scores, rows=rows, bins=self.bins, tables=tables,
             signs=np.array([float(wish.sign) for wish in coverage]),
             weights=np.array([max(float(wish.weight), LEAST_WEIGHT) for wish in coverage]),
             rules=tuple(missing_rule(wish.attribute) for wish in coverage),
             attributes=tuple(wish.attribute for wish in coverage),
-            seen_ptr=seen_ptr, seen=seen_flat,
+            seen_ptr=seen_ptr, seen=seen_flat, remaining=remaining,
             quotas=quotas, named_weight=named_weight, aimed=bool(self.focuses), backend=backend, threads=threads,
         )  # fmt: skip
-        return problem, remaining
 
 
 def _reduced(quota: Quota, rows: Ints) -> Quota:

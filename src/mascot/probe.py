@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -135,31 +135,19 @@ def probe(
     base = share(unstepped)
     steps: list[Step] = []
     skipped: list[str] = []
-
-    def add_step(move: _Move, changed_wishes: Sequence[AnyWish], changed_method: Method) -> None:
-        left = share(rerank(candidates, changed_wishes, k, changed_method))
-        steps.append(Step(move.knob, move.value, move.stepped, left, left / base if base > 0 else 1.0))
-
-    for move in _moves(base_method, "", None, skipped):
-        add_step(move, base_wishes, move.owner)
+    for knob, value, stepped, changed_method in _moves(base_method, "", None, skipped):
+        left = share(rerank(candidates, base_wishes, k, changed_method))
+        steps.append(Step(knob, value, stepped, left, left / base if base > 0 else 1.0))
     for wish, label, wish_bins in zip(steered, names_of(steered), bins, strict=True):
-        for move in _moves(wish.attribute, f"{label}.", wish_bins.take(rows), skipped):
-            changed = [replace(wish, attribute=move.owner) if other is wish else other for other in base_wishes]
-            add_step(move, changed, base_method)
+        for knob, value, stepped, attribute in _moves(wish.attribute, f"{label}.", wish_bins.take(rows), skipped):
+            changed = [replace(wish, attribute=attribute) if other is wish else other for other in base_wishes]
+            left = share(rerank(candidates, changed, k, base_method))
+            steps.append(Step(knob, value, stepped, left, left / base if base > 0 else 1.0))
     return Probe(min(k, len(rows)), base, tuple(steps), tuple(skipped))
 
 
-class _Move(NamedTuple):
-    """A knob, stepped, and the method or attribute with that value."""
-
-    knob: str
-    value: float
-    stepped: float
-    owner: Any
-
-
-def _moves(owner: Any, prefix: str, bins: Bins | None, skipped: list[str]) -> Iterator[_Move]:
-    """Yield every knob of a method or attribute, stepped down and up."""
+def _moves(owner: Any, prefix: str, bins: Bins | None, skipped: list[str]) -> Iterator[tuple[str, float, float, Any]]:
+    """Yield every knob of a method or attribute, its value, the value one step down and up, and the owner with it."""
     for name in [f.name for f in fields(owner) if f.name in _KNOBS] if is_dataclass(owner) else []:
         value = getattr(owner, name)
         if value is None and bins is not None:
@@ -176,7 +164,7 @@ def _moves(owner: Any, prefix: str, bins: Bins | None, skipped: list[str]) -> It
             except ValueError as error:  # the next value is outside the knob's own rule
                 skipped.append(f"{prefix}{name} {value:.4g} to {stepped:.4g}: {error}")
                 continue
-            yield _Move(prefix + name, value, stepped, moved)
+            yield prefix + name, value, stepped, moved
 
 
 def _width_here(bins: Bins, name: str) -> float | None:

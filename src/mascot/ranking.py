@@ -33,16 +33,16 @@ class Ranking(Generic[Id]):
 
     def __init__(
         self, ids: Sequence[Any], scores: Floats, problem: Problem, selection: Selection, method: Method,
-        remaining: Ints | None, fitted: FittedWishes, source: Sequence[Any] | None,
+        fitted: FittedWishes, source: Sequence[Any] | None,
     ) -> None:  # fmt: skip
         self._ids, self._scores, self._problem, self._selection = ids, scores, problem, selection
-        self._remaining, self._fitted, self.source = remaining, fitted, source
+        self._remaining, self._fitted, self.source = problem.remaining, fitted, source
         self.method, self.wishes, self.strength = method, fitted.wishes, float(selection.strengths[0])
         positions = selection.ranked[0]
         if selection.positions.shape[1] and positions[-1] < 0:
             positions = positions[positions >= 0]
         self._problem_positions: Ints = positions
-        self.positions: Ints = positions if remaining is None else remaining[positions]
+        self.positions: Ints = positions if self._remaining is None else self._remaining[positions]
         self.ids: list[Id] = [ids[i] for i in self.positions.tolist()]
 
     def __len__(self) -> int:
@@ -146,13 +146,13 @@ class Rankings(Sequence[Ranking[Id]], Generic[Id]):
 
     def __init__(
         self, ids: Sequence[Any] | Ints | None, ptr: Ints, scores: Floats, problem: Problem, selection: Selection,
-        k: int, method: Method, remaining: Ints | None, fitted: FittedWishes,
+        k: int, method: Method, fitted: FittedWishes,
     ) -> None:  # fmt: skip
         self._ids, self._ptr, self._scores, self._problem, self._selection = ids, ptr, scores, problem, selection
-        self._remaining, self._fitted, self.method, self.wishes = remaining, fitted, method, fitted.wishes
+        self._fitted, self.method, self.wishes = fitted, method, fitted.wishes
         self.sources: list[Any] | None = None
         self.strengths: Floats = selection.strengths
-        positions = selection.ranked
+        positions, remaining = selection.ranked, problem.remaining
         if remaining is not None:  # from positions among the remaining candidates to positions among all
             at = np.minimum(problem.ptr[:-1, None] + np.maximum(positions, 0), max(len(remaining) - 1, 0))
             positions = np.where(positions >= 0, remaining[at] if len(remaining) else -1, -1)
@@ -196,9 +196,6 @@ class Rankings(Sequence[Ranking[Id]], Generic[Id]):
             ids = self._ids[start:end].tolist()
         elif self._ids is not None:
             ids = self._ids[q]
-        remaining = self._remaining
-        if remaining is not None:
-            remaining = remaining[self._problem.ptr[q] : self._problem.ptr[q + 1]]
         source = None if self.sources is None else self.sources[q]
         problem, selection = self._problem.only(q), self._selection.only(q)
-        return Ranking(ids, self._scores[start:end], problem, selection, self.method, remaining, self._fitted, source)
+        return Ranking(ids, self._scores[start:end], problem, selection, self.method, self._fitted, source)

@@ -20,15 +20,6 @@ _KINDS: dict[str, Any] = {kind.__name__: kind for kind in (*ATTRIBUTES, *METHODS
 METHOD_NAMES = ("mascot", "paper", *(method.__name__.lower() for method in METHODS[1:]))  # "paper" is Mascot.paper
 
 
-def method_named(name: str) -> Any:
-    """Return the method class of that lower-case name, or None.
-
-    >>> method_named("kdpp").__name__
-    'KDpp'
-    """
-    return next((method for method in METHODS if method.__name__.lower() == name), None)
-
-
 def from_dict(data: Mapping[str, Any]) -> Any:
     """Return the attribute, wish or method that `to_dict` described.
 

@@ -152,15 +152,16 @@ def _rank_one(
     ptr = np.array([0, len(scores)])
     before = np.setdiff1d(seen, pinned) if len(pinned) else seen
     covered = np.concatenate([before, pinned]) if len(pinned) else seen
-    problem, remaining = fitted.problem(ptr, rows, scores, [covered], k, method, backend, pinned=pinned)
+    problem = fitted.problem(ptr, rows, scores, [covered], k, method, backend, pinned=pinned)
     selection = method.select(problem, max(k - len(pinned), 1))
     if len(pinned):
-        if remaining is not None:
-            before, pinned = np.flatnonzero(np.isin(remaining, before)), np.searchsorted(remaining, pinned)
+        if problem.remaining is not None:
+            before = np.flatnonzero(np.isin(problem.remaining, before))
+            pinned = np.searchsorted(problem.remaining, pinned)
         selection = selection.after(pinned, k - len(pinned))
         # For gains and explanations the pinned candidates are results, not results of earlier pages.
         problem = replace(problem, seen=before, seen_ptr=np.array([0, len(before)]))
-    return Ranking(ids, scores, problem, selection, method, remaining, fitted, source)
+    return Ranking(ids, scores, problem, selection, method, fitted, source)
 
 
 def _rank_many(
@@ -170,9 +171,8 @@ def _rank_many(
     """Rank many queries over fitted wishes."""
     if backend == "gpu" and not isinstance(method, Mascot):
         raise OptionError(f"backend 'gpu' must have the method Mascot, got {method!r}")
-    problem, remaining = fitted.problem(ptr, rows, scores, seen, k, method, backend, threads)
-    selection = method.select(problem, k)
-    return Rankings(ids, ptr, scores, problem, selection, k, method, remaining, fitted)
+    problem = fitted.problem(ptr, rows, scores, seen, k, method, backend, threads)
+    return Rankings(ids, ptr, scores, problem, method.select(problem, k), k, method, fitted)
 
 
 class Reranker:

@@ -22,7 +22,7 @@ from mascot.attributes.cycle import MONTHS
 from mascot.bins.axis import WEEKDAYS
 from mascot.errors import OptionError
 from mascot.methods import Mascot
-from mascot.registry import METHOD_NAMES, method_named
+from mascot.registry import METHOD_NAMES, METHODS
 from mascot.wishes import AnyWish, Limit, Share, Wish
 
 _WEIGHT = re.compile(r"\*\s*(-?(?:\d+\.?\d*|\.\d+))$")
@@ -132,10 +132,9 @@ def method(
         options["strength"] = strength
     if name == "paper":
         return Mascot.paper(**{"strength": 0.5, **options})
-    method_class = method_named(name)
-    if method_class is None:
+    if name not in METHOD_NAMES:
         raise OptionError(f"there is no method {name!r}; choose from {', '.join(METHOD_NAMES)}")
-    return method_class(**options)
+    return next(method for method in METHODS if method.__name__.lower() == name)(**options)
 
 
 def columns_of(wish: AnyWish) -> list[str]:

@@ -12,12 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import ExifTags, Image, ImageOps
+from range_server import Server
 from tiny_models import WORDS, pictures_of, save_blip2, save_clip
+from typer.testing import CliRunner
+from worlds import fill_pixelprose
 
 from mascot.bench import presets
 from mascot.bench.datasets.folder import Folder, Query, content, is_published, read_folder, splits, write_folder
 from mascot.bench.encode import encode, vectors
 from mascot.bench.encode.encoding import picture_batches
+from mascot.bench.results import read
+from mascot.cli.bench import bench
 from mascot.errors import InputError, MissingExtra, OptionError
 
 pytest.importorskip("torch", reason="needs torch: pip install 'mascot-rerank[clip]'")
@@ -315,6 +320,37 @@ def test_a_batch_that_is_too_large_says_so(copy: Path, clip: str, monkeypatch: p
     monkeypatch.setattr(Clip, "pictures", full)
     with pytest.raises(OptionError, match=r"encode.batch must fit into the GPU's memory, got 8: try a smaller one"):
         run(copy, clip, batch=8)
+
+
+def test_three_commands_make_the_tables(
+    clip: str, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From nothing to a table: a server, a model and a dataset that are all small, and all real."""
+
+    def printed(*words: str) -> str:
+        done = CliRunner().invoke(bench, list(words))
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    monkeypatch.setattr("mascot.bench.prepare.web.is_public", lambda address: True)  # the server is local
+    data, results = str(tmp_path / "data"), str(tmp_path / "results")
+    sources = [f"--source={name}={where}" for name, where in fill_pixelprose(server).items()]
+    text = printed("prepare", "pixelprose", "--out", data, "--workers", "4", *sources)
+    assert f"30 images, 6 of them for validation; 30 queries in {data}" in text
+    assert "picture: 30 of 40 kept; lost: dead link 5, not a picture 5" in text
+    assert "report.md" in text
+    assert f"mascot bench encode {data}" in text
+    stored = read_folder(Path(data))
+    assert (stored.name, stored.images, len(stored.queries)) == ("pixelprose", 30, 30)
+    assert f"vectors in {data}" in printed("encode", data, "--model", clip, "--device", "cpu")
+    printed("run", data, "--out", results, "--methods", "base,mmr,guarded", "--jobs", "1", "--quick")
+    records = [record for record in read(results) if record["study"] == "main" and record["split"] == "test"]
+    assert {record["dataset"] for record in records} == {"pixelprose-clip-clip"}
+    assert {record["task"] for record in records} == {"geo_hour", "geo", "hour"}
+    assert {len(record["queries"]) for record in records} == {24}
+    assert "Guarded" in printed("tables", results)
+    # The paper's rows are BLIP-2's.
+    assert "Nothing here has a published counterpart" in printed("compare", results)
 
 
 def test_the_split_of_a_preparation_is_that_of_torch_at_every_size() -> None:

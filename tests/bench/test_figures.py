@@ -38,7 +38,8 @@ STEMS = {
 
 @pytest.fixture(scope="module")
 def everything() -> list[dict[str, Any]]:
-    return synthetic.records(seeds=(0, 1), queries=12)
+    labels = ("base", "mmr", "ms-dpp", "prob-coverage", "mascot", "guarded")
+    return [record for record in synthetic.records(seeds=(0,), queries=12) if record["label"] in labels]
 
 
 @pytest.fixture(scope="module")
@@ -60,9 +61,9 @@ def unsaved(monkeypatch: pytest.MonkeyPatch) -> dict[Path, Any]:
     return saved
 
 
-def dataset(images: int = 60) -> Dataset:
+def dataset() -> Dataset:
     """Two queries over places and times."""
-    rng = np.random.default_rng(0)
+    images, rng = 60, np.random.default_rng(0)
     lists = [rng.permutation(images)[:40].tolist() for _ in range(2)]
     return Dataset(
         name="tiny",
@@ -91,7 +92,7 @@ def title_of(figure: Any) -> str:
 @pytest.mark.slow
 def test_all_are_drawn_and_none_is_empty(everything: list[dict[str, Any]], tmp_path: Path) -> None:
     before = dict(matplotlib.rcParams)
-    folder = synthetic.save([r for r in everything if r["seed"] == 0], tmp_path / "results")
+    folder = synthetic.save(everything, tmp_path / "results")
     drawn = figures.draw(folder, tmp_path / "figures", dataset(), caption="city")
     assert {path.name for path in drawn.files} == {f"{name}.{kind}" for name in STEMS for kind in ("pdf", "png")}
     for path in drawn.files:
@@ -131,7 +132,6 @@ def test_panels(builder: Any, panels: list[int], results: RunResults) -> None:
     assert stretched is None or f"{stretched} (axis stretched towards 1)" in labels
     if builder is relevance.tradeoff:  # published points are hollow
         row = PAPER.row("geo_hour", "focus", "ms-dpp")
-        assert row is not None
         hollow = [line for line in drawn["tradeoff-published"].axes[3].lines if line.get_markerfacecolor() == "none"]
         assert (row["r@10"], row["dm"]) in [(line.get_xdata()[0], line.get_ydata()[0]) for line in hollow]
 
@@ -173,14 +173,17 @@ def test_recall_is_drawn_at_every_k_where_the_records_have_ranks() -> None:
 def test_missing_studies_are_noted_and_equal_results_give_equal_files(
     everything: list[dict[str, Any]], tmp_path: Path
 ) -> None:
-    folder = synthetic.save([r for r in everything if r["study"] == "runtime"], tmp_path / "results")
+    times = [record for record in everything if (record["study"], record["label"]) == ("runtime", "mascot")]
+    folder = synthetic.save(times, tmp_path / "results")
     first, again = (figures.draw(folder, tmp_path / name) for name in ("a", "b"))
     assert [path.name for path in first.files] == ["runtime.pdf", "runtime.png"]
     assert [path.read_bytes() for path in first.files] == [path.read_bytes() for path in again.files]
-    notes = [note for _, note in first.notes]
-    assert "no recall curves: these results lack its study (main)" in notes
-    assert "no protected results: these results lack its study (protect)" in notes
-    assert "no qualitative figure: it needs the dataset itself (--data)" in notes
+    notes = {note for _, note in first.notes}
+    assert notes >= {
+        "no recall curves: these results lack its study (main)",
+        "no protected results: these results lack its study (protect)",
+        "no qualitative figure: it needs the dataset itself (--data)",
+    }
 
 
 def test_datasets_have_a_folder_each_and_judged_data_a_figure(tmp_path: Path, unsaved: dict[Path, Any]) -> None:
@@ -199,17 +202,16 @@ def test_datasets_have_a_folder_each_and_judged_data_a_figure(tmp_path: Path, un
 
 
 def test_settings_that_are_not_published_are_marked_as_in_the_tables(everything: list[dict[str, Any]]) -> None:
-    main = [r for r in everything if r["study"] == "main" and r["seed"] == 0 and r["task"] == "geo"]
+    main = [r for r in everything if r["study"] == "main" and r["task"] == "geo"]
     (results,) = collect([r for r in main if (r["label"], r["point"]) != ("mmr", "published")])
     with style.drawing():
-        for builder in (relevance.tradeoff, relevance.recall):
-            at = {name.partition("-")[2]: figure for name, figure in builder(results, PAPER)}
-            assert {"MASCOT", "Prob-Coverage †", "MMR ‡"} <= set(legend_of(at["published"]))
-            assert title_of(at["published"]).splitlines() == [
-                "† The paper does not print this setting; inferred from its rows.",
-                "‡ The paper does not print this setting; chosen on validation.",
-            ]
-            assert not any("‡" in word for word in legend_of(at["validated"]))
+        at = {name.partition("-")[2]: figure for name, figure in relevance.recall(results, PAPER)}
+    assert {"MASCOT", "Prob-Coverage †", "MMR ‡"} <= set(legend_of(at["published"]))
+    assert title_of(at["published"]).splitlines() == [
+        "† The paper does not print this setting; inferred from its rows.",
+        "‡ The paper does not print this setting; chosen on validation.",
+    ]
+    assert not any("‡" in word for word in legend_of(at["validated"]))
 
 
 def test_sensitivity_shows_dm_where_nothing_was_published(everything: list[dict[str, Any]]) -> None:
@@ -254,17 +256,16 @@ def test_methods_are_compared_on_one_query(tmp_path: Path, unsaved: dict[Path, A
 def test_one_city_fills_the_map() -> None:
     rng = np.random.default_rng(1)
     places = {"lat": 51 + 0.1 * rng.random(30), "lon": 13.7 + 0.1 * rng.random(30), "taken": rng.uniform(0, 24, 30)}
-    candidates = mc.Candidates(scores=rng.random(30), columns=places)
-    figure = figures.qualitative(candidates, {"Plain": range(10), "Other": range(10, 20)})
+    figure = figures.qualitative(mc.Candidates(scores=rng.random(30), columns=places), {"Plain": range(10)})
     west, east = figure.axes[1].get_xlim()
     assert 0.1 < east - west < 0.5
-    assert len(figure.axes) == 6
 
 
 def test_candidates_without_a_place_or_a_time_are_not_drawn() -> None:
     columns = dict(dataset().columns)
     gaps = columns | {"lat": np.where(np.arange(60) % 2, np.nan, columns["lat"])}
-    figures.of_query(replace(dataset(), columns=gaps)).canvas.draw()
+    figure = figures.of_query(replace(dataset(), columns=gaps))
+    assert all(np.isfinite(line.get_ydata()).all() for line in figure.axes[1].lines)
     with pytest.raises(InputError, match="must have 2 candidates with a place and a time, got 0"):
         figures.of_query(replace(dataset(), columns=columns | {"lat": np.full(60, np.nan)}))
 

@@ -121,6 +121,7 @@ def test_ctrl_c_does_not_wait_for_slow_tasks(tmp_path: Path) -> None:
 
     def interrupt() -> None:
         begun.wait()
+        time.sleep(0.3)  # until the run waits for its tasks
         os.kill(os.getpid(), signal.SIGINT)
 
     threading.Thread(target=interrupt).start()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+
+import mascot as mc
+from mascot.connect import convert
 
 PLACES = (("Lisbon", "PT", 38.72, -9.14), ("Oslo", "NO", 59.91, 10.75), ("Lima", "PE", -12.05, -77.04),
           ("Kyoto", "JP", 35.01, 135.77))  # fmt: skip
@@ -51,32 +56,20 @@ class Engine:
 
     @property
     def nonsense(self) -> str:
-        return {"lance": "no_such > 3", "postgres": "no_such > 3", "milvus": "==== 3", "qdrant": '{"no_such": 3}'}[
-            self.name
-        ]
+        return {"milvus": "==== 3", "qdrant": '{"no_such": 3}'}.get(self.name, "no_such > 3")
 
     @contextmanager
     def client(self) -> Iterator[Any]:
         """The engine's own client; PostgreSQL's commits each statement."""
-        folder = self.base.partition("://")[2]
+        package, folder = import_module(NEEDED[self.name][0]), self.base.partition("://")[2]
         if self.name == "lance":
-            import lancedb
-
-            yield lancedb.connect(folder)
-        elif self.name == "qdrant":
-            import qdrant_client
-
-            with closing(qdrant_client.QdrantClient(path=folder)) as client:
-                yield client
-        elif self.name == "milvus":
-            import pymilvus
-
-            with closing(pymilvus.MilvusClient(folder)) as client:
+            yield package.connect(folder)
+        elif self.name == "postgres":
+            with package.connect(self.base, autocommit=True) as client:
                 yield client
         else:
-            import psycopg
-
-            with psycopg.connect(self.base, autocommit=True) as client:
+            is_qdrant = self.name == "qdrant"
+            with closing(package.QdrantClient(path=folder) if is_qdrant else package.MilvusClient(folder)) as client:
                 yield client
 
 
@@ -88,11 +81,7 @@ def started(name: str, folder: Path) -> Iterator[Engine]:
         with postgres() as base:
             yield Engine(name, base)
     else:
-        start = {
-            "lance": "lance://{}/database",
-            "qdrant": "qdrant+local://{}/qdrant",
-            "milvus": "milvus://{}/milvus.db",
-        }
+        start = {"lance": "lance://{}/db", "qdrant": "qdrant+local://{}/qdrant", "milvus": "milvus://{}/milvus.db"}
         yield Engine(name, start[name].format(folder))
 
 
@@ -219,3 +208,88 @@ def _put_postgres(client: Any, rows: list[dict[str, Any]]) -> None:
 
 
 _WRITERS = {"lance": _put_lance, "qdrant": _put_qdrant, "milvus": _put_milvus, "postgres": _put_postgres}
+
+
+# The table of products through a client that the caller has open, and converters of what the client returns.
+
+
+@dataclass
+class Shop:
+    """A table of products that the caller has open."""
+
+    source: Callable[[], Any]  # a new source over the client
+    responses: Callable[[str, Any], list[mc.Candidates[Any]]]  # what converters make of the client's own searches
+    count: Callable[[], int]  # asks the client itself: it must still be open
+
+
+def lance_shop(client: Any, name: str) -> Shop:
+    from mascot.connect.lance import LanceSource
+
+    table = client.open_table(name)
+
+    def responses(vector: str, query: Any) -> list[Any]:
+        search = table.search(query, vector_column_name=vector).limit(len(PRODUCTS))
+        results = (search.to_arrow(), search.to_list(), search.to_pandas(), search.to_polars())
+        return [convert.from_lance(result, id="sku", vector=vector) for result in results]
+
+    return Shop(partial(LanceSource.from_table, table, id="sku", vector="seen"), responses, table.count_rows)
+
+
+def qdrant_shop(client: Any, name: str) -> Shop:
+    from mascot.connect.qdrant import QdrantSource
+
+    def responses(vector: str, query: Any) -> list[Any]:
+        response = client.query_points(name, query=query.tolist(), using=vector, limit=len(PRODUCTS), with_vectors=True)
+        candidates = convert.from_qdrant(response, vector=vector)
+        candidates.ids = [point.payload["sku"] for point in response.points]
+        assert candidates.source is not None
+        assert candidates.source[0] is response.points[0]
+        return [candidates]
+
+    source = partial(QdrantSource.from_client, client, name, id="sku", vector="seen")
+    return Shop(source, responses, lambda: client.count(name).count)
+
+
+def milvus_shop(client: Any, name: str) -> Shop:
+    from mascot.connect.milvus import MilvusSource
+
+    def responses(vector: str, query: Any) -> list[Any]:
+        fields = ["sku", "price", "brand", "extra", vector]
+        response = client.search(name, data=[query], anns_field=vector, limit=len(PRODUCTS), output_fields=fields)
+        candidates = convert.from_milvus(response, vector=vector)
+        assert candidates.ids == [hit["number"] for hit in response[0]]
+        candidates.ids = candidates.columns["sku"].tolist()
+        return [candidates]
+
+    client.load_collection(name)
+    source = partial(MilvusSource.from_client, client, name, id="sku", vector="seen")
+    return Shop(source, responses, lambda: len(client.query(name, filter="number >= 0", output_fields=["number"])))
+
+
+def postgres_shop(client: Any, name: str) -> Shop:
+    from psycopg.rows import dict_row
+
+    from mascot.connect.postgres import PostgresSource
+
+    client.autocommit, client.row_factory = False, dict_row
+
+    def responses(vector: str, query: Any) -> list[Any]:
+        operator = "<=>" if vector == "seen" else "<->"
+        cursor = client.execute(
+            f"SELECT *, {vector} {operator} %s::vector AS far FROM {name} WHERE {vector} IS NOT NULL ORDER BY far",
+            [str(query.tolist())],
+        )
+        candidates = convert.from_rows(cursor, id="sku", score="far", distances=True, vector=vector)
+        client.rollback()
+        return [candidates]
+
+    def count() -> int:
+        # Rows are dictionaries, as the caller's connection has them; one has no vector.
+        number: int = client.execute(f"SELECT count(*) - 1 AS n FROM {name}").fetchone()["n"]
+        client.rollback()
+        return number
+
+    return Shop(partial(PostgresSource.from_connection, client, name, vector="seen"), responses, count)
+
+
+SHOPS = {"lance": lance_shop, "qdrant": qdrant_shop, "milvus": milvus_shop, "postgres": postgres_shop}

@@ -252,58 +252,53 @@ def test_wrong_options_are_named() -> None:
         convert.from_faiss([[1.0]], [[5]], [{}])
 
 
-def test_sqlite_cursor_and_rows() -> None:
+TABLE = "CREATE TABLE product (id TEXT, score DOUBLE, seller TEXT{})"
+BY_SCORE = "SELECT * FROM product ORDER BY score DESC"
+
+
+def sqlite_rows() -> Iterator[Any]:
     connection = sqlite3.connect(":memory:")
-    connection.execute("CREATE TABLE product (id TEXT, score REAL, seller TEXT)")
+    connection.execute(TABLE.format(""))
     connection.executemany("INSERT INTO product VALUES (?, ?, ?)", [row[:3] for row in TUPLES])
-    query = "SELECT id, 1 - score AS distance, seller FROM product ORDER BY distance"
-    candidates = convert.from_rows(connection.execute(query), score="distance", distances=True)
-    assert mc.rerank(candidates, mc.limit("seller", 1), k=3).ids == ["a", "d", "e"]
+    yield connection.execute(BY_SCORE)
     connection.row_factory = sqlite3.Row
-    rows = connection.execute(query).fetchall()
-    ranking = mc.rerank(convert.from_rows(rows, score="distance", distances=True), mc.limit("seller", 1), k=3)
-    assert [record["seller"] for record in ranking.records()] == ["acme", "bolt", "core"]
-    assert ranking.records()[0] is rows[0]
+    yield connection.execute(BY_SCORE).fetchall()
 
 
-def test_sqlalchemy_result_and_rows() -> None:
+def sqlalchemy_rows() -> Iterator[Any]:
     sqlalchemy = pytest.importorskip("sqlalchemy", reason="needs SQLAlchemy")
-    engine = sqlalchemy.create_engine("sqlite://")
-    with engine.connect() as connection:
-        connection.execute(sqlalchemy.text("CREATE TABLE product (id TEXT, score REAL, seller TEXT)"))
+    with sqlalchemy.create_engine("sqlite://").connect() as connection:
+        connection.execute(sqlalchemy.text(TABLE.format("")))
         for row in TUPLES:
             connection.execute(sqlalchemy.text("INSERT INTO product VALUES (:a, :b, :c)"), dict(zip("abc", row[:3])))  # noqa: B905
-        query = sqlalchemy.text("SELECT * FROM product ORDER BY score DESC")
-        for candidates in (
-            convert.from_rows(connection.execute(query)),
-            convert.from_rows(connection.execute(query).all()),
-            convert.from_rows(connection.execute(query).mappings()),
-            convert.from_rows(connection.execute(query).mappings().all()),
-        ):
-            ranking = mc.rerank(candidates, mc.limit("seller", 1), k=3)
-            assert ranking.ids == ["a", "d", "e"]
-            assert ranking.records()[1]["seller" if hasattr(ranking.records()[1], "items") else 2] == "bolt"
+        for results in (lambda result: result, lambda result: result.mappings()):
+            yield results(connection.execute(sqlalchemy.text(BY_SCORE)))
+            yield results(connection.execute(sqlalchemy.text(BY_SCORE))).all()
 
 
-def test_duckdb_relation_cursor_and_tables() -> None:
+def duckdb_rows() -> Iterator[Any]:
     duckdb = pytest.importorskip("duckdb", reason="needs duckdb")
     connection = duckdb.connect()
-    connection.execute("CREATE TABLE product (id VARCHAR, score DOUBLE, seller VARCHAR, geo STRUCT(lat DOUBLE))")
+    connection.execute(TABLE.format(", geo STRUCT(lat DOUBLE)"))
     connection.executemany("INSERT INTO product VALUES (?, ?, ?, ?)", [(*row[:3], {"lat": 1.5}) for row in TUPLES])
-    query = "SELECT * FROM product ORDER BY score DESC"
-    for search in (
-        lambda: connection.execute(query),
-        lambda: connection.sql(query),
-        lambda: connection.sql(query).to_arrow_table(),
-        lambda: connection.sql(query).df(),
-        lambda: connection.sql(query).pl(),
-    ):
-        candidates = convert.from_rows(search())
-        assert candidates.columns["geo.lat"].tolist() == [1.5] * 5
-        ranking = mc.rerank(candidates, mc.limit("seller", 1), k=3)
+    results = [connection.sql(BY_SCORE).to_arrow_table(), connection.sql(BY_SCORE).df(), connection.sql(BY_SCORE).pl()]
+    for rows in (*results, connection.sql(BY_SCORE)):
+        assert convert.from_rows(rows).columns["geo.lat"].tolist() == [1.5] * 5
+        yield rows
+    yield connection.execute(BY_SCORE)
+
+
+@pytest.mark.parametrize("results", [sqlite_rows, sqlalchemy_rows, duckdb_rows])
+def test_rows_of_databases_in_every_form(results: Any) -> None:
+    for rows in results():
+        ranking = mc.rerank(convert.from_rows(rows), mc.limit("seller", 1), k=3)
         assert ranking.ids == ["a", "d", "e"]
         record = ranking.records()[1]
-        assert (record["seller"] if isinstance(record, dict) else record[2]) == "bolt"
+        assert (record["seller"] if hasattr(record, "keys") else record[2]) == "bolt"
+        assert not isinstance(rows, list) or record is rows[3]
+    far = [(id_, 1 - score) for id_, score, *_ in TUPLES]
+    candidates = convert.from_rows(far, ["id", "distance"], score="distance", distances=True)
+    assert mc.rerank(candidates, [], k=2).ids == ["a", "b"]
 
 
 def test_faiss_indexes_of_both_metrics() -> None:
@@ -319,22 +314,6 @@ def test_faiss_indexes_of_both_metrics() -> None:
         compared = convert.from_faiss(scores, labels, dict(enumerate(FIELDS)), vectors=reconstructed)
         assert np.allclose(compared.vectors, VECTORS)
     assert mc.rerank(convert.from_faiss(scores, labels), [], k=2).records() == [0, 1]
-
-
-def test_chroma_collection() -> None:
-    chromadb = pytest.importorskip("chromadb", reason="needs chromadb")
-    collection = chromadb.EphemeralClient().create_collection("product")
-    metadata = [{"seller": seller, "price": at} for at, seller in enumerate(SELLERS)]
-    collection.add(ids=IDS, embeddings=VECTORS, metadatas=metadata, documents=[f"text {id_}" for id_ in IDS])
-    result = collection.query(
-        query_embeddings=[[1.0, 0.0]], n_results=5, include=["metadatas", "documents", "distances", "embeddings"]
-    )
-    candidates = convert.from_chroma(result, vectors=True)
-    ranking = mc.rerank(candidates, mc.limit("seller", 1), k=3)
-    assert ranking.ids == ["a", "d", "e"]
-    assert [record["document"] for record in ranking.records()] == ["text a", "text d", "text e"]
-    assert np.allclose(candidates.vectors, VECTORS)
-    assert candidates.scores[0] == 0
 
 
 def test_merge_rescales_each_source_and_keeps_the_better_of_two() -> None:

@@ -1,26 +1,43 @@
-"""Every engine keeps the same promises: what is put in is found again, in the order of exact comparison."""
+"""Every engine keeps the same promises: what is put in is found again, in the order of exact comparison.
+
+Engines also work on a client, table or connection of the caller's, and converters on what that client returned.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import time
 import urllib.request
 import warnings
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
+import engine_stores as stores
 import numpy as np
 import pytest
-from engine_stores import DIM, OTHER_VECTORS, PRODUCT_VECTORS, PRODUCTS, Engine, some_rows, unit
+from engine_stores import DIM, OTHER_VECTORS, PRODUCT_VECTORS, PRODUCTS, Engine, Shop, new_database, some_rows, unit
 
 import mascot as mc
+from mascot import errors
 from mascot.connect.rows import FIELDS
-from mascot.connect.source import FewCandidates, Found, NoKey, open_sink, open_source, steer
-from mascot.photos.photo import COLUMNS
+from mascot.connect.source import (
+    FewCandidates,
+    Found,
+    NoKey,
+    Steered,
+    asteer,
+    open_sink,
+    open_source,
+    steer,
+    steer_many,
+)
 
 COUNT = 260
 ROWS = some_rows(COUNT)
@@ -52,13 +69,43 @@ def paths(positions: list[int]) -> list[str]:
 
 BEST = nearest(VECTORS @ QUERY)
 IN_PORTUGAL = nearest(VECTORS @ QUERY, among=[row["country"] == "PT" and row["rating"] >= 3 for row in ROWS])
+BEST_PRODUCTS = [f"p{at}" for at in nearest(PRODUCT_VECTORS @ QUERY)]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    for package in stores.NEEDED["postgres"]:
+        pytest.importorskip(package, reason="needs mascot-rerank[postgres] and pgserver")
+    with stores.postgres() as base:
+        yield base
+
+
+@pytest.fixture(scope="module", params=["lance", "qdrant", "milvus", "postgres"])
+def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    if request.param == "postgres":
+        yield Engine("postgres", new_database(request.getfixturevalue("server")))
+    else:
+        with stores.started(request.param, tmp_path_factory.mktemp(request.param)) as engine:
+            yield engine
+
+
+@pytest.fixture(scope="module")
+def products(engine: Engine) -> str:
+    """The name of the table of products."""
+    return stores.put_products(engine)
+
+
+@pytest.fixture(scope="module")
 def photos(engine: Engine) -> str:
     """The address of a table with all the rows."""
     put(engine.uri("photos"), ROWS, VECTORS, {"encoder": "lite", "fingerprint": "old"})
     return put(engine.uri("photos"), [], VECTORS[:0], {"fingerprint": "abc"})
+
+
+@pytest.fixture  # in a folder there is one client of Qdrant at a time
+def shop(engine: Engine, products: str) -> Iterator[Shop]:
+    with engine.client() as client:
+        yield stores.SHOPS[engine.name](client, products)
 
 
 def test_rows_are_found_as_they_were_put(photos: str) -> None:
@@ -69,7 +116,6 @@ def test_rows_are_found_as_they_were_put(photos: str) -> None:
     assert np.allclose(found.scores, (VECTORS @ QUERY)[BEST], atol=1e-6)
     assert (np.diff(found.scores) <= 0).all()
     assert np.allclose(found.vectors, VECTORS[BEST], atol=1e-6)
-    assert set(FIELDS) == {*COLUMNS, "stamp"}
     for name in FIELDS:
         assert found.columns[name] == [ROWS[i][name] for i in BEST], name
     assert found.candidates().columns["keywords"].tolist() == [json.loads(ROWS[i]["keywords"]) for i in BEST]
@@ -86,20 +132,7 @@ def test_a_filter_is_the_engine_s_own(engine: Engine, photos: str) -> None:
         with pytest.raises(mc.OptionError, match="where"):
             source.search(QUERY, where=engine.nonsense)
         with pytest.raises(mc.OptionError, match="where must be text in the engine's own language, got"):
-            source.search(QUERY, where={"country": "PT"})
-
-
-def test_steering_gives_more_places(photos: str) -> None:
-    wish = mc.spread(mc.Category("city"))
-    with open_source(photos) as source:
-        plain = {record["city"] for record in source.search(QUERY).records()[:10]} - {None}
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            steered = steer(source, QUERY, [wish, mc.spread(mc.Place())], k=10, method=mc.Mascot(protect=1))
-        assert len({record["city"] for record in steered.records()} - {None}) == 4 > len(plain)
-        with pytest.warns(FewCandidates, match="candidates=10 and k=10") as caught:
-            steer(source, QUERY, wish, k=10, candidates=10)
-        assert caught[0].filename == __file__
+            source.search(QUERY, where={"country": "PT"})  # type: ignore[arg-type]
 
 
 def test_only_what_is_asked_for_comes_along(engine: Engine, photos: str) -> None:
@@ -120,24 +153,6 @@ def test_only_what_is_asked_for_comes_along(engine: Engine, photos: str) -> None
                 source.search(QUERY, columns=["colour"])
 
 
-def test_closing_twice_and_at_the_end_of_a_with(engine: Engine, photos: str) -> None:
-    with open_sink(engine.uri("closed"), dim=DIM) as sink:
-        sink.put(ROWS[:3], VECTORS[:3])
-    sink.close()
-    with open_source(photos) as source:
-        if engine.name != "qdrant":  # in a folder there is one at a time
-            with open_source(photos) as other:
-                source.close()
-                source.close()
-                assert len(other.search(QUERY, candidates=3)) == 3
-    for use in (
-        lambda: sink.put(ROWS[:3], VECTORS[:3]), lambda: dict(sink.states()), lambda: sink.remove(["a"]), sink.facts,
-        lambda: sink.set_facts({"a": "b"}), lambda: source.search(QUERY), source.facts,
-    ):  # fmt: skip
-        with pytest.raises(mc.InputError, match="is closed: open it anew"):
-            use()
-
-
 def test_writing_again_changes_nothing(engine: Engine) -> None:
     uri = engine.uri("again")
     rows, vectors = ROWS[:30], VECTORS[:30]
@@ -149,9 +164,9 @@ def test_writing_again_changes_nothing(engine: Engine) -> None:
         # Of one path given twice the later stays; a row need not have every column.
         sink.put([rows[3], {"path": rows[3]["path"], "hash": "new", "lat": float("nan")}], vectors[[3, 4]])
     with open_sink(uri, dim=DIM) as sink:
-        known = {row["path"]: (row["size"], row["mtime_ns"], row["hash"], row["stamp"]) for row in rows}
-        known[rows[3]["path"]] = (0, 0, "new", "")
-        assert dict(sink.states()) == known
+        states = {row["path"]: (row["size"], row["mtime_ns"], row["hash"], row["stamp"]) for row in rows}
+        states[rows[3]["path"]] = (0, 0, "new", "")
+        assert dict(sink.states()) == states
         sink.remove([rows[5]["path"], rows[6]["path"], "not there"])
         sink.remove([])
         assert len(dict(sink.states())) == 28
@@ -163,16 +178,31 @@ def test_writing_again_changes_nothing(engine: Engine) -> None:
     assert not {rows[5]["path"], rows[6]["path"]} & set(found.ids)
 
 
-@pytest.mark.parametrize("metric", ["cosine", "ip", "l2"])
+def test_closing_twice_and_at_the_end_of_a_with(engine: Engine, photos: str) -> None:
+    with open_sink(photos, dim=DIM) as sink:
+        pass
+    sink.close()
+    with open_source(photos) as source:
+        if engine.name != "qdrant":  # in a folder there is one at a time
+            with open_source(photos) as other:
+                source.close()
+                source.close()
+                assert len(other.search(QUERY, candidates=3)) == 3
+    for use in (
+        lambda: sink.put(ROWS[:3], VECTORS[:3]), lambda: dict(sink.states()), lambda: sink.remove(["a"]), sink.facts,
+        lambda: sink.set_facts({"a": "b"}), lambda: source.search(QUERY), lambda: source.search_many([QUERY]),
+        source.facts,
+    ):  # fmt: skip
+        with pytest.raises(mc.InputError, match="is closed: open it anew"):
+            use()
+
+
+@pytest.mark.parametrize("metric", ["ip", "l2"])
 def test_scores_are_higher_for_the_better(engine: Engine, metric: str) -> None:
-    """Of vectors of any length: cosine, dot product, and 1 - d²/2."""
+    """Of vectors of any length: the dot product, and 1 - d²/2."""
     vectors = np.random.default_rng(3).normal(size=(30, DIM)).astype(np.float32)
     query = vectors[4] * 2
-    scores = {
-        "cosine": unit(vectors) @ unit(query),
-        "ip": vectors @ query,
-        "l2": 1 - ((vectors - query) ** 2).sum(axis=1) / 2,
-    }[metric]
+    scores = vectors @ query if metric == "ip" else 1 - ((vectors - query) ** 2).sum(axis=1) / 2
     found = search(put(engine.uri(f"by_{metric}", metric=metric), ROWS[:30], vectors), query)
     assert found.ids == paths(nearest(scores))
     assert np.allclose(found.scores, np.sort(scores)[::-1], atol=1e-4)
@@ -199,20 +229,18 @@ def test_what_cannot_be_is_said(engine: Engine, photos: str) -> None:
     anything = engine.name == "qdrant"  # a point may have anything
     with pytest.warns(NoKey, match="no_such") if anything else pytest.raises(mc.InputError, match="no_such"):
         search(engine.uri("photos", id="no_such"))
-    for uri, message in (
-        (engine.uri("nowhere"), r"there is no (table|collection) 'nowhere'"),
-        (engine.uri("photos", metric="hamming"), "metric must be one of cosine, ip, l2, got 'hamming'"),
-    ):
-        with pytest.raises(mc.MascotError, match=message):
-            open_source(uri)
+    with pytest.raises(mc.InputError, match=r"there is no (table|collection) 'nowhere'"):
+        open_source(engine.uri("nowhere"))
+    with pytest.raises(mc.OptionError, match="metric must be one of cosine, ip, l2, got 'hamming'"):
+        open_source(engine.uri("photos", metric="hamming"))
     with pytest.raises(mc.InputError, match="holds vectors of 1 x 24 numbers, and these have 1 x 8"):
         open_sink(photos, dim=8)
     with open_source(photos) as source:
         with pytest.raises(mc.InputError, match="24 numbers, and the one to search with has 3"):
-            source.search(np.ones(3, np.float32))
+            source.search_many([[1.0, 2.0, 3.0]])
         for count in (0, "2", 2.5):
             with pytest.raises(mc.OptionError, match="candidates must be a whole number >= 1, got "):
-                source.search(QUERY, candidates=count)
+                source.search(QUERY, candidates=count)  # type: ignore[arg-type]
         for vector in ("sunset", [[1.0], [1.0, 2.0]], None):
             with pytest.raises(mc.InputError, match="a search needs one vector of finite numbers, got "):
                 source.search(vector)
@@ -235,11 +263,9 @@ def test_tables_of_others(engine: Engine, products: str) -> None:
         search(engine.uri(products, vector="felt"))
     found = search(engine.uri(products, vector="seen", id="sku"))
     best = nearest(PRODUCT_VECTORS @ QUERY)
-    assert found.ids == [f"p{i}" for i in best]
+    assert found.ids == BEST_PRODUCTS
     assert found.columns["price"] == [PRODUCTS[i]["price"] for i in best]
     assert not {"seen", "said"} & set(found.columns)
-    wishes = [mc.spread(mc.Number("price")), mc.focus(mc.Category("brand"), near="Acme")]
-    assert len(mc.rerank(found.candidates(), wishes, k=5)) == 5
     inner = [mc.spread(mc.Category("extra.by")), mc.spread(mc.Place("extra.at.lat", "extra.at.lon"))]
     positions = mc.rerank(found.candidates(), inner, k=4, method=mc.Mascot(1.0, protect=1)).positions
     assert len({found.columns["extra"][i]["by"] for i in positions}) == 4
@@ -261,7 +287,86 @@ def test_tables_of_others(engine: Engine, products: str) -> None:
     if engine.name == "postgres":
         with engine.client() as connection:  # nothing was left behind
             assert connection.execute("SELECT to_regclass('shop.products_facts')").fetchone() == (None,)
-    assert len(search(engine.uri(products, vector="said", id="sku"), OTHER_VECTORS[0], candidates=5)) == 5
+
+
+# Through a client of the caller's
+
+
+@pytest.mark.parametrize("vector", ["seen", "said"])
+def test_converters_read_what_the_client_returned(shop: Shop, vector: str) -> None:
+    """Similarities and distances alike: the best first, with columns, nested ones and vectors."""
+    matrix, query = (PRODUCT_VECTORS, QUERY) if vector == "seen" else (OTHER_VECTORS, OTHER_VECTORS[0])
+    order = nearest(matrix @ query if vector == "seen" else -((matrix - query) ** 2).sum(axis=1))
+    rows, vectors = (
+        {row["sku"]: value for row, value in zip(PRODUCTS, each, strict=True)} for each in (PRODUCTS, matrix)
+    )
+    for candidates in shop.responses(vector, query):
+        assert mc.rerank(candidates, [], k=len(PRODUCTS)).ids == [f"p{at}" for at in order]
+        lats = [rows[id_]["extra"]["at"]["lat"] for id_ in candidates.ids]
+        assert candidates.columns["extra.at.lat"].tolist() == lats
+        assert np.allclose(candidates.vectors, [vectors[id_] for id_ in candidates.ids], atol=1e-6)
+        limited = mc.rerank(candidates, mc.limit("brand", 1), k=9)
+        assert len(limited.records()) == len({row["brand"] for row in PRODUCTS})
+
+
+def skus(steered: Steered) -> list[str]:
+    return [record["sku"] for record in steered.records()]
+
+
+def test_several_queries_and_tasks_find_what_single_searches_find(shop: Shop) -> None:
+    queries = PRODUCT_VECTORS[:3] + QUERY
+    wishes = [mc.limit("brand", 1), mc.spread("brand")]
+
+    async def gather(source: Any) -> tuple[list[Found], list[Steered]]:
+        hits = await asyncio.gather(*(source.asearch(query, candidates=9, vectors=False) for query in queries))
+        steered = await asyncio.gather(*(asteer(source, query, wishes, 4, candidates=20) for query in queries))
+        return hits, steered
+
+    with shop.source() as source:
+        assert source.search(QUERY, candidates=10).ids == BEST_PRODUCTS[:10]
+        assert source.facts() == {}
+        singles = [source.search(query, candidates=9) for query in queries]
+        many = source.search_many(queries, candidates=9)
+        tasks, steered = asyncio.run(gather(source))
+        expected = [skus(steer(source, query, wishes, 4, candidates=20)) for query in queries]
+        together = steer_many(source, queries, wishes, 4, candidates=20)
+        assert source.search_many(np.empty((0, DIM))) == []
+    assert [part.ids for part in many] == [part.ids for part in tasks] == [part.ids for part in singles]
+    for part, single in zip(many, singles, strict=True):
+        np.testing.assert_allclose(part.scores, single.scores, atol=1e-6)
+        np.testing.assert_allclose(part.vectors, single.vectors, atol=1e-6)
+        assert part.columns == single.columns
+    assert [skus(part) for part in together] == [skus(part) for part in steered] == expected
+    with pytest.raises(mc.InputError, match="is closed"):
+        source.search(QUERY)
+    assert shop.count() == len(PRODUCTS)  # the client is still open
+    with shop.source() as again:
+        assert again.search(QUERY, candidates=3, columns=["price"], vectors=False).ids == BEST_PRODUCTS[:3]
+
+
+def test_pages_limits_shares_and_missing_columns_pass_through(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(errors, "_WARNINGS", set())
+    with shop.source() as source:
+        page = partial(steer, source, QUERY, mc.limit("brand", 2), k=6, candidates=30)
+        first = page()
+        assert first.ranking is not None
+        brands = [record["brand"] for record in first.records()]
+        assert max(map(brands.count, brands)) == 2
+        second, third = page(already=[*first.ranking.ids, "sold out", 7]), page(already=first.ranking)
+        assert skus(second) == skus(third)
+        assert set(skus(first)).isdisjoint(skus(second))
+        assert second.ranking is not None
+        assert second.ranking.records() == second.records()
+        shares = steer(source, QUERY, mc.share("brand", {"Acme": 0.25}), k=8, candidates=30)
+        assert [record["brand"] for record in shares.records()].count("Acme") == 2
+        with pytest.warns(RuntimeWarning, match="no record has 'colour': its values count as missing"):
+            colours = steer(source, QUERY, mc.spread("colour"), k=5, candidates=30)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert skus(steer(source, QUERY, mc.spread("colour"), k=5)) == skus(colours) == BEST_PRODUCTS[:5]
+        with pytest.warns(FewCandidates, match="candidates=10 and k=10") as caught:
+            steer(source, QUERY, mc.spread("brand"), k=10, candidates=10)
+        assert caught[0].filename == __file__
 
 
 # What only some engines have
@@ -453,9 +558,58 @@ def test_what_a_server_of_qdrant_says_is_told(tmp_path: Path, monkeypatch: pytes
             source.search(QUERY, where=where)
     with open_sink(uri, dim=DIM) as sink:
         fail(sink, gone)
-        for write in (
-            sink.facts, lambda: dict(sink.states()), lambda: sink.remove(["a"]), lambda: sink.set_facts({"a": "b"}),
-            lambda: sink.put(ROWS[:1], VECTORS[:1]),
-        ):  # fmt: skip
-            with pytest.raises(mc.InputError, match=f"^cannot use {re.escape(uri)}: connection refused$"):
-                write()
+        with pytest.raises(mc.InputError, match=f"^cannot use {re.escape(uri)}: connection refused$"):
+            dict(sink.states())
+
+
+@pytest.fixture
+def pairs(server: str) -> str:
+    """A database with a table of two rows."""
+    psycopg = pytest.importorskip("psycopg", reason="needs mascot-rerank[postgres]")
+    base = new_database(server)
+    with psycopg.connect(base) as connection:
+        connection.execute("CREATE EXTENSION vector")
+        connection.execute("CREATE TABLE shop (sku text PRIMARY KEY, price numeric, vector vector(2))")
+        connection.execute("INSERT INTO shop VALUES ('a', 1.5, '[1,0]'), ('b', 2.5, '[0,1]')")
+    return base
+
+
+def test_postgres_searches_through_a_pool_in_threads(pairs: str) -> None:
+    pools = pytest.importorskip("psycopg_pool", reason="needs psycopg-pool")
+    from mascot.connect.postgres import PostgresSource
+
+    with pools.ConnectionPool(pairs, min_size=1, max_size=2, timeout=60) as pool:
+        with PostgresSource.from_connection(pool, "shop") as source, ThreadPoolExecutor(4) as threads:
+            assert [hits.ids for hits in threads.map(source.search, [[1.0, 0.0]] * 12)] == [["a", "b"]] * 12
+            with pytest.raises(mc.OptionError, match="where"):
+                source.search([1.0, 0.0], where="no_such > 3")
+            assert source.facts() == {}
+        with pytest.raises(mc.InputError, match="is closed"):
+            source.search([1.0, 0.0])
+        with pool.connection() as connection:  # the pool is still open, and its connections are as before
+            assert connection.execute("SHOW transaction_read_only").fetchone() == ("off",)
+    with pytest.raises(mc.InputError, match="cannot use"):
+        PostgresSource.from_connection(pool, "shop")
+
+
+def test_postgres_leaves_the_callers_transaction_and_settings_alone(pairs: str) -> None:
+    import psycopg
+
+    from mascot.connect.postgres import PostgresSource
+
+    with psycopg.connect(pairs) as connection:
+        # The row is not committed: the source sees it only within the caller's own transaction.
+        connection.execute("INSERT INTO shop VALUES ('c', 3.5, '[1,1]')")
+        before = connection.execute("SHOW statement_timeout").fetchone()
+        source = PostgresSource.from_connection(connection, "shop")
+        assert source.search([1.0, 0.0]).ids == ["a", "c", "b"]
+        with pytest.raises(mc.OptionError, match="where"):
+            source.search([1.0, 0.0], where="no_such > 3")
+        source.close()
+        assert connection.info.transaction_status.name == "INTRANS"
+        assert connection.execute("SHOW statement_timeout").fetchone() == before
+        assert connection.execute("SHOW transaction_read_only").fetchone() == ("off",)
+        connection.commit()
+        idle = PostgresSource.from_connection(connection, "shop")
+        assert idle.search([1.0, 0.0]).columns["price"] == [1.5, 3.5, 2.5]
+        assert connection.info.transaction_status.name == "IDLE"

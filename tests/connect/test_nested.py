@@ -8,8 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mascot as mc
-from mascot.connect import nested
-from mascot.connect.nested import has, names_of, value_of
+from mascot.candidates import value_of
+from mascot.cli.tables import RecordTable
+from mascot.connect import convert, documents, responses
+from mascot.connect.responses import names_of
 from mascot.connect.source import Found, steer
 
 LEAVES = st.none() | st.integers() | st.text(max_size=3)
@@ -19,8 +21,9 @@ ROWS = st.dictionaries(
 )
 
 
-def test_docstring_examples():
-    result = doctest.testmod(nested)
+@pytest.mark.parametrize("module", [convert, documents, responses])
+def test_docstring_examples(module):
+    result = doctest.testmod(module)
     assert result.attempted
     assert not result.failed
 
@@ -32,7 +35,7 @@ def test_a_column_of_that_name_comes_first_and_dictionaries_are_looked_into(row)
     for name, value in row.items():
         assert value_of(row, name) == value
         for key, inner in value.items() if isinstance(value, dict) else ():
-            assert has(row, f"{name}.{key}")
+            RecordTable("t", [row], [1]).require(f"{name}.{key}", "it is there, even if its value is None")
             if f"{name}.{key}" not in row and inner is not None:
                 assert columns.cells(f"{name}.{key}") == [value_of(row, f"{name}.{key}")]
 

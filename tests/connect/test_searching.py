@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from functools import cache
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from bag_of_words import BagOfWords
 from engine_stores import some_rows
 
 import mascot as mc
 from mascot import errors
-from mascot.connect.searching import Question, _wish, search_source
+from mascot.cli.options import Quotas, Wishes
+from mascot.connect.searching import HitWords, Question, search_source
 from mascot.connect.source import Found, open_sink
 from mascot.photos import encoders
 from retelling import run_command
@@ -24,34 +26,30 @@ ROWS = [{**row, "camera": f"camera {i % 3}"} for i, row in enumerate(some_rows(4
 QUESTION = Question("boats in the harbour")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def lite() -> Any:
-    """The encoder, opened once."""
-    pytest.importorskip("lancedb", reason="needs mascot-rerank[lance]")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(encoders, "open_encoder", cache(encoders.open_encoder))
-        yield encoders.open_encoder("lite", device="auto")
-
-
 @pytest.fixture(scope="module")
-def trips(lite: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
+def trips(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A table whose pictures show what a text says; those of one city are nearest to the query."""
+    pytest.importorskip("lancedb", reason="needs mascot-rerank[lance]")
+    bag = BagOfWords()
     uri = f"lance://{tmp_path_factory.mktemp('trips')}/trips"
     sights = {"Lisbon": "boats in the harbour", None: "a brick wall"}
-    vectors = lite.texts([sights.get(row["city"], f"boats in the harbour of {row['city']}") for row in ROWS])
-    with open_sink(uri, dim=lite.dim) as sink:
+    vectors = bag.texts([sights.get(row["city"], f"boats in the harbour of {row['city']}") for row in ROWS])
+    with pytest.MonkeyPatch.context() as patch, open_sink(uri, dim=bag.dim) as sink:
+        patch.setattr(encoders, "open_encoder", lambda name, device: bag)
         sink.put(ROWS, vectors)
         with pytest.raises(mc.OptionError, match="name it with --encoder"):
             search_source(uri, QUESTION)
-        sink.set_facts({"encoder": "lite", "fingerprint": "other"})
+        sink.set_facts({"encoder": "bag", "fingerprint": "other"})
         with pytest.raises(mc.OptionError, match=r"fingerprint other"):
             search_source(uri, QUESTION)
-        sink.set_facts({"fingerprint": lite.fingerprint})
-    return uri
+        sink.set_facts({"fingerprint": bag.fingerprint})
+        yield uri
 
 
-def records(uri: str, **options: Any) -> list[dict[str, Any]]:
-    return search_source(uri, QUESTION, **options).records()
+def records(uri: str, fill: bool = False, **options: Any) -> list[dict[str, Any]]:
+    typed, quotas = ([options.pop(name, None) for name in pair] for pair in (("spread", "focus"), ("limit", "share")))
+    read = lambda reader: Wishes(*typed).read(reader, "last") + Quotas(*quotas, fill).read(reader)  # noqa: E731
+    return search_source(uri, QUESTION, read, **options).records()
 
 
 def test_wishes_in_words_are_about_what_was_found(trips: str) -> None:
@@ -84,9 +82,9 @@ def test_a_column_that_no_row_has_is_missing(trips: str, monkeypatch: pytest.Mon
         assert records(trips, limit=["colour=1"], k=5) == best
     for wish in ({"spread": ["colour"]}, {"focus": ["colour=red"]}, {"share": ["colour=red:50%"]}):
         assert records(trips, k=5, **wish) == best
-    found = Found(["p", "q"], np.array([0.9, 0.8]), {"meta": [{"by": 5}, {"by": "Bob"}]})
-    assert _wish("category:meta.by=5", -1, found, "last") == mc.focus(mc.Category("meta.by"), near=5)
-    assert _wish("category:meta.to=5", -1, found, "last") == mc.focus(mc.Category("meta.to"), near="5")
+    reader = HitWords(Found(["p", "q"], np.array([0.9, 0.8]), {"meta": [{"by": 5}, {"by": "Bob"}]}))
+    assert reader.focus("category:meta.by=5") == mc.focus(mc.Category("meta.by"), near=5)
+    assert reader.focus("category:meta.to=5") == mc.focus(mc.Category("meta.to"), near="5")
 
 
 def test_a_question_is_a_text_or_a_photograph(trips: str, tmp_path: Path) -> None:
@@ -100,7 +98,7 @@ def test_a_question_is_a_text_or_a_photograph(trips: str, tmp_path: Path) -> Non
         search_source(trips, Question(" "))
 
 
-def test_the_command_searches_and_steers(trips: str) -> None:
+def test_the_command_searches_steers_warns_and_refuses(trips: str) -> None:
     words = ("search", "--source", trips, "boats in the harbour", "-k", "8")
     wishes = ("--spread", "place", "--focus", "country=PT*0.1", "--strength", "0.9", "--protect", "1")
     plain, steered = run_command(*words), run_command(*words, *wishes)
@@ -109,17 +107,12 @@ def test_the_command_searches_and_steers(trips: str) -> None:
     assert len(after) == 8
     assert {"path", "score", "rank", "was", "city", "taken", "relevance"} <= set(after[0])
     assert len({row["city"] for row in after} - {None}) > len({row["city"] for row in before} - {None})
-
-
-def test_the_command_warns_and_refuses(trips: str) -> None:
-    words = ("search", "--source", trips, "boats in the harbour", "-k", "8", "--spread", "place", "--candidates", "8")
-    few = run_command(*words, "--format", "paths", "--where", "country IS NOT NULL")
+    few = run_command(*words, "--candidates", "8", "--format", "paths", "--where", "country IS NOT NULL")
     assert (few.returncode, few.stderr) == (
         0, "mascot: candidates=8 and k=8: nothing is left to choose from; ask for ten times as many candidates\n"
     )  # fmt: skip
     expected = search_source(trips, QUESTION, k=8, candidates=9, where="country IS NOT NULL").found
     assert few.stdout.splitlines() == expected.ids[:8]
     refused = run_command(*words, "--since", "2019")
-    assert (refused.returncode, refused.stderr) == (
-        2, "mascot: --since: not with --source; conditions go to --where\n"
-    )  # fmt: skip
+    expected_error = "mascot: --since: not with --source; conditions go to --where\n"
+    assert (refused.returncode, refused.stderr) == (2, expected_error)

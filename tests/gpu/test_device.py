@@ -1,4 +1,4 @@
-"""Tensors on the device are ranked as the reference ranks arrays: with numpy as the device, and on a GPU."""
+"""The device ranks as the reference: numpy stands for it, or a GPU (`python -m pytest tests/gpu -m gpu`)."""
 
 from __future__ import annotations
 
@@ -7,23 +7,33 @@ from typing import Any
 import numpy as np
 import pytest
 from emulation import Tensor, emulate_device
-from worlds import CASES, world
+from worlds import CASES, QUOTAS, ragged, world
 
 import mascot as mc
 from mascot.errors import MissingExtra
 from mascot.gpu import Csr, DeviceBatch
-from mascot.kernels.gpu import cupy
+from mascot.kernels.gpu import cupy, launch
+from mascot.kernels.gpu.plan import Chip
+from test_exactness import assert_same
+
+
+def on_gpu() -> Any:
+    """Return CuPy, or skip the test."""
+    try:
+        return cupy()
+    except MissingExtra as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture(params=["emulated", pytest.param("gpu", marks=pytest.mark.gpu)])
 def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return CuPy, or numpy in its place."""
-    if request.param == "emulated":
-        return emulate_device(monkeypatch)
-    try:
-        return cupy()
-    except MissingExtra as error:
-        pytest.skip(str(error))
+    return emulate_device(monkeypatch) if request.param == "emulated" else on_gpu()
+
+
+@pytest.fixture(params=[pytest.param("gpu", marks=pytest.mark.gpu)])
+def gpu() -> Any:
+    return on_gpu()
 
 
 class Tags:
@@ -165,3 +175,80 @@ def test_shapes_and_columns_are_checked(device: Any) -> None:
         mc.rerank_many(batch, mc.spread(mc.Place()), 2, backend="gpu")
     with pytest.raises(mc.OptionError, match="must have the method Mascot"):
         mc.rerank_many(batch, mc.spread(TAKEN), 2, mc.Mmr(), backend="gpu")
+
+
+# Arrays, on a GPU alone
+
+MORE: dict[str, list[Any]] = {
+    "weights and lines": [mc.spread(mc.Number("number"), 3.0), mc.focus(mc.DayOfYear("date"), 0.25)],
+    "near": [mc.focus(mc.Place(), near=(35.7, 139.7)), mc.focus(mc.HourOfDay("hour"), near=18)],
+    "near on the grid": [mc.focus(mc.Place.grid(missing="neutral"), near=(35.7, 139.7)), mc.spread("who")],
+    "neutral": [mc.focus(mc.Place.grid(missing="neutral")), mc.spread(mc.HourOfDay("hour", missing="neutral"))],
+    "dropped": [mc.focus(mc.Place(missing="drop")), mc.focus(mc.Category("who"))],
+    "wide bumps": [mc.spread(mc.Place.grid(cells=31, sigma=60)), mc.focus(mc.HourOfDay("hour", bins=48, sigma=9))],
+    "nothing": [],
+}
+EVERY = {**METHODS, "wishes only": mc.Mascot(1.0, protect=50, order="selection")}
+
+
+@pytest.mark.parametrize("asked", [*CASES.values(), *QUOTAS.values(), *MORE.values()], ids=[*CASES, *QUOTAS, *MORE])
+@pytest.mark.parametrize("method", EVERY.values(), ids=EVERY)
+def test_a_batch_is_selected_alike(gpu: Any, asked: list[Any], method: mc.Mascot) -> None:
+    pools = [ragged(seed) for seed in range(40)]
+    if not {"number", "date"} & {getattr(wish.attribute, "column", "") for wish in asked}:
+        for seed in range(5):
+            whole = world(200, seed)
+            more = {"number": np.zeros(200), "date": np.full(200, np.datetime64("2020-01-01"))}
+            pools.append(mc.Candidates(whole.scores, columns={**whole.columns, **more}))
+    already = [list(range(min(len(pool) - 1, q % 7))) for q, pool in enumerate(pools)]
+    many = mc.rerank_many(pools, asked, 20, method, already=already, backend="gpu")
+    references = mc.rerank_many(pools, asked, 20, method, already=already, backend="numpy")
+    for ranking, reference in zip(many, references, strict=True):
+        assert_same(reference, ranking)
+
+
+@pytest.mark.parametrize(
+    "asked", [CASES["grid, mixed"], CASES["globe"], QUOTAS["limit"]], ids=["grid", "globe", "limit"]
+)
+def test_the_largest_problems_are_selected_alike(gpu: Any, asked: list[Any]) -> None:
+    pools = [world(2048, seed) for seed in range(2)]
+    for pool, ranking in zip(pools, mc.rerank_many(pools, asked, 256, backend="gpu"), strict=True):
+        assert ranking.ids == mc.rerank(pool, asked, 256, backend="numpy").ids
+
+
+@pytest.mark.parametrize("kibibytes", [64, 99, 163])  # T4, Ada, A100
+def test_devices_with_less_shared_memory_select_alike(
+    gpu: Any, kibibytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launch, "chip", lambda device: Chip(kibibytes * 1024, (kibibytes + 1) * 1024))
+    pools, asked = [world(n, seed) for n in (200, 600, 1500) for seed in range(3)], CASES["globe"]
+    for pool in pools:
+        assert mc.rerank_many([pool], asked, backend="gpu")[0].ids == mc.rerank(pool, asked, backend="numpy").ids
+
+
+@pytest.mark.parametrize("asked", [CASES["grid, mixed"], CASES["globe"]], ids=["grid", "globe"])
+def test_arrays_stream_through_in_chunks(gpu: Any, asked: list[Any]) -> None:
+    pools = [world(50, seed) for seed in range(20)]
+    columns = {name: np.stack([p.columns[name] for p in pools] * 1100) for name in ("lat", "lon", "hour")}
+    batch = mc.Batch(np.stack([p.scores for p in pools] * 1100), columns)
+    many = mc.rerank_many(batch, asked, 10, backend="gpu")
+    references = [mc.rerank(p, asked, 10, backend="numpy")._selection.ranked[0] for p in pools]
+    assert np.array_equal(many.positions, np.stack(references * 1100))
+
+
+@pytest.mark.parametrize("library", ["cupy", "torch"])
+def test_tensors_stay_in_their_library(gpu: Any, library: str) -> None:
+    on = gpu.asarray
+    if library == "torch":
+        torch = pytest.importorskip("torch")
+        on = lambda array: torch.from_dlpack(gpu.asarray(array))  # noqa: E731
+    pools = [world(200, seed) for seed in range(4)]
+    columns = {name: on(np.stack([p.columns[name] for p in pools])) for name in ("lat", "lon", "hour", "who")}
+    scores = on(np.stack([p.scores for p in pools]))
+    for asked in (CASES["grid, focus"], CASES["globe"], [mc.spread("who"), mc.focus(mc.Number("lat"))]):
+        batch: Any = DeviceBatch(scores, columns)
+        ranked = mc.rerank_many(batch, asked, 20, backend="gpu")
+        assert type(ranked.positions) is type(scores)
+        for q, pool in enumerate(pools):
+            reference = mc.rerank(pool, asked, 20, backend="numpy")
+            assert ranked.positions[q].tolist() == reference._selection.ranked[0].tolist()

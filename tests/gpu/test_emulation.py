@@ -1,4 +1,4 @@
-"""The GPU kernel's source, emulated on the host, selects what the reference selects."""
+"""The GPU kernel's source, emulated on the host, selects what the reference selects; what it refuses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from worlds import CASES, QUOTAS, ragged, world
 
 import mascot as mc
-from mascot.kernels.gpu.plan import KernelBins, Task, plan_task
+from mascot.kernels.gpu import cupy
+from mascot.kernels.gpu.plan import Chip, KernelBins, KernelPlan, Task, plan_task
 from mascot.methods.mascot import pack_bins
 from test_exactness import assert_same, candidates, methods, wishes
 
@@ -92,11 +93,50 @@ def test_largest_problems_fit() -> None:
     agree([world(2048, 1)], CASES["grid, mixed"], mc.Mascot(), 256, [[]])
 
 
+def hits(n: int = 5) -> mc.Candidates[int]:
+    return mc.Candidates(np.linspace(1, 0, n), columns={"hour": np.arange(n) % 24})
+
+
+def plan(n: int, k: int, wishes: int, chip: Chip | None = None) -> KernelPlan:
+    bins = KernelBins.of(pack_bins(mc.HourOfDay("hour").membership(hits(n).columns, None)))
+    options = mc.Mascot().kernel_options(k, np.ones(wishes), 0.0)
+    task = Task((bins,) * wishes, (1.0,) * wishes, (1.0,) * wishes, (0,) * wishes, (), options)
+    return plan_task(task, n) if chip is None else plan_task(task, n, chip=chip)
+
+
+def test_without_a_gpu_the_error_names_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "cupy", None)
+    cupy.cache_clear()
+    with pytest.raises(mc.MissingExtra, match=r"pip install cupy-cuda13x"):
+        mc.rerank_many([hits()], mc.spread(mc.HourOfDay("hour")), backend="gpu")
+    cupy.cache_clear()
+    with pytest.raises(mc.OptionError, match="backend 'gpu' must have the method Mascot"):
+        mc.rerank_many([hits()], mc.spread(mc.HourOfDay("hour")), method=mc.Mmr(), backend="gpu")
+
+
+def test_limits_are_named() -> None:
+    for n, k, count, text in (
+        (2049, 5, 1, "takes at most 2,048 candidates a query, got 2049"),
+        (300, 257, 1, "takes k up to 256, got 257"),
+        (5, 5, 9, "takes at most 8 wishes, got 9"),
+    ):
+        with pytest.raises(mc.OptionError, match=text):
+            plan(n, k, count)
+
+
+@pytest.mark.parametrize("kibibytes", [64, 99, 163, 227])  # T4, Ada, A100, H100
+def test_what_a_device_cannot_hold_goes_to_global_memory(kibibytes: int) -> None:
+    for n in (200, 500, 1000, 2048):
+        layout = plan(n, 20, 4, Chip(kibibytes * 1024, (kibibytes + 1) * 1024))
+        assert layout.slab or layout.size + 1024 <= kibibytes * 1024
+        assert layout.slab == (layout.size > min(200, kibibytes - 1) * 1024)
+
+
 def test_arena_of_the_benchmark_leaves_room_for_many_blocks() -> None:
     pool = world(200, 0)
     bins = [pack_bins(wish.bins(pool.columns, None, 200)) for wish in CASES["grid, spread"]]
     options = mc.Mascot().kernel_options(20, np.ones(2), 0.0)
     task = Task(tuple(map(KernelBins.of, bins)), (1.0, 1.0), (1.0, 1.0), (0, 0), (), options)
-    plan = plan_task(task, 200)
-    assert plan.size < 24 * 1024
-    assert (plan.slab, plan.exact) == (False, True)
+    layout = plan_task(task, 200)
+    assert layout.size < 24 * 1024
+    assert (layout.slab, layout.exact) == (False, True)

@@ -73,14 +73,3 @@ def test_missing_values_and_scores_of_any_size_are_accepted(method, signs):
     for scale in (1e-6, 1.0, 1e6):
         scores = scale * (1 + np.random.default_rng(0).random(30))
         assert len(set(selected(method, make_problem(scores=scores, signs=signs), 30))) == 30
-
-
-@every_method
-def test_selecting_is_repeatable_and_changes_nothing(method):
-    problem = make_problem(seed=4, seen=[3])
-    arrays = (problem.scores, vectors(problem), problem.seen, *features(problem))
-    copies = [array.copy() for array in arrays]
-    first, second = (method.select(problem, k=10) for _ in range(2))
-    assert first.positions.tolist() == second.positions.tolist() == first.ranked.tolist()
-    for before, after in zip(copies, arrays, strict=True):
-        np.testing.assert_array_equal(before, after)

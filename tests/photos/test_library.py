@@ -144,6 +144,7 @@ def test_pages_do_not_repeat(shared: Library) -> None:
         ("hour=12:30 a.m.", 0.5),
         ("year=2019", "2019"),
         ("month=2020-11", "2020-11"),
+        ("day=2019-07-14", "2019-07-14"),
         ("folder=Tokyo", "Tokyo"),
         ("date=2019-07-14", "2019-07-14T12:00"),  # a day is near in its evening as in its morning
         ("season=jul", "2024-07-15"),

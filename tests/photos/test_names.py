@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mascot.photos.gazetteer import gazetteer
 from mascot.photos.moments import PARTS_OF_DAY, SEASONS, Shot, moments, part_of_day, season
-from mascot.photos.names import moment
+from mascot.photos.plausible import moment_in_name as moment
 
 
 @pytest.mark.parametrize(

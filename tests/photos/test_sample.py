@@ -39,14 +39,11 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Postca
     return folder, write_sample(folder, count=FEW, seed=3)
 
 
-@pytest.mark.parametrize("count", [1, 7, 600, 1234])
-def test_the_plan_has_as_many_cards_as_asked_each_with_its_own_path(count: int) -> None:
-    cards = plan(count, seed=1)
-    assert len({card.path.casefold() for card in cards}) == len(cards) == count
-    assert cards == sorted(cards, key=lambda card: card.path)
-
-
-def test_the_plan_depends_on_the_seed_and_a_smaller_one_is_part_of_a_larger(library: list[Postcard]) -> None:
+def test_the_plan_depends_on_count_and_seed_and_a_smaller_one_is_part_of_a_larger(library: list[Postcard]) -> None:
+    for count in (1, 7, 1234):
+        cards = plan(count, seed=1)
+        assert len({card.path.casefold() for card in cards}) == len(cards) == count
+        assert cards == sorted(cards, key=lambda card: card.path)
     assert plan() == library
     assert plan(seed=1) != library
     assert set(plan(7)) < set(plan(FEW)) < set(library) < set(plan(700))
@@ -86,14 +83,10 @@ def test_every_file_opens_and_is_small(written: tuple[Path, list[Postcard]]) -> 
 
 def test_our_reader_finds_the_tags_of_the_plan(library: list[Postcard]) -> None:
     rules = [
-        lambda card: card.gps == "absent",
-        lambda card: card.gps == "wrong",
-        lambda card: card.clock == "absent",
-        lambda card: card.clock == "wrong",
+        *(lambda card, tag=tag: card.gps == tag for tag in ("absent", "wrong")),
+        *(lambda card, tag=tag: card.clock == tag for tag in ("absent", "wrong")),
+        *(lambda card, turn=turn: card.orientation == turn for turn in (3, 6, 8)),
         lambda card: card.caption is None,
-        lambda card: card.orientation == 3,
-        lambda card: card.orientation == 6,
-        lambda card: card.orientation == 8,
         lambda card: card.caption is not None and not card.caption.isascii(),
         lambda card: card.offset_h % 1,
         lambda card: card.lat < 0 and card.lon < 0 and card.gps == "right",
@@ -119,18 +112,15 @@ def _pixels(card: Postcard) -> np.ndarray:
     return np.asarray(ImageOps.exif_transpose(Image.open(BytesIO(jpeg(card)))), dtype=float)
 
 
-def test_pictures_can_be_turned_and_cropped_to_both_orientations(library: list[Postcard]) -> None:
+def test_views_differ_and_turned_pictures_and_frames_of_a_burst_hardly(library: list[Postcard]) -> None:
     card = next(card for card in library if card.orientation == 6)
     upright, *turned = (_pixels(replace(card, orientation=orientation)) for orientation in (1, 6, 8))
     assert max(np.abs(upright - pixels).mean() for pixels in turned) < 3
-    for card in list({card.picture: card for card in library}.values())[::8]:
+    for card in list({card.picture: card for card in library}.values())[::16]:
         for portrait in (False, True):
             pixels = _pixels(replace(card, portrait=portrait, orientation=1))
             assert pixels.shape == ((480, 320, 3) if portrait else (320, 480, 3))
             assert pixels.std() > 8, card.picture
-
-
-def test_views_of_one_picture_differ_and_frames_of_a_burst_hardly(library: list[Postcard]) -> None:
     most = Counter(card.picture for card in library).most_common(1)[0][0]
     cards = [card for card in library if card.picture == most and not card.portrait][:6]
     views = [_pixels(card) for card in cards]

@@ -155,15 +155,6 @@ def test_without_words_nobody_is_protected_for_being_newest(shared: Library) -> 
         assert all(label in (str(photo.taken)[11:13], photo.city, photo.camera) for photo in photos), word
 
 
-def test_a_day_can_be_limited_spread_and_focused(shared: Library) -> None:
-    few = shared.search(None, [shared.limit("day=2")], 30)
-    assert max(Counter(photo.taken.date() for photo in few.photos if photo.taken).values()) == 2
-    spread = shared.search(None, [shared.spread("day")], 13)
-    assert len({photo.taken.date() for photo in spread.photos if photo.taken}) == 13
-    near = shared.search(None, [shared.focus("day=2019-07-14")], 5, mc.Mascot(1.0))
-    assert {f"{photo.taken:%Y-%m-%d}" for photo in near.photos if photo.taken} == {"2019-07-14"}
-
-
 # Records and tables
 
 

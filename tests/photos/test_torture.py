@@ -19,7 +19,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-SLOW = ("clients at once 400", "many requests", "sanitized kernel")  # others are alike, or tests of the kernel
+# Other attacks and tests are alike: test_hostile_files, test_indexing_under_stress, test_sanitizers.
+SLOW = ("hostile files", "kills at random", "interrupts", "clients at once 400", "many requests", "sanitized kernel")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Finding files in real folders: links, loops, odd names, closed doors."""
+"""Finding files in real folders: links, loops, odd names, closed doors, and files that belong together."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ import pytest
 pytest.importorskip("PIL", reason="needs the extra photos")
 pytest.importorskip("pillow_heif", reason="needs the extra photos")
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from mascot.errors import InputError
+from mascot.photos.companions import Companions, companions
 from mascot.photos.walk import PictureFile, Skipped, walk
 
 POSIX = os.name == "posix"
@@ -68,21 +72,15 @@ def test_pictures_in_sorted_order(files: list[str], hidden: bool, pictures: list
     assert walked(tmp_path, hidden=hidden) == (pictures, {})
 
 
-def test_a_picture_has_its_size_its_time_and_an_absolute_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    grow(tmp_path, "album/a.jpg")
+def test_sizes_times_absolute_paths_and_kinds_that_are_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grow(tmp_path / "album", "a.jpg", "b.MOV", "c/d.mov", "e.psd", "notes.txt", ".hidden.psd", ".mascot/x.psd")
     monkeypatch.chdir(tmp_path)
-    (picture,) = walk(Path("album/../album"))
-    assert picture == PictureFile(tmp_path / "album/a.jpg", 3, (tmp_path / "album/a.jpg").stat().st_mtime_ns)
-
-
-def test_pictures_of_kinds_that_are_not_read_are_counted(tmp_path: Path) -> None:
-    grow(tmp_path, "a.jpg", "b.MOV", "c/d.mov", "e.psd", "notes.txt", ".hidden.psd", ".mascot/x.psd")
     unread: Counter[str] = Counter()
-    assert len(list(walk(tmp_path, unread=unread))) == 1
+    (picture,) = walk(Path("album/../album"), unread=unread)
+    assert picture == PictureFile(tmp_path / "album/a.jpg", 3, (tmp_path / "album/a.jpg").stat().st_mtime_ns)
     assert unread == {".mov": 2, ".psd": 1}
-
-
-def test_a_library_of_apple_as_root(tmp_path: Path) -> None:
     root = tmp_path / "Photos Library.photoslibrary"
     grow(root, "originals/0/c.heic", "top.jpg")
     assert walked(root) == (["originals/0/c.heic"], {})
@@ -230,3 +228,68 @@ def test_a_tree_deeper_than_python_s_recursion(tmp_path: Path, monkeypatch: pyte
         assert "too long" in item.reason  # the system's longest path may be shorter
     else:
         assert item.path.name == "deep.jpg"
+
+
+# Files that belong to a photograph, by their names
+
+SUFFIXES = frozenset({".jpg", ".heic", ".png", ".cr2", ".dng"})
+
+
+def test_sidecars_are_recognised_by_their_names() -> None:
+    screenshot = "Screenshot_2019-07-04-18-15-12-123_com.example"
+    for picture, sidecar in (
+        ("IMG_1.jpg", "IMG_1.xmp"),
+        ("IMG_1.jpg", "IMG_1.jpg.xmp"),
+        ("IMG_1.JPG", "img_1.XMP"),
+        ("IMG_1.jpg", "IMG_1.jpg.json"),
+        ("IMG_1.jpg", "IMG_1.jpg.supplemental-metadata.json"),
+        ("IMG_1.jpg", "IMG_1.jpg.suppl.json"),
+        ("IMG_1(1).jpg", "IMG_1.jpg(1).json"),
+        ("IMG_1(1).jpg", "IMG_1(1).jpg.json"),
+        ("IMG_1(2).jpg", "IMG_1.jpg.supplemental-metadata(2).json"),
+        ("IMG_1-edited.jpg", "IMG_1.jpg.json"),
+        (f"{screenshot}.jpg", f"{screenshot}.json"),
+        ("Screenshot_2019-07-04-18-15-12-1234_com.exampl.jpg", "Screenshot_2019-07-04-18-15-12-1234_com.exampl.j.json"),
+    ):
+        assert companions([picture, sidecar, "notes.json"], SUFFIXES) == {picture: Companions((sidecar,))}
+    for picture, other in (
+        ("IMG_1.jpg", "IMG_10.jpg.json"),
+        ("IMG_1.jpg", "IMG_1.jpg(1).json"),
+        ("IMG_1(1).jpg", "IMG_1.jpg.json"),
+        ("IMG_1.jpg", "IMG_1.jpg.notes.json"),
+        ("IMG_1.jpg", "IMG.xmp"),
+    ):
+        assert companions([picture, other], SUFFIXES) == {picture: Companions()}
+
+
+def test_live_photographs_and_raw_pairs_are_one() -> None:
+    names = "a.HEIC a.MOV b.jpg b.CR2 b.CR2.xmp c.cr2 d.MP.jpg d.MP MVIMG_1.jpg MVIMG_1.MP4"
+    assert companions(names.split(), SUFFIXES) == {
+        "a.HEIC": Companions(media=("a.MOV",)),
+        "b.jpg": Companions(("b.CR2.xmp",), ("b.CR2",)),
+        "c.cr2": Companions(),
+        "d.MP.jpg": Companions(media=("d.MP",)),
+        "MVIMG_1.jpg": Companions(media=("MVIMG_1.MP4",)),
+    }
+    assert companions(["film.mov", "x.xmp"], SUFFIXES) == {}
+
+
+NAMES = st.lists(
+    st.builds(
+        lambda *parts: "".join(parts),
+        st.sampled_from(["a", "b", "a(1)", "x" * 45]),
+        st.sampled_from([".jpg", ".heic", ".cr2", ".mov", ".xmp", ".jpg.json", ".jpg(1).json", ".txt"]),
+    ),
+    unique=True,
+    max_size=12,
+)
+
+
+@given(NAMES)
+def test_each_picture_leads_or_belongs_to_one_that_does(names: list[str]) -> None:
+    families = companions(names, SUFFIXES)
+    owned = [other for family in families.values() for other in family.media]
+    pictures = {name for name in names if name.endswith((".jpg", ".heic", ".cr2"))}
+    assert pictures == set(families) | (set(owned) & pictures)
+    assert not set(families) & set(owned)
+    assert {name for family in families.values() for name in (*family.sidecars, *family.media)} <= set(names)

@@ -1,13 +1,15 @@
-"""One Ray cluster of two cores for all tests of scaling out: real worker processes of this machine."""
+"""A folder of photographs, and one Ray cluster of two cores: real worker processes of this machine."""
 
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from engines_of_tests import COUNT, MemorySink
 
 
 @pytest.fixture(scope="session")
@@ -20,5 +22,27 @@ def ray() -> Iterator[Any]:
     paths = [str(tests / "photos"), str(tests / "scale"), *filter(None, [os.environ.get("PYTHONPATH")])]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(paths))
-        with cluster("local", 2) as found:
-            yield found
+        with cluster("local", 2) as module:
+            yield module
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Photographs with moments, copies before and after their originals, and files that give no picture."""
+    from mascot.photos.sample import write_sample
+
+    root = tmp_path_factory.mktemp("scale") / "trips"
+    files = sorted(root / card.path for card in write_sample(root, COUNT - 2))
+    shutil.copy2(files[9], root / "a copy that comes first.jpg")
+    (root / "zz").mkdir()
+    shutil.copy2(files[4], root / "zz" / "copy.jpg")
+    # Its header is whole, so that it has a time and a place, but not its pixels.
+    (root / "broken.jpg").write_bytes(files[6].read_bytes()[:6000])
+    (root / "empty.jpg").touch()
+    (root / "film.mov").touch()
+    return root
+
+
+@pytest.fixture
+def sink() -> MemorySink:
+    return MemorySink()

@@ -1,62 +1,80 @@
-"""A sink over SQLite, encoders whose processes are known by their ids or die, and the processes of a Ray cluster."""
+"""A sink in memory, encoders whose processes are known by their ids or die, and the processes of a Ray cluster."""
 
 from __future__ import annotations
 
 import json
 import os
-import sqlite3
+import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from bag_of_words import BagOfWords
 from numpy.typing import NDArray
 
 from mascot.photos.encoders.encoder import Picture
 
+COUNT = 14  # photographs of the folder
+DEADLY = (13, 7)  # pixels
 
-class SqliteSink:
-    """A sink as `mascot.connect.source` has them, in one file."""
 
-    def __init__(self, path: Path) -> None:
-        self._connection = sqlite3.connect(path, isolation_level=None)
-        self._connection.execute("CREATE TABLE IF NOT EXISTS rows (path TEXT PRIMARY KEY, row TEXT, vector BLOB)")
-        self._connection.execute("CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT)")
-        self.writes = 0
+class MemorySink:
+    """A sink as `mascot.connect.source` has them."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, dict[str, Any]] = {}
+        self.vectors: dict[str, NDArray[np.float32]] = {}
+        self.writes, self._facts = 0, dict[str, str]()
 
     def put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
         assert vectors.dtype == np.float32
-        assert vectors.shape[0] == len(rows)
         self.writes += 1
-        self._connection.executemany(
-            "INSERT OR REPLACE INTO rows VALUES (?, ?, ?)",
-            [(row["path"], json.dumps(row), vector.tobytes()) for row, vector in zip(rows, vectors, strict=True)],
-        )
-
-    def rows(self) -> dict[str, dict[str, Any]]:
-        return {path: json.loads(row) for path, row in self._connection.execute("SELECT path, row FROM rows")}
-
-    def vectors(self) -> dict[str, NDArray[np.float32]]:
-        rows = self._connection.execute("SELECT path, vector FROM rows")
-        return {path: np.frombuffer(vector, np.float32) for path, vector in rows}
+        for row, vector in zip(rows, vectors, strict=True):
+            self.rows[row["path"]], self.vectors[row["path"]] = json.loads(json.dumps(row)), vector.ravel()
 
     def states(self) -> Iterator[tuple[str, tuple[int, int, str, str]]]:
-        for path, row in self.rows().items():
+        for path, row in self.rows.items():
             yield path, (row["size"], row["mtime_ns"], row["hash"], row["stamp"])
 
     def remove(self, paths: Sequence[str]) -> None:
-        self._connection.executemany("DELETE FROM rows WHERE path = ?", [(path,) for path in paths])
+        for path in paths:
+            del self.rows[path], self.vectors[path]
 
     def set_facts(self, facts: Mapping[str, str]) -> None:
-        self._connection.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", list(facts.items()))
+        self._facts |= facts
 
     def facts(self) -> dict[str, str]:
-        return dict(self._connection.execute("SELECT name, value FROM facts").fetchall())
+        return self._facts
 
-    def close(self) -> None:
-        self._connection.close()
+
+def library_of(root: Path, state: Path, encoder: Any) -> tuple[dict[str, Any], dict[str, Any], Any]:
+    """Return rows, vectors and summary of a new library of this folder."""
+    from mascot.photos import Library
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(state))
+        with Library(root, index=state / "index") as library:
+            summary = library.index(encoder)
+            photos = {photo.id: photo for photo in library.store.all_photos()}
+            vectors = library.store.vectors_of(encoder.fingerprint)
+            arrays = {photos[id_].path: np.frombuffer(vector, np.float32) for id_, vector in vectors}
+    shutil.rmtree(state / "index")
+    return {photo.path: _columns(photo.to_row()) for photo in photos.values()}, arrays, summary
+
+
+def _columns(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in ("id", "stamp")}
+
+
+def assert_same(sink: MemorySink, root: Path, state: Path, encoder: Any) -> Any:
+    """Compare with the rows of a library; return its summary."""
+    rows, vectors, summary = library_of(root, state, encoder)
+    assert {path: _columns(row) for path, row in sink.rows.items()} == rows
+    assert all(np.array_equal(sink.vectors[path], vectors[path]) for path in rows)
+    return summary
 
 
 class Reader(BagOfWords):
@@ -78,17 +96,12 @@ class Signing(Reader):
 
 
 class Failing(Reader):
-    """An encoder that fails."""
+    """An encoder that fails at the last photograph."""
 
-    def __init__(self, error: Exception) -> None:
-        super().__init__(dim=64)
-        self._error = error
-
-    def pictures(self, pictures: Any) -> Any:
-        raise self._error
-
-
-DEADLY = (13, 7)  # pixels
+    def pictures(self, pictures: Sequence[Picture]) -> NDArray[np.float32]:
+        if any("zz" in picture.words for picture in pictures):
+            raise RuntimeError("CUDA out of memory\nand a page of advice")
+        return super().pictures(pictures)
 
 
 class Mortal(Reader):
@@ -100,22 +113,18 @@ class Mortal(Reader):
         return super().pictures(pictures)
 
 
-def gone(process: int, within_s: float = 120.0) -> bool:
-    """Whether a process has ended; the one who started it may still have to be told."""
+def is_gone(process: int, within_s: float = 120.0) -> bool:
+    """Return whether a process has ended; the one that started it may still have to be told."""
     until = time.monotonic() + within_s
     while time.monotonic() < until:
-        try:
-            state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:
-            return True
-        if state in "ZX":
+        if _status(process)[0] in "ZX":
             return True
         time.sleep(0.05)
     return False
 
 
 def busy_worker(task: str, within_s: float = 120.0) -> int:
-    """The id of a worker of this process's own cluster that runs a task of this name."""
+    """Return the id of a worker of this process's own cluster that runs a task of this name."""
     until = time.monotonic() + within_s
     while time.monotonic() < until:
         for name in filter(str.isdigit, os.listdir("/proc")):
@@ -129,12 +138,17 @@ def busy_worker(task: str, within_s: float = 120.0) -> int:
 
 
 def _is_ours(process: int) -> bool:
-    """Whether this process started it, or started what started it."""
+    """Return whether this process started it, or started what started it."""
     for _ in range(3):
-        try:
-            process = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
-        except (OSError, IndexError):
-            return False
+        process = int(_status(process)[1])
         if process == os.getpid():
             return True
     return False
+
+
+def _status(process: int) -> list[str]:
+    """Return state and parent of a process, X for one that is gone."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[:2]
+    except OSError:
+        return ["X", "0"]

@@ -45,38 +45,41 @@ def check_sigma(owner: str, sigma: float | None) -> None:
 
 def as_bins(membership: Any, owner: str, rows: int) -> Bins:
     """Return a membership as bins, checked: N rows, values finite and in 0..1."""
+    owner = f"{owner}.membership"
     if hasattr(membership, "resolve") and hasattr(membership, "sparse"):
         bins: Bins = membership
-        if bins.rows != rows:
-            raise InputError(f"{owner}.membership must have {rows} rows, got {bins.rows}")
+        _check_shape((bins.rows, 0), owner, rows)
         return bins
     if hasattr(membership, "tocsr"):
         matrix = membership.tocsr().copy()  # the user's matrix is not changed
-        shape = _two_dimensions(matrix.shape, owner)
+        _check_shape(matrix.shape, owner, rows)
         matrix.sum_duplicates()
         matrix.eliminate_zeros()
         indptr, indices, values = (np.asarray(part) for part in (matrix.indptr, matrix.indices, matrix.data))
     else:
-        try:
-            array = np.asarray(membership, dtype=np.float64)
-        except (TypeError, ValueError):
-            rule = "must be numbers in rows of one length"
-            raise InputError(f"{owner}.membership {rule}, got {membership!r:.60}") from None
-        shape = _two_dimensions(array.shape, owner)
-        row, indices = np.nonzero(array)
-        indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=shape[0]))])
-        values = array[row, indices]
-    if shape[0] != rows:
-        raise InputError(f"{owner}.membership must have {rows} rows, got {shape[0]}")
+        matrix = as_matrix(membership, owner, rows)
+        row, indices = np.nonzero(matrix)
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=rows))])
+        values = matrix[row, indices]
     values = values.astype(np.float64)
     wrong = ~((values >= 0) & (values <= 1))  # NaN is wrong too
     if wrong.any():
-        raise InputError(f"{owner}.membership must lie in 0..1, got {values[wrong][0]}")
-    indptr = indptr.astype(np.int64)
-    return SparseBins(indptr, indices.astype(np.int64), values, int(shape[1]))
+        raise InputError(f"{owner} must lie in 0..1, got {values[wrong][0]}")
+    return SparseBins(indptr.astype(np.int64), indices.astype(np.int64), values, int(matrix.shape[1]))
 
 
-def _two_dimensions(shape: tuple[int, ...], owner: str) -> tuple[int, ...]:
+def as_matrix(values: Any, owner: str, rows: int) -> Floats:
+    """Return an N x d array of numbers, checked."""
+    try:
+        array = np.asarray(values, np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{owner} must be numbers in rows of one length, got {values!r:.60}") from None
+    _check_shape(array.shape, owner, rows)
+    return array
+
+
+def _check_shape(shape: tuple[int, ...], owner: str, rows: int) -> None:
     if len(shape) != 2:
-        raise InputError(f"{owner}.membership must be an array of two dimensions, got {len(shape)}")
-    return shape
+        raise InputError(f"{owner} must be an array of two dimensions, got {len(shape)}")
+    if shape[0] != rows:
+        raise InputError(f"{owner} must have {rows} rows, got {shape[0]}")

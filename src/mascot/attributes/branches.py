@@ -96,15 +96,14 @@ def _cuts(vectors: Floats, counts: tuple[int, ...]) -> Ints:
     copies = int((heights <= _COPY).sum())
     size = len(vectors)
     labels = np.zeros((len(counts), size), np.int64)
-    parent = np.arange(size)
+    group = np.arange(size)
     joined = 0
     for cut in np.argsort([-count for count in counts], kind="stable"):
         merges = max(size - counts[cut], copies)
         for at in order[joined:merges]:
-            parent[_root(parent, second_rows[at])] = _root(parent, first_rows[at])
+            group[group == group[second_rows[at]]] = group[first_rows[at]]
         joined = max(joined, merges)
-        roots = np.array([_root(parent, row) for row in range(size)], np.int64)
-        _, first, branch = np.unique(roots, return_index=True, return_inverse=True)
+        _, first, branch = np.unique(group, return_index=True, return_inverse=True)
         labels[cut] = np.argsort(np.argsort(first))[branch.reshape(-1)]
     return labels
 
@@ -152,10 +151,3 @@ def _average_linkage(distances: Floats) -> tuple[Ints, Ints, Floats]:
         weight[nearest] += weight[group]
         alive[group] = False
     return first_rows, second_rows, heights
-
-
-def _root(parent: Ints, row: int) -> int:
-    while parent[row] != row:
-        parent[row] = parent[parent[row]]
-        row = int(parent[row])
-    return int(row)

@@ -24,7 +24,7 @@ Measure = Callable[[Record], "float | None"]
 _TEST = "test"
 _FIXED = ("mixed",)  # studies whose settings were not searched for
 _ON_VALIDATION = ("clusters",)  # studies that the released study ran on the validation split
-_PREFERENCE = ("published", "inferred", "validated", "default", None)
+_PREFERENCE = {"published": 0, "inferred": 1, "validated": 2, "default": 3, None: 4}  # the lowest is taken
 _IDENTITY = ("study", "point", "task", "direction", "label", "value", "k", "n")
 
 
@@ -55,12 +55,7 @@ def summary(key: str) -> Measure:
 
 def query_mean(key: str) -> Measure:
     """Return a measure: the mean over the queries that have the value."""
-
-    def measure(record: Record) -> float | None:
-        values = per_query(record, key)
-        return float(values.mean()) if len(values) else None
-
-    return measure
+    return lambda record: float(values.mean()) if len(values := per_query(record, key)) else None
 
 
 def recall(k: int) -> Measure:
@@ -78,7 +73,7 @@ def recall(k: int) -> Measure:
 
 def per_query(record: Record, key: str) -> Floats:
     """Return the values of the queries that have one; empty where the record has none."""
-    values = np.array([np.nan if v is None else v for v in record["per_query"].get(key) or []], dtype=np.float64)
+    values = np.array(record["per_query"].get(key) or [], dtype=np.float64)  # null becomes NaN
     return values[np.isfinite(values)]
 
 
@@ -145,13 +140,13 @@ class RunResults:
 
         Where the paper does not print a setting, the inferred one is used, else the validated one.
         """
-        allowed = _PREFERENCE if point == "published" else (point, "default", None)
+        allowed = tuple(_PREFERENCE) if point == "published" else (point, "default", None)
         return self.filter(lambda record: record.get("point") in allowed).preferred()
 
     def preferred(self) -> RunResults:
         """Return one operating point for each method, task and direction: the published, else the validated."""
         best: dict[tuple[str, ...], str | None] = {}
-        for record in sorted(self.records, key=_rank):
+        for record in sorted(self.records, key=lambda record: _PREFERENCE.get(record.get("point"), len(_PREFERENCE))):
             best.setdefault(_owner(record), record.get("point"))
         return self.filter(lambda record: record.get("point") == best[_owner(record)])
 
@@ -168,8 +163,13 @@ class RunResults:
 
     def within(self, subset: str) -> RunResults:
         """Return the records restricted to a subset of the split's queries; records without it are left out."""
-        inside = self.filter(lambda record: subset in record.get("subsets", {}))
-        return replace(self, records=tuple(_cut(record, subset) for record in inside.records))
+        records = []
+        for record in self.filter(lambda record: subset in record.get("subsets", {})).records:
+            part = record["subsets"][subset]
+            inside = np.isin(record["queries"], part["queries"])
+            values = {name: list(compress(column, inside)) for name, column in record["per_query"].items()}
+            records.append({**record, "queries": part["queries"], "per_query": values, "summary": part["summary"]})
+        return replace(self, records=tuple(records))
 
     @property
     def points(self) -> list[str]:
@@ -212,38 +212,16 @@ def _owner(record: Record) -> tuple[str, ...]:
     return record["label"], record["task"], record["direction"]
 
 
-def _rank(record: Record) -> int:
-    point = record.get("point")
-    return _PREFERENCE.index(point) if point in _PREFERENCE else len(_PREFERENCE)
-
-
 def _identity(record: Record) -> tuple[Any, ...]:
     return tuple(record.get(name) for name in _IDENTITY)
-
-
-def _cut(record: Record, subset: str) -> Record:
-    part = record["subsets"][subset]
-    inside = np.isin(record["queries"], part["queries"])
-    values = {name: list(compress(column, inside)) for name, column in record["per_query"].items()}
-    return {**record, "queries": part["queries"], "per_query": values, "summary": part["summary"]}
 
 
 def read(directory: str | Path) -> list[RunResults]:
     """Return the results of each dataset in a directory that the benchmark wrote."""
     datasets = collect(results.read(directory), results.run_info(directory))
     if not datasets:
-        raise InputError(_none(directory))
+        raise InputError(f"{directory} holds no test results; make some with: mascot bench run DATASET --out DIR")
     return datasets
-
-
-def check(directory: str | Path) -> None:
-    """Raise for a directory without test results, as `read` does, without reading all of it."""
-    if not any(record.get("split") == _TEST for record in results.each(directory)):
-        raise InputError(_none(directory))
-
-
-def _none(directory: str | Path) -> str:
-    return f"{directory} holds no test results; make some with: mascot bench run DATASET --out DIR"
 
 
 def collect(records: Iterable[Record], run: results.RunInfo | None = None) -> list[RunResults]:
@@ -264,18 +242,19 @@ def collect(records: Iterable[Record], run: results.RunInfo | None = None) -> li
         points, identity = datasets[record["dataset"]], (*_identity(record), record["seed"])
         repeats[record["dataset"]] += points.pop(identity, None) is not None
         points[identity] = record
-    return [_results(name, tuple(points.values()), repeats[name], run) for name, points in sorted(datasets.items())]
+    collected = []
+    asked, data, notes = (run.asked, run.data, run.notes) if run else ({}, {}, ())
+    limits = {split: asked[split] for split in ("validation", _TEST) if split in asked}
+    for name, points in sorted(datasets.items()):
+        seeds = {record["seed"] for record in points.values()} | data.keys()
+        part = RunResults(name, tuple(points.values()), run_seeds=tuple(sorted(seeds)), limits=limits)
+        is_stopped = run is not None and not run.ended
+        collected.append(replace(part, notes=(*notes, *_warnings(part, repeats[name], is_stopped))))
+    return collected
 
 
-def _results(name: str, records: tuple[Record, ...], repeats: int, run: results.RunInfo | None) -> RunResults:
-    seeds = {record["seed"] for record in records} | set(run.data if run else ())
-    limits = {split: run.asked[split] for split in ("validation", _TEST) if split in run.asked} if run else {}
-    run_results = RunResults(name, records, run_seeds=tuple(sorted(seeds)), limits=limits)
-    return replace(run_results, notes=(*(run.notes if run else ()), *_warnings(run_results, repeats, run)))
-
-
-def _warnings(run_results: RunResults, repeats: int, run: results.RunInfo | None) -> Iterator[str]:
-    if run is not None and not run.ended:
+def _warnings(run_results: RunResults, repeats: int, is_stopped: bool) -> Iterator[str]:
+    if is_stopped:
         yield "the last run into this folder did not come to its end: points may be missing"
     if missing := run_results.missing:
         points = len(set(map(_identity, run_results.records)))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from mascot.bench import naming
-from mascot.bench.averages import Average, RunResults, average, collect, query_mean, summary
+from mascot.bench.averages import Average, RunResults, average, collect, query_mean, read, summary
 from mascot.bench.published import Published
-from mascot.bench.results import Record, read
+from mascot.bench.results import Record
 from mascot.bench.tables.analysis import DISPLACED, GAINS, MIXED, displaced, gain, milliseconds
 from mascot.bench.tables.control import FLOORS, SWEEPS, all_points, fronts, reflection
 from mascot.bench.tables.grid import mean
@@ -23,6 +23,7 @@ FORMATS = ("text", "markdown", "csv")
 MEASURES = ("r@1", "r@3", "r@5", "r@10", "r@20", "map", "dm", "hm")
 _HEAD = ("table", "task", "direction", "method", "point", "measure", "at", "ours", "published", "difference")
 _WORDS = 7  # columns before the numbers
+_NOWHERE = ("", "", "", None)  # the case of a number that is of the dataset
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +46,8 @@ class Difference:
         return self.ours - self.published
 
 
-@dataclass(frozen=True, slots=True)
-class _Pair:
-    """How a number is taken from our records, and by task, direction and label from the paper."""
-
-    table: str
-    measure: str
-    ours: Callable[[RunResults], Any]
-    paper: Callable[[str, str, str], Any]  # a number, or numbers by measure
+# A table, our numbers by measure, and those of the paper by task, direction and label.
+_Numbers = tuple[str, Mapping[str, Callable[[RunResults], Any]], Callable[[str, str, str], Mapping[str, Any]]]
 
 
 def differences(records: Iterable[Record]) -> list[Difference]:
@@ -64,23 +59,23 @@ def _differences(results: RunResults, published: Published) -> Iterator[Differen
     main = results.where(study="main")
     for split, images in published.sizes().items():
         ours = average(record.get("sizes", {}).get(split, {}).get("images") for record in main.records)
-        yield from _difference("sizes", ("", "", "", None), f"{split} images", ours, images)
+        yield from _difference("sizes", _NOWHERE, f"{split} images", ours, images)
     for name, share in published.places().items():
         ours = average(record.get("places", {}).get(name) for record in main.records)
-        yield from _difference("places", ("", "", "", None), name, ours, share)
-    yield from _compared(main, [_Pair("main", name, mean(summary(name)), published.row) for name in MEASURES])
-    yield from _compared(main, [_Pair("appearance", "appearance", mean(summary("appearance")), published.appearance)])
-    gains = [_Pair("first gain", name, partial(gain, name=name), published.first_gain) for name in GAINS]
-    yield from _compared(main, [_Pair("first result", "agrees", mean(query_mean("top1")), published.top1), *gains])
+        yield from _difference("places", _NOWHERE, name, ours, share)
+    yield from _compared(main, ("main", _means(MEASURES), published.row))
+    looks: _Numbers = ("appearance", _means(["appearance"]), lambda *case: {"appearance": published.appearance(*case)})
+    yield from _compared(main, looks)
+    gains = {name: partial(gain, name=name) for name in GAINS}
+    agrees: _Numbers = ("first result", {"agrees": mean(query_mean("top1"))}, published.top1)
+    yield from _compared(main, agrees, ("first gain", gains, published.first_gain))
     for direction, label, point, cell in main.split("direction", "label", "point"):
         paper = published.displaced(cell.names("task"), direction, label) or ()
         for name, percentage in zip(DISPLACED, paper, strict=False):
             ours = displaced(cell, name)
             yield from _difference("first result", ("all", direction, label, point), name, ours, percentage)
     for study in ("strength", "prs"):
-        yield from _compared(
-            results.where(study=study), [_Pair("prs", "prs", partial(reflection, which=0), published.prs)]
-        )
+        yield from _compared(results.where(study=study), ("prs", {"prs": partial(reflection, which=0)}, published.prs))
     for study in SWEEPS:
         for *case, cell in results.where(study=study).split("task", "direction", "label", "point"):
             for value, number in published.sweep(study, *case[:3]).items():
@@ -90,26 +85,25 @@ def _differences(results: RunResults, published: Published) -> Iterator[Differen
         floors = published.fixed_recall(*cell.case)
         for floor, reached in zip(FLOORS, fronts(cell), strict=True) if floors else ():
             yield from _difference("fixed recall", (*case, None), "dm", reached, floors.get(floor), f">= {floor:.2f}")
-    yield from _compared(
-        results.where(study="mixed"),
-        [_Pair("mixed", name, mean(value), published.mixed) for name, value in MIXED.items()],
-    )
-    yield from _compared(
-        results.where(study="clusters"),
-        [_Pair("clusters", name, mean(summary(name)), published.clusters) for name in ("dm", "r@10")],
-    )
-    times = _Pair("runtime", "ms", mean(milliseconds), lambda task, direction, label: published.runtime(label))
-    yield from _compared(results.where(study="runtime"), [times])
+    mixed = {name: mean(measure) for name, measure in MIXED.items()}
+    yield from _compared(results.where(study="mixed"), ("mixed", mixed, published.mixed))
+    yield from _compared(results.where(study="clusters"), ("clusters", _means(["dm", "r@10"]), published.clusters))
+    times: _Numbers = ("runtime", {"ms": mean(milliseconds)}, lambda *case: {"ms": published.runtime(case[-1])})
+    yield from _compared(results.where(study="runtime"), times)
 
 
-def _compared(results: RunResults, pairs: Sequence[_Pair]) -> Iterator[Difference]:
+def _means(names: Iterable[str]) -> dict[str, Callable[[RunResults], Any]]:
+    return {name: mean(summary(name)) for name in names}
+
+
+def _compared(results: RunResults, *tables: _Numbers) -> Iterator[Difference]:
     """Yield the differences of records that differ only in seed and swept value."""
     for *case, cell in results.split("task", "direction", "label", "point"):
-        for pair in pairs:
-            paper = pair.paper(*cell.case)
-            number = paper.get(pair.measure) if isinstance(paper, dict) else paper
-            if number is not None:
-                yield from _difference(pair.table, case, pair.measure, pair.ours(cell), number)
+        for table, ours, lookup in tables:
+            paper = lookup(*cell.case)
+            for measure, value in ours.items():
+                if paper.get(measure) is not None:
+                    yield from _difference(table, case, measure, value(cell), paper[measure])
 
 
 def _difference(
@@ -126,7 +120,7 @@ def compare(folder: Path | str, format: str = "text") -> str:
     """Return the differences of a folder of results as ``"text"``, ``"markdown"`` or ``"csv"``."""
     if format not in FORMATS:
         raise OptionError(f"compare format must be one of {', '.join(FORMATS)}, got {format!r}")
-    rows = differences(read(folder))
+    rows = [row for results in read(folder) for row in _differences(results, Published(results.dataset))]
     if not rows:
         return "Nothing here has a published counterpart.\n"
     if format == "csv":

@@ -39,7 +39,7 @@ def load() -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The numbers of the paper for one dataset of ours. Methods return None, or an empty value, where it has none.
+    """The numbers of the paper for one dataset of ours, by their names; None, or no such name, where it has none.
 
     >>> Published("pixelprose-sim").row("geo_hour", "focus", "mascot")
     {'hm': 0.3135, 'r@10': 0.941, 'dm': 0.1881, 'r@1': 0.7202, 'r@3': 0.8193, 'r@5': 0.8657, 'r@20': 0.9812}
@@ -60,13 +60,13 @@ class Published:
         """Return a table that the paper has only for PixelProse; an empty one for other datasets."""
         return load()[table] if self._name == "pixelprose" else {}
 
-    def row(self, task: str, direction: str, label: str) -> dict[str, float] | None:
+    def row(self, task: str, direction: str, label: str) -> dict[str, float]:
         """Return HM, DM, R@10 (MAP for Incidents1M) and, where printed, the recall curve."""
         tasks = load().get(self._name, {}).get(DIRECTIONS.get(direction, ""), {})
         if self._name in _ONLY_TASK:
             tasks = {_ONLY_TASK[self._name]: tasks}
         row = tasks.get(task, {}).get(label)
-        return None if row is None else dict(row) | self.recall(task, direction, label)
+        return {} if row is None else dict(row) | self.recall(task, direction, label)
 
     def recall(self, task: str, direction: str, label: str) -> dict[str, float]:
         """Return R@1, 3, 5, 10, 20 as ``{"r@1": ...}``."""
@@ -82,9 +82,9 @@ class Published:
         """Return shares of images beyond 60 degrees north and south, and of queries with hits on both sides of 180."""
         return dict(load()["places"].get(self._name, {}))
 
-    def prs(self, task: str, direction: str, label: str) -> float | None:
-        """Return the preference reflection score."""
-        return self._pixelprose("prs").get(label, {}).get(_key(task, direction))
+    def prs(self, task: str, direction: str, label: str) -> dict[str, Any]:
+        """Return the preference reflection score, `prs`."""
+        return {"prs": self._pixelprose("prs").get(label, {}).get(_key(task, direction))}
 
     def sweep(self, study: str, task: str, direction: str, label: str) -> dict[float, float]:
         """Return R@10 at each value of a swept parameter: strength, sigma_geo (degrees), sigma_time (hours) or grid."""
@@ -134,10 +134,10 @@ class Published:
             return {}
         return {"dm": row["dm_base"]} if label == "base" else {"dm": row["dm"], "r@10": row["r@10"]}
 
-    def top1(self, task: str, direction: str, label: str) -> float | None:
-        """Return the share of queries whose first result is the base retriever's."""
+    def top1(self, task: str, direction: str, label: str) -> dict[str, Any]:
+        """Return `agrees`, the share of queries whose first result is the base retriever's."""
         table = self._pixelprose("top1").get("first_pick_agreement_decrease", {})
-        return table.get(task) if (direction, label) == ("focus", _CENTRAL) else None
+        return {"agrees": table.get(task) if (direction, label) == ("focus", _CENTRAL) else None}
 
     def displaced(self, tasks: Collection[str], direction: str, label: str) -> tuple[float, float] | None:
         """Return the percentage of queries whose right first result was displaced, and of these, those in another bin.

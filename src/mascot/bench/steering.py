@@ -12,7 +12,7 @@ from __future__ import annotations
 import csv
 import gzip
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,8 +30,7 @@ from mascot.metrics import relevance_kept
 K = 20
 STRENGTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
 FINE = tuple(round(step / 20, 2) for step in range(21))
-RADII_KM = (100.0, 500.0, 2000.0)
-RADII_HOURS = (1.0, 2.0, 4.0)
+RADII = {"place": (100.0, 500.0, 2000.0), "hour": (1.0, 2.0, 4.0)}  # km, hours
 SELLERS = {"a": 0.70, "b": 0.20, "c": 0.07, "d": 0.03}
 EQUAL_RELEVANCE = 0.8  # relevance retained at which aims are compared
 _TABLES = {
@@ -49,29 +48,6 @@ class SteeringCase:
     candidates: mc.Candidates  # with a column "label"
     place: tuple[float, float] | None = None
     hour: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class BalanceRow:
-    """Mean entropy and relevance of one method at one strength."""
-
-    dataset: str
-    method: str
-    strength: float
-    entropy: float  # of the labels in the result, 1 is even
-    best: float  # the same of the most even result that the candidates allow
-    relevance: float  # share of the best possible summed relevance
-
-
-@dataclass(frozen=True, slots=True)
-class AimRow:
-    """Mean share of results within a radius, of what could be had, at equal relevance retained."""
-
-    dataset: str
-    method: str
-    target: str  # "place" or "hour"
-    radius: float  # km or hours
-    share: float
 
 
 def load_cases(name: str, data: Path | None, queries: int, seed: int = 0) -> list[SteeringCase]:
@@ -158,9 +134,13 @@ def best_entropy(available: Sequence[Any], k: int, groups: int) -> float:
 
 
 def balance(
-    name: str, cases: Sequence[SteeringCase], k: int = K, strengths: Sequence[float] = STRENGTHS
-) -> list[BalanceRow]:
-    """Measure how evenly each method spreads the labels."""
+    cases: Sequence[SteeringCase], k: int = K, strengths: Sequence[float] = STRENGTHS
+) -> dict[str, list[tuple[float, float, float]]]:
+    """Return how evenly each method spreads the labels, by strength, as means over the cases.
+
+    They are the entropy of the labels in the result (1 is even), that of the most even result that the candidates
+    allow, and the share of the best possible summed relevance.
+    """
 
     def measured(candidates: mc.Candidates, method: Any) -> tuple[float, float, float]:
         labels = candidates.columns["label"].tolist()
@@ -170,11 +150,11 @@ def balance(
         entropy = entropy_of([labels[i] for i in positions], groups)
         return entropy, best_entropy(labels, k, groups), _retained(candidates.scores, positions)
 
-    rows = []
+    rows: dict[str, list[tuple[float, float, float]]] = {}
     for strength in strengths:
-        for method_name, method in methods_at(strength).items():
-            means = np.mean([measured(case.candidates, method) for case in cases], axis=0).tolist()
-            rows.append(BalanceRow(name, method_name, strength, *means))
+        for name, method in methods_at(strength).items():
+            means = np.mean([measured(case.candidates, method) for case in cases], axis=0)
+            rows.setdefault(name, []).append(tuple(means.tolist()))
     return rows
 
 
@@ -182,25 +162,25 @@ def _retained(scores: Floats, positions: Ints) -> float:
     return float(relevance_kept(relevance(scores)[None], positions[None])[0])
 
 
-def aim(name: str, cases: Sequence[SteeringCase], k: int = K) -> list[AimRow]:
-    """Measure how many results lie near the named value when all methods retain the same relevance."""
-    rows = []
-    for target, radii in (("place", RADII_KM), ("hour", RADII_HOURS)):
-        curves: dict[str, list[tuple[Floats, Floats]]] = {}
-        for case in cases:
-            if getattr(case, target) is not None:
-                distances = _distances(case, target)
-                selections = {"mascot": _ours(case, target, k)}
-                selections |= {f"decay {radius:g}": _decay(case, distances, radius, k) for radius in radii}
-                for method_name, positions in selections.items():
-                    curves.setdefault(method_name, []).append(_curve(case, distances, radii, positions))
-        for method_name, parts in curves.items():
-            retained, within = (np.mean(part, axis=0) for part in zip(*parts, strict=True))
-            order = np.argsort(retained)
-            for at, radius in enumerate(radii):
-                share = float(np.interp(EQUAL_RELEVANCE, retained[order], within[order, at]))
-                rows.append(AimRow(name, method_name, target, radius, share))
-    return rows
+def aim(cases: Sequence[SteeringCase], target: str, k: int = K) -> dict[str, list[float]]:
+    """Return for each method the share of results within each of `RADII`, when all retain the same relevance.
+
+    The share is a mean over the cases that have the target, ``"place"`` or ``"hour"``, and is of what could be had.
+    """
+    curves: dict[str, list[tuple[Floats, Floats]]] = {}
+    for case in cases:
+        if getattr(case, target) is not None:
+            distances = _distances(case, target)
+            selections = {"mascot": _ours(case, target, k)}
+            selections |= {f"decay {radius:g}": _decay(case, distances, radius, k) for radius in RADII[target]}
+            for name, positions in selections.items():
+                curves.setdefault(name, []).append(_curve(case, distances, RADII[target], positions))
+    shares = {}
+    for name, parts in curves.items():
+        retained, within = (np.mean(part, axis=0) for part in zip(*parts, strict=True))
+        order = np.argsort(retained)
+        shares[name] = [float(np.interp(EQUAL_RELEVANCE, retained[order], column)) for column in within[order].T]
+    return shares
 
 
 def _distances(case: SteeringCase, target: str) -> Floats:
@@ -243,40 +223,29 @@ def _curve(
     return np.array(retained), np.array(within)
 
 
-def balance_table(rows: Sequence[BalanceRow]) -> str:
+def balance_table(name: str, cases: Sequence[SteeringCase]) -> str:
     """Return the table of balance: entropy and relevance by strength, a line for each method."""
-    lines = []
-    for dataset, dataset_rows in _groups(rows, "dataset"):
-        best = dataset_rows[0].best
-        lines.append(f"Balance, {dataset}: entropy (relevance retained) by strength; best possible {best:.3f}")
-        lines.append(" " * 18 + "".join(f"{strength:>16g}" for strength, _ in _groups(dataset_rows, "strength")))
-        for method, cells in _groups(dataset_rows, "method"):
-            lines.append(f"{method:<18}" + "".join(f"{f'{c.entropy:.3f} ({c.relevance:.2f})':>16}" for c in cells))
-        lines.append("")
-    return "\n".join(lines)
+    rows = balance(cases)
+    best = next(iter(rows.values()))[0][1]
+    lines = [f"Balance, {name}: entropy (relevance retained) by strength; best possible {best:.3f}"]
+    lines.append(_line("", [f"{strength:g}" for strength in STRENGTHS], 16))
+    for method, steps in rows.items():
+        lines.append(_line(method, [f"{entropy:.3f} ({retained:.2f})" for entropy, _, retained in steps], 16))
+    return "\n".join([*lines, ""])
 
 
-def aim_table(rows: Sequence[AimRow]) -> str:
+def aim_table(name: str, cases: Sequence[SteeringCase]) -> str:
     """Return the table of aim: share within each radius at equal relevance, a line for each method."""
     lines = []
-    for dataset, dataset_rows in _groups(rows, "dataset"):
-        for target, target_rows in _groups(dataset_rows, "target"):
-            unit = "km" if target == "place" else "h"
-            lines.append(
-                f"Aim, {dataset}, {target}: share within a radius at {EQUAL_RELEVANCE:.0%} of relevance retained"
-            )
-            lines.append(
-                " " * 18 + "".join(f"{f'{radius:g} {unit}':>12}" for radius, _ in _groups(target_rows, "radius"))
-            )
-            for method, cells in _groups(target_rows, "method"):
-                lines.append(f"{method:<18}" + "".join(f"{cell.share:>12.3f}" for cell in cells))
+    for target, unit in (("place", "km"), ("hour", "h")):
+        if rows := aim(cases, target):
+            relevance_text = f"{EQUAL_RELEVANCE:.0%} of relevance retained"
+            lines.append(f"Aim, {name}, {target}: share within a radius at {relevance_text}")
+            lines.append(_line("", [f"{radius:g} {unit}" for radius in RADII[target]], 12))
+            lines += [_line(method, [f"{share:.3f}" for share in shares], 12) for method, shares in rows.items()]
             lines.append("")
     return "\n".join(lines)
 
 
-def _groups(rows: Iterable[Any], field: str) -> list[tuple[Any, list[Any]]]:
-    """Return the rows by the value of a field, in the order of first occurrence."""
-    groups: dict[Any, list[Any]] = {}
-    for row in rows:
-        groups.setdefault(getattr(row, field), []).append(row)
-    return list(groups.items())
+def _line(name: str, cells: Sequence[str], width: int) -> str:
+    return f"{name:<18}" + "".join(cell.rjust(width) for cell in cells)

@@ -1,30 +1,81 @@
 """The `mascot` command: the only part that parses arguments and prints."""
 
+import errno
+import os
 import sys
+from contextlib import suppress
+from importlib.util import find_spec
+from typing import NoReturn
+
+_REFUSED = 2  # exit code of errors
 
 
 def main() -> None:
-    """Run the `mascot` command."""
-    if sys.argv[1:] == ["--help"] and sys.stdout is not None and _show_overview():
-        return
-    from mascot.cli.app import main as run
-
-    run()
-
-
-def _show_overview() -> bool:
-    """Print the help of the program and exit; return False if a package is missing, which `app` then reports."""
-    try:
-        from mascot.cli.overview import show
-    except ModuleNotFoundError:
-        return False
+    """Run the `mascot` command: errors become one line and an exit code."""
+    if sys.stderr is None:  # closed, as `2>&-` does
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - as long as the command runs
+    if sys.stdout is None:
+        _refuse("standard output is closed; redirect it to /dev/null to discard the output")
+    for stream in (sys.stdout, sys.stderr):
+        # JSON is UTF-8 in every locale; characters that a terminal cannot show are replaced.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="replace")
     try:
         try:
-            show()
+            _run()
         finally:
             sys.stdout.flush()
+    except ModuleNotFoundError as error:
+        _refuse(_remedy(error))
     except OSError as error:
-        from mascot.cli.app import give_up
+        _give_up(error)
+    except ValueError as error:
+        from mascot.errors import MascotError
 
-        give_up(error)
-    return True
+        if not isinstance(error, MascotError):
+            raise
+        if not getattr(error, "ends_threads", False):
+            _refuse(str(error))
+        print(f"mascot: {error}", file=sys.stderr, flush=True)
+        os._exit(_REFUSED)
+
+
+def _run() -> None:
+    for name in ("typer", "rich"):  # Rich is imported only where a table or a progress bar is printed
+        if find_spec(name) is None:
+            raise ModuleNotFoundError(name=name)
+    from mascot.cli.app import app
+
+    app(prog_name="mascot")
+
+
+def _remedy(error: ModuleNotFoundError) -> str:
+    from mascot.extras import install_command, missing
+
+    name = (error.name or "mascot").partition(".")[0]
+    if name == "mascot":
+        raise error
+    if name in ("typer", "rich"):
+        return f"the mascot command needs: {install_command('typer', 'rich')}"
+    return str(missing(error, "this command", "bench" if "bench" in sys.argv[1:2] else "photos"))
+
+
+def _give_up(error: OSError) -> NoReturn:
+    """Report a full disk or a missing drive. A closed pipe, as `head` leaves it, is not an error."""
+    with suppress(OSError, ValueError):  # buffered output is not written again at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if error.errno == errno.EPIPE:
+        raise SystemExit(1)
+    owner = "cannot read or write" if error.filename is None else error.filename
+    _refuse(f"{owner}: {error.strerror or error}")
+
+
+def _refuse(message: str) -> NoReturn:
+    """Print one line without control characters, because it may quote the content of a file, and exit."""
+    print(f"mascot: {visible(' '.join(message.split()))}", file=sys.stderr)
+    raise SystemExit(_REFUSED)
+
+
+def visible(text: str) -> str:
+    """Return the text with control characters and line breaks replaced, safe to print on a terminal."""
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
+from typer.core import TyperGroup
 
-from mascot.bench import averages, presets
 from mascot.bench import compare as comparing
+from mascot.bench import presets
 from mascot.bench.datasets.arrays import Arrays
 from mascot.bench.datasets.folder import Folder, read_folder
 from mascot.bench.grid import LABELS
@@ -27,10 +26,29 @@ from mascot.cli.ray import Ray, TakesRay
 from mascot.errors import InputError, MascotError, OptionError
 
 _REFUSED, _STOPPED = 2, 130
+_RESUMABLE = ("run", "prepare", "encode")
 _DIV400 = "MASCOT_DIV400"  # the environment variable
 _FILES = (".npz", ".parquet")
 
+
+class _BenchGroup(TyperGroup):
+    """Turns errors of the library into one line and an exit code, and says after Ctrl-C how to continue."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except MascotError as error:
+            print("mascot: " + " ".join(str(error).split()), file=sys.stderr)
+            raise typer.Exit(_REFUSED) from None
+        except KeyboardInterrupt:
+            if ctx.invoked_subcommand not in _RESUMABLE:
+                raise
+            print(f"mascot: stopped; the same mascot bench {ctx.invoked_subcommand} resumes it", file=sys.stderr)
+            raise typer.Exit(_STOPPED) from None
+
+
 bench = typer.Typer(
+    cls=_BenchGroup,
     name="bench",
     help="Compare the methods on a dataset: run, then tables, figures, compare; prepare and encode make datasets.",
     no_args_is_help=True,
@@ -40,81 +58,48 @@ bench = typer.Typer(
 )
 
 
-class TableFormat(str, Enum):
-    text = "text"
-    markdown = "markdown"
-    latex = "latex"
-    csv = "csv"
+def _comma_list(content: str, default: str, metavar: str = "NAMES") -> Any:
+    return typer.Option(None, metavar=metavar, help=f"{content}, separated by commas (default: {default}).")
 
 
-class CompareFormat(str, Enum):
-    text = "text"
-    markdown = "markdown"
-    csv = "csv"
-
-
-class Behaviour(str, Enum):
-    published = "published"
-    correct = "correct"
-
-
+_Results = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run's results.")]
 _As = Annotated[
-    Behaviour,
+    Literal["published", "correct"],
     typer.Option("--as", help="As the released study did, or without its mistakes; see docs/reproduce.md."),
 ]
 
 
-def _comma_list(content: str, default: str, metavar: str = "NAMES") -> Any:
-    return typer.Option(metavar=metavar, help=f"{content}, separated by commas (default: {default}).")
-
-
-_Results = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run's results.")]
-
-
-@contextmanager
-def _one_line_errors() -> Iterator[None]:
-    """Turn errors of the library into one line and an exit code."""
-    try:
-        yield
-    except MascotError as error:
-        print("mascot: " + " ".join(str(error).split()), file=sys.stderr)
-        raise typer.Exit(_REFUSED) from None
-
-
 @bench.command(cls=TakesRay)
 def run(
-    dataset: Annotated[
-        str,
-        typer.Argument(metavar="DATASET", help="pixelprose-sim, div400, an npz or Parquet file, or an encoded folder."),
-    ],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the results go; a killed run resumes there.")],
-    data: Annotated[
-        Path | None, typer.Option(metavar="PATH", help=f"Folder of the files of div400 (default: ${_DIV400}).")
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Model whose vectors are used, if several models encoded the folder."),
-    ] = None,
-    methods: Annotated[str | None, _comma_list("Methods", "all")] = None,
-    tasks: Annotated[str | None, _comma_list("Tasks", "all")] = None,
-    seeds: Annotated[str | None, _comma_list("Seeds of the simulated data", "0,1,2", "NUMBERS")] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Number of processes (default: all cores).")] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Ask few queries, of seed 0 by default: minutes, and rough numbers.")
-    ] = False,
-    behaviour: _As = Behaviour.published,
+    dataset: str = typer.Argument(
+        metavar="DATASET", help="pixelprose-sim, div400, an npz or Parquet file, or an encoded folder."
+    ),
+    out: Path = typer.Option(metavar="DIR", help="Where the results go; a killed run resumes there."),
+    data: Path | None = typer.Option(
+        None, metavar="PATH", help=f"Folder of the files of div400 (default: ${_DIV400})."
+    ),
+    model: str | None = typer.Option(
+        None, metavar="NAME", help="Model whose vectors are used, if several models encoded the folder."
+    ),
+    methods: str | None = _comma_list("Methods", "all"),
+    tasks: str | None = _comma_list("Tasks", "all"),
+    seeds: str | None = _comma_list("Seeds of the simulated data", "0,1,2", "NUMBERS"),
+    jobs: int | None = typer.Option(None, min=1, help="Number of processes (default: all cores)."),
+    quick: bool = typer.Option(
+        False, "--quick", help="Ask few queries, of seed 0 by default: minutes, and rough numbers."
+    ),
+    behaviour: _As = "published",
     ray: Ray = None,
 ) -> None:
     """Search on the validation queries, measure on the test queries, and store every number."""
-    with _one_line_errors(), _stopping("mascot bench run"):
-        benchmark = _benchmark(dataset, data, model, methods, tasks, seeds, quick, behaviour.value)
-        with progress("search", "test") as report:
-            workers = None
-            if ray is not None:
-                from mascot.scale.benchmarking import RayCrew
+    benchmark = _benchmark(dataset, data, model, methods, tasks, seeds, quick, behaviour)
+    with progress("search", "test") as report:
+        workers = None
+        if ray is not None:
+            from mascot.scale.benchmarking import RayCrew
 
-                workers = RayCrew(ray, jobs)
-            records = run_benchmark(benchmark, out, jobs, report, workers)
+            workers = RayCrew(ray, jobs)
+        records = run_benchmark(benchmark, out, jobs, report, workers)
     info = run_info(out)
     for note in () if info is None else info.notes:
         print(f"note: {note}")
@@ -123,32 +108,26 @@ def run(
 
 @bench.command()
 def prepare(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="pixelprose, visual-genome, incidents1m or skyscript.")],
-    out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Where the dataset goes; a stopped preparation resumes there.")
-    ],
-    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Largest number of images.")] = None,
-    workers: Annotated[int, typer.Option(metavar="N", min=1, help="Number of parallel requests.")] = 8,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the split into validation and test.")] = 42,
-    behaviour: _As = Behaviour.published,
-    option: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="An option of the recipe, whatever --as; ? lists them."),
-    ] = None,
-    source: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=WHERE", help="Another address or file for a source; ? lists them."),
-    ] = None,
+    name: str = typer.Argument(metavar="NAME", help="pixelprose, visual-genome, incidents1m or skyscript."),
+    out: Path = typer.Option(metavar="DIR", help="Where the dataset goes; a stopped preparation resumes there."),
+    limit: int | None = typer.Option(None, metavar="N", min=1, help="Largest number of images."),
+    workers: int = typer.Option(8, metavar="N", min=1, help="Number of parallel requests."),
+    seed: int = typer.Option(42, min=0, help="Seed of the split into validation and test."),
+    behaviour: _As = "published",
+    option: list[str] | None = typer.Option(
+        None, metavar="NAME=VALUE", help="An option of the recipe, whatever --as; ? lists them."
+    ),
+    source: list[str] | None = typer.Option(
+        None, metavar="NAME=WHERE", help="Another address or file for a source; ? lists them."
+    ),
 ) -> None:
     """Download one of the paper's datasets, filter it, split it, and report what was lost and why."""
     from mascot.bench.prepare.recipes import prepare as run_prepare
 
-    with _one_line_errors(), _stopping("mascot bench prepare"), progress() as report:
-        settings: dict[str, Any] = dict(_pair(name, "--source", text, options=False) for text in source or ())
-        settings |= dict(_pair(name, "--option", text, options=True) for text in option or ())
-        run_prepare(
-            name, out, behaviour=behaviour.value, limit=limit, workers=workers, seed=seed, report=report, **settings
-        )
+    settings: dict[str, Any] = dict(_pair(name, "--source", text, options=False) for text in source or ())
+    settings |= dict(_pair(name, "--option", text, options=True) for text in option or ())
+    with progress() as report:
+        run_prepare(name, out, behaviour=behaviour, limit=limit, workers=workers, seed=seed, report=report, **settings)
     print("\n".join(_step_lines(out)))
     print(f"more in {out / 'report.md'}; next: mascot bench encode {out} --model blip2")
 
@@ -164,29 +143,6 @@ def _step_lines(out: Path) -> Iterator[str]:
         yield f"  {step['step']}: {step['kept']} of {step['looked_at']} kept{why}"
 
 
-@bench.command()
-def encode(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A prepared folder.")],
-    model: Annotated[
-        str, typer.Option(metavar="NAME", help="blip2, clip (ViT-L/14), or blip2:MODEL, clip:MODEL.")
-    ] = "blip2",
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    batch: Annotated[int | None, typer.Option(metavar="N", min=1, help="Images or texts per batch.")] = None,
-    candidates: Annotated[int, typer.Option(metavar="N", min=1, help="Images in each query's list.")] = 200,
-    offline: Annotated[bool, typer.Option("--offline", help="Do not contact the model hub.")] = False,
-    behaviour: _As = Behaviour.published,
-) -> None:
-    """Encode the images and queries of a prepared folder, and list the best images of each query."""
-    from mascot.bench.encode import encode as run_encode
-
-    with _one_line_errors(), _stopping("mascot bench encode"), progress("images", "texts", "lists") as report:
-        where = run_encode(
-            folder, model, behaviour=behaviour.value, device=device, batch=batch, candidates=candidates,
-            offline=offline, report=report,
-        )  # fmt: skip
-    print(f"vectors in {where}; next: mascot bench run {folder} --out results")
-
-
 def _pair(recipe: str, flag: str, text: str, options: bool) -> tuple[str, str]:
     from mascot.bench.prepare.recipes import options_of, settings_of
 
@@ -198,88 +154,87 @@ def _pair(recipe: str, flag: str, text: str, options: bool) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-@contextmanager
-def _stopping(command: str) -> Iterator[None]:
-    """Print how to continue after Ctrl-C."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        print(f"mascot: stopped; the same {command} resumes it", file=sys.stderr)
-        raise typer.Exit(_STOPPED) from None
+@bench.command()
+def encode(
+    folder: Path = typer.Argument(metavar="DIR", help="A prepared folder."),
+    model: str = typer.Option("blip2", metavar="NAME", help="blip2, clip (ViT-L/14), or blip2:MODEL, clip:MODEL."),
+    device: str = typer.Option("auto", help="auto, cpu or cuda."),
+    batch: int | None = typer.Option(None, metavar="N", min=1, help="Images or texts per batch."),
+    candidates: int = typer.Option(200, metavar="N", min=1, help="Images in each query's list."),
+    offline: bool = typer.Option(False, "--offline", help="Do not contact the model hub."),
+    behaviour: _As = "published",
+) -> None:
+    """Encode the images and queries of a prepared folder, and list the best images of each query."""
+    from mascot.bench.encode import encode as run_encode
+
+    options: dict[str, Any] = {"behaviour": behaviour, "device": device, "batch": batch, "candidates": candidates}
+    with progress("images", "texts", "lists") as report:
+        where = run_encode(folder, model, **options, offline=offline, report=report)
+    print(f"vectors in {where}; next: mascot bench run {folder} --out results")
 
 
 @bench.command()
 def tables(
     results: _Results,
-    format: Annotated[TableFormat, typer.Option(help="Format of the tables.")] = TableFormat.text,
-    out: Annotated[
-        str | None, typer.Option(metavar="PATH", help="A file, or a folder that ends with / (default: print).")
-    ] = None,
-    only: Annotated[str | None, _comma_list("Tables, by name or prefix", "all")] = None,
+    format: Literal["text", "markdown", "latex", "csv"] = typer.Option("text", help="Format of the tables."),
+    out: str | None = typer.Option(None, metavar="PATH", help="A file, or a folder that ends with / (default: print)."),
+    only: str | None = _comma_list("Tables, by name or prefix", "all"),
 ) -> None:
     """Every table of the paper, ours beside the published."""
     from mascot.bench import tables as tables_module
 
-    with _one_line_errors():
-        averages.check(results)
-        if out is not None and out.endswith(("/", os.sep)):
-            Path(out).mkdir(parents=True, exist_ok=True)
-        text = tables_module.write(results, format.value, out, _names_in(only))
+    text = tables_module.write(results, format, out, _names_in(only))
     if out is None:
         print(text)
 
 
 @bench.command()
 def steering(
-    only: Annotated[
-        str | None, typer.Option(help="Datasets, separated by commas: pixelprose-sim, tokyo, dresden, div400.")
-    ] = None,
-    data: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of the tables of photographs.")] = None,
-    queries: Annotated[int, typer.Option(help="Number of queries per dataset.")] = 120,
+    only: str | None = typer.Option(
+        None, help="Datasets, separated by commas: pixelprose-sim, tokyo, dresden, div400."
+    ),
+    data: Path | None = typer.Option(None, metavar="DIR", help="Folder of the tables of photographs."),
+    queries: int = typer.Option(120, help="Number of queries per dataset."),
 ) -> None:
     """Print the tables of balance and aim: does steering do what was asked?"""
     from mascot.bench import steering as steering_module
 
     names = steering_module.NAMES[: None if data else 1] if only is None else _names_in(only)
-    with _one_line_errors():
-        for name in names:
-            cases = steering_module.load_cases(name, data, queries)
-            print(steering_module.balance_table(steering_module.balance(name, cases)))
-            print(steering_module.aim_table(steering_module.aim(name, cases)), flush=True)
+    for name in names:
+        cases = steering_module.load_cases(name, data, queries)
+        print(steering_module.balance_table(name, cases))
+        print(steering_module.aim_table(name, cases), flush=True)
 
 
 @bench.command()
 def figures(
     results: _Results,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the figures go.")] = Path("figures"),
-    data: Annotated[
-        Path | None,
-        typer.Option(metavar="PATH", help="The encoded folder, npz or Parquet file, for the figure of one query."),
-    ] = None,
-    query: Annotated[
-        int | None, typer.Option(min=0, help="The query of that figure (default: the first with a right best result).")
-    ] = None,
-    methods: Annotated[
-        str | None,
-        typer.Option(metavar="NAMES", help="Methods to compare in that figure, separated by commas."),
-    ] = None,
+    out: Path = typer.Option(Path("figures"), metavar="DIR", help="Where the figures go."),
+    data: Path | None = typer.Option(
+        None, metavar="PATH", help="The encoded folder, npz or Parquet file, for the figure of one query."
+    ),
+    query: int | None = typer.Option(
+        None, min=0, help="The query of that figure (default: the first with a right best result)."
+    ),
+    methods: str | None = typer.Option(
+        None, metavar="NAMES", help="Methods to compare in that figure, separated by commas."
+    ),
 ) -> None:
     """Every figure of the paper, drawn from the results."""
     from mascot.bench import figures as figures_module
     from mascot.bench.datasets.pixelprose_sim import PixelProseSim
 
-    with _one_line_errors():
-        dataset, caption, picture = None, None, None
-        labels = None if methods is None else _select_names("method", methods, LABELS)
-        if data is not None and data.is_dir():
-            dataset, picture = Folder(data).load(), figures_module.pictures(data)
-        elif data is not None:
-            if data.suffix not in _FILES:
-                raise InputError(f"--data must be an encoded folder or a file {' or '.join(_FILES)}, got {str(data)!r}")
-            dataset = Arrays(data).load()
-        elif simulated := next((record for record in read(results) if record["dataset"] == "pixelprose-sim"), None):
-            dataset, caption = PixelProseSim(seed=simulated["seed"]).load(), "city"
-        drawing = figures_module.draw(results, out, dataset, query, caption, picture=picture, methods=labels)
+    dataset, caption, picture = None, None, None
+    labels = None if methods is None else _select_names("method", methods, LABELS)
+    if data is not None and data.is_dir():
+        dataset, picture = Folder(data).load(), figures_module.pictures(data)
+    elif data is not None:
+        if data.suffix not in _FILES:
+            raise InputError(f"--data must be an encoded folder or a file {' or '.join(_FILES)}, got {str(data)!r}")
+        dataset = Arrays(data).load()
+    elif simulated := next((record for record in read(results) if record["dataset"] == "pixelprose-sim"), None):
+        dataset, caption = PixelProseSim(seed=simulated["seed"]).load(), "city"
+    drawing = figures_module.draw(results, out, dataset, query, caption, picture=picture, methods=labels)
     for name, note in drawing.notes:
         print(f"{name}: {note}")
     print(f"{len(drawing.files)} files in {out}")
@@ -288,12 +243,10 @@ def figures(
 @bench.command()
 def compare(
     results: _Results,
-    format: Annotated[CompareFormat, typer.Option(help="Format of the comparison.")] = CompareFormat.text,
+    format: Literal["text", "markdown", "csv"] = typer.Option("text", help="Format of the comparison."),
 ) -> None:
     """Ours (the mean of the seeds), the published number, and the difference."""
-    with _one_line_errors():
-        averages.check(results)
-        print(comparing.compare(results, format.value), end="")
+    print(comparing.compare(results, format), end="")
 
 
 def _benchmark(
@@ -301,27 +254,28 @@ def _benchmark(
     quick: bool, behaviour: str = "published",
 ) -> Benchmark:  # fmt: skip
     path = Path(dataset)
-    option_values = {"--data": data, "--model": model, "--seeds": seeds}
+
+    def labels(names: Sequence[str] = LABELS) -> list[str]:
+        return _select_names("method", methods, names)
+
     if dataset == "pixelprose-sim":
-        _refuse(dataset, option_values, "--data", "--model")
+        _refuse(dataset, {"--data": data, "--model": model})
         numbers = _numbers(seeds) if seeds is not None else presets.SEEDS[:1] if quick else presets.SEEDS
-        selected_tasks = _select_tasks(tasks, presets.PIXELPROSE_TASKS)
-        return presets.pixelprose(numbers, _select_names("method", methods, LABELS), selected_tasks, quick, behaviour)
-    if dataset == "div400":
-        _refuse(dataset, option_values, "--model", "--seeds")
+        benchmark = presets.pixelprose(numbers, labels(), quick=quick, behaviour=behaviour)
+    elif dataset == "div400":
+        _refuse(dataset, {"--model": model, "--seeds": seeds})
         if quick:
             raise OptionError("--quick must not be given with div400: it asks all of its 57 topics, which are few")
         selected_tasks = _select_tasks(tasks, presets.DIV400_TASKS)
-        return presets.div400(_div400(data), _select_names("method", methods, presets.DIV400_LABELS), selected_tasks)
-    if path.is_dir():
-        _refuse("a folder", option_values, "--data", "--seeds")
-        benchmark = presets.folder(path, model, _select_names("method", methods, LABELS), quick, behaviour)
+        return presets.div400(_div400(data), labels(presets.DIV400_LABELS), selected_tasks)
+    elif path.is_dir():
+        _refuse("a folder", {"--data": data, "--seeds": seeds})
+        benchmark = presets.folder(path, model, labels(), quick, behaviour)
     elif path.suffix in _FILES:
-        _refuse("a file", option_values, "--data", "--model", "--seeds")
-        benchmark = presets.arrays(path, _select_names("method", methods, LABELS), quick)
+        _refuse("a file", {"--data": data, "--model": model, "--seeds": seeds})
+        benchmark = presets.arrays(path, labels(), quick)
     else:
-        files = " or ".join(_FILES)
-        choices = f"pixelprose-sim, div400, a file {files}, or a prepared folder"
+        choices = f"pixelprose-sim, div400, a file {' or '.join(_FILES)}, or a prepared folder"
         raise InputError(f"DATASET must be {choices}, got {dataset!r}")
     return replace(benchmark, tasks=tuple(_select_tasks(tasks, benchmark.tasks)))
 
@@ -331,10 +285,10 @@ def _select_tasks(text: str | None, tasks: Sequence[BenchTask]) -> list[BenchTas
     return [by_name[name] for name in _select_names("task", text, list(by_name))]
 
 
-def _refuse(dataset: str, option_values: Mapping[str, object], *options: str) -> None:
+def _refuse(dataset: str, useless: dict[str, object]) -> None:
     """Refuse options that have no effect on this dataset."""
-    for option in options:
-        if option_values[option] is not None:
+    for option, value in useless.items():
+        if value is not None:
             raise OptionError(f"{option} must not be given with {dataset}: it would change nothing")
 
 
@@ -363,10 +317,7 @@ def _names_in(text: str | None) -> list[str]:
 
 
 def _numbers(text: str) -> list[int]:
-    try:
-        numbers = [int(part) for part in text.split(",") if part.strip()]
-    except ValueError:
-        numbers = []
+    numbers = [int(name) if name.isdecimal() else -1 for name in _names_in(text)]
     if not numbers or min(numbers) < 0:
         raise OptionError(f"--seeds must be whole numbers >= 0 with commas between, got {text!r}")
     return list(dict.fromkeys(numbers))

@@ -7,24 +7,25 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import typer
 
 import mascot as mc
 from mascot import words
 from mascot.cli import options
-from mascot.cli.printing import add_columns, new_grid, note, number_of, progress_bar, show, show_json, visible
-
-if TYPE_CHECKING:
-    from mascot.photos.album import AlbumSection
-    from mascot.photos.choices import Choice
-    from mascot.photos.library import Library
-    from mascot.photos.photo import Photo
+from mascot.cli.printing import FOLD, RIGHT, new_grid, note, number_of, progress_bar, show, show_json, visible
+from mascot.photos.album import AlbumSection, place_of, time_of, write_album
+from mascot.photos.choices import Choice
+from mascot.photos.export import copy_originals, originals, write_zip
+from mascot.photos.library import Library
+from mascot.photos.photo import Photo
 
 
 class Interrupted(mc.MascotError):
     """Ctrl-C: everything is closed, and the process may exit without waiting for running threads."""
+
+    ends_threads = True
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,6 @@ class TakeAway:
 
     def take(self, library: Library, photos: Sequence[Photo], section: AlbumSection) -> None:
         """Write the album, the archive and the copies; print their locations on standard error."""
-        from mascot.photos.album import write_album
-        from mascot.photos.export import originals, write_zip
-
         if not photos:
             return
         if self.album is not None:
@@ -68,8 +66,6 @@ class TakeAway:
 
 
 def _copy(root: Path, files: Sequence[Any], folder: Path) -> None:
-    from mascot.photos.export import copy_originals
-
     try:
         with progress_bar() as report:
             copied = copy_originals(files, folder, lambda count, total: report("copying", count, total))
@@ -153,6 +149,7 @@ def _literal(value: Any) -> str:
     return str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
 
 
+@options.expanded
 def choices(
     *,
     name: str | None = typer.Argument(None, metavar="NAME", help="One of them; without, all are listed."),
@@ -168,9 +165,6 @@ def choices(
     mascot choices
     mascot choices "boats for the wall" --copy-to prints
     """
-    from mascot.photos.album import AlbumSection
-    from mascot.photos.library import Library
-
     shape = format or ("table" if sys.stdout.isatty() else "json")
     with Library.open(options.single_library(library)) as opened:
         if name is None:
@@ -193,9 +187,7 @@ def _list(all_choices: Sequence[Choice], shape: str) -> None:
         for choice in all_choices:
             show_json(asdict(choice))
         return
-    grid = new_grid()
-    add_columns(grid, ["photographs", "rejected"], justify="right")
-    add_columns(grid, ["choice", "search"], overflow="fold")
+    grid = new_grid(("photographs", RIGHT), ("rejected", RIGHT), ("choice", FOLD), ("search", FOLD))
     for choice in all_choices:
         text = str((choice.query or {}).get("text") or "")
         grid.add_row(str(len(choice.photos)), str(len(choice.rejected)), visible(choice.name), text)
@@ -208,11 +200,7 @@ def _show(root: Path, choice: Choice, photos: Sequence[Photo], shape: str) -> No
     elif shape == "paths":
         sys.stdout.writelines(f"{root / photo.path}\n" for photo in photos)
     else:
-        from mascot.photos.album import place_of, time_of
-
-        grid = new_grid()
-        add_columns(grid, ["id"], justify="right")
-        add_columns(grid, ["photograph", "place", "taken"], overflow="fold")
+        grid = new_grid(("id", RIGHT), ("photograph", FOLD), ("place", FOLD), ("taken", FOLD))
         for photo in photos:
             grid.add_row(str(photo.id), visible(photo.path), place_of(photo), time_of(photo))
         show(grid)

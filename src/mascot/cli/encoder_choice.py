@@ -86,14 +86,18 @@ def _confirm(library: Library, current: str, spec: str, download: Download | Non
 def _provide(download: Download | None) -> None:
     if download is None:
         return
-    note(f"downloading {download.model}, {_megabytes(download)}")
     try:
-        with progress_bar(in_bytes=True) as report:
-            download.fetch(report)
+        _fetch(download)
     except HubError as error:
         raise InputError(f"the download of {download.model} was interrupted: {error}") from None
     except KeyboardInterrupt:
         raise InputError("the download was stopped; the same command resumes it") from None
+
+
+def _fetch(download: Download, hint: str = "") -> None:
+    note(f"downloading {download.model}, {_megabytes(download)}{hint}")
+    with progress_bar(in_bytes=True) as report:
+        download.fetch(report)
 
 
 def _automatic(device: str) -> str:
@@ -106,12 +110,9 @@ def _automatic(device: str) -> str:
         return spec
     try:
         download = small_clip()
-        if download is None:
-            return "lite"
-        note(f"downloading {download.model}, {_megabytes(download)}; Ctrl-C continues with lite")
-        with progress_bar(in_bytes=True) as report:
-            download.fetch(report)
-        return f"clip:{download.model}"
+        if download is not None:
+            _fetch(download, "; Ctrl-C continues with lite")
+            return f"clip:{download.model}"
     except HubError as error:
         note(f"encoding with lite: no model from the hub ({error})")
     except KeyboardInterrupt:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
@@ -25,6 +25,8 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
     """
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    if not groups:
+        return command
     parameters: list[inspect.Parameter] = []
     for name, parameter in inspect.signature(command).parameters.items():
         if name in groups:
@@ -58,6 +60,11 @@ class Wishes:
         None, metavar="WISH", help="Results from few values, or near one: hour=18. Repeatable."
     )
 
+    def read(self, reader: Any, missing: str) -> list[mc.AnyWish]:
+        """Return the wishes, as the module `words`, a library or the hits of an engine read them."""
+        spread = [reader.spread(text, missing) for text in self.spread or ()]
+        return spread + [reader.focus(text, missing) for text in self.focus or ()]
+
 
 @dataclass(frozen=True)
 class Quotas:
@@ -70,6 +77,10 @@ class Quotas:
         None, metavar="NAME=VALUE:SHARE,...", help="Target shares: region=Europe:60%,Asia:40%."
     )
     fill: bool = typer.Option(False, "--fill", help="Complete the list where limits leave fewer than -k results.")
+
+    def read(self, reader: Any) -> list[mc.AnyWish]:
+        limits = [reader.limit(text, self.fill) for text in self.limit or ()]
+        return limits + [reader.share(text) for text in self.share or ()]
 
 
 @dataclass(frozen=True)
@@ -88,12 +99,21 @@ class MethodChoice:
     )
     method: MethodName | None = typer.Option(None, help="How to choose (default: mascot).")
 
-    def select(self, paper: bool = False) -> Any:
-        """Return the method that the options select; `paper` is short for `--method paper`."""
-        if paper and self.method not in (None, "paper"):
+    def select(self) -> Any:
+        """Return the method that the options select."""
+        return words.method(self.method or "mascot", self.strength, self.protect, self.keep, self.order)
+
+
+@dataclass(frozen=True)
+class MethodOrPaper(MethodChoice):
+    """The method and its parameters, with a short option for the published one."""
+
+    paper: bool = typer.Option(False, "--paper", help="Use the published method; the same as --method paper.")
+
+    def select(self) -> Any:
+        if self.paper and self.method not in (None, "paper"):
             raise mc.OptionError(f"--paper means --method paper, got --method {self.method} as well")
-        name = "paper" if paper else self.method or "mascot"
-        return words.method(name, self.strength, self.protect, self.keep, self.order)
+        return replace(self, method="paper", paper=False).select() if self.paper else super().select()
 
 
 Already = Annotated[
@@ -103,6 +123,18 @@ Already = Annotated[
 Missing = Annotated[
     Literal["last", "neutral", "drop"],
     typer.Option(help="Candidates without a value come last, are neutral, or are dropped."),
+]
+OutputFormat = Literal["table", "jsonl", "json"]
+InputPath = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="FILE",
+        help="JSON lines, JSON, CSV, TSV (each also .gz) or Parquet; - or no FILE reads standard input.",
+    ),
+]
+InputFormat = Annotated[
+    Literal["jsonl", "json", "csv", "tsv", "parquet"] | None,
+    typer.Option(help="Format of FILE (default: by its suffix; JSON lines on standard input)."),
 ]
 Explain = Annotated[bool, typer.Option("--explain", help="Say why each result was selected.")]
 Library = Annotated[

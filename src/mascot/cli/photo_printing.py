@@ -10,7 +10,7 @@ from rich.console import Console, Group
 from rich.text import Text
 
 import mascot as mc
-from mascot.cli.printing import add_columns, new_grid, number_of, visible
+from mascot.cli.printing import FOLD, RIGHT, new_grid, number_of, visible
 from mascot.photos.album import count_line, place_of, time_of
 from mascot.photos.library import Library
 from mascot.photos.overview import Overview, clock, world
@@ -28,16 +28,11 @@ def results_table(library: Library, results: Results, explain: bool, pictures: b
     """Return the results: rank, picture, file, relevance (with a query), place, time, reason; then those left out."""
     ranked = results.hits.ranked
     reasons = results.explain()
-    grid = new_grid()
-    add_columns(grid, ["#"], justify="right")
-    if pictures:
-        add_columns(grid, [""])
-    add_columns(grid, ["photograph"], overflow="fold", ratio=3, max_width=_WIDEST)
-    if ranked:
-        add_columns(grid, ["rel."], justify="right")
-    add_columns(grid, ["place"], overflow="fold", style="cyan", ratio=2, max_width=_WIDEST)
-    add_columns(grid, ["taken"], style="cyan")
-    add_columns(grid, ["why"], overflow="fold", ratio=2, max_width=_WIDEST)
+    wide, cyan = {**FOLD, "ratio": 2, "max_width": _WIDEST}, {"style": "cyan"}
+    picture_column: list[tuple[str, Any]] = [("", {})] if pictures else []
+    relevance_column = [("rel.", RIGHT)] if ranked else []
+    last = (("place", wide | cyan), ("taken", cyan), ("why", wide))
+    grid = new_grid(("#", RIGHT), *picture_column, ("photograph", wide | {"ratio": 3}), *relevance_column, *last)
     for place, result in enumerate(results):
         photo = result.photo
         picture = [half_blocks(library.store.thumbnail(photo.id))] if pictures else []
@@ -81,16 +76,13 @@ def comparison_table(results: Results) -> Group:
     """Return the results by relevance beside the steered ones: added photographs are marked +, removed ones -."""
     plain, steered = results.plain, results.photos
     before, after = {photo.id for photo in plain}, {photo.id for photo in steered}
-    grid = new_grid()
-    add_columns(grid, ["#"], justify="right", style="dim")
+    columns: list[tuple[str, Any]] = [("#", {**RIGHT, "style": "dim"})]
     for name in ("by relevance" if results.hits.ranked else "newest", "steered"):
-        add_columns(grid, [name], overflow="fold", max_width=_WIDEST)
-        add_columns(grid, ["place", "taken"], overflow="fold")
+        columns += [(name, {**FOLD, "max_width": _WIDEST}), ("place", FOLD), ("taken", FOLD)]
+    grid = new_grid(*columns)
     for rank, (old, new) in enumerate(zip(plain, steered, strict=True), 1):
-        cells = _cells(old, results, old.id in after, "- ", "red") + _cells(
-            new, results, new.id in before, "+ ", "green"
-        )
-        grid.add_row(str(rank), *cells)
+        removed = _cells(old, results, old.id in after, "- ", "red")
+        grid.add_row(str(rank), *removed, *_cells(new, results, new.id in before, "+ ", "green"))
     return Group(grid, Text(count_line(plain, steered)))
 
 

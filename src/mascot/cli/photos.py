@@ -19,23 +19,29 @@ import typer
 import mascot as mc
 from mascot.cli import choosing, options, printing
 from mascot.cli.choosing import Interrupted
+from mascot.cli.encoder_choice import choose_encoder
 from mascot.cli.printing import note, number_of, progress_bar, visible
 from mascot.cli.ray import Ray
 from mascot.cli.tables import RecordedQuery
 from mascot.errors import require
 from mascot.extras import package
+from mascot.photos.album import album, section_of
+from mascot.photos.filters import within
+from mascot.photos.library import Library
 from mascot.photos.limits import Limits
+from mascot.photos.overview import overview, points
+from mascot.photos.results import Results
+from mascot.photos.texts import as_text
 
 if TYPE_CHECKING:
     from mascot.photos.indexing.indexer import Summary
-    from mascot.photos.library import Library
-    from mascot.photos.results import Results
 
 _SKIPPED_SHOWN = 10
 _ENCODERS = "auto, lite, clip[:MODEL] or blip2[:MODEL]"
 Format = Literal["table", "json", "jsonl", "paths"]
 
 
+@options.expanded
 def index(
     folders: list[Path] | None = typer.Argument(
         None,
@@ -82,8 +88,6 @@ def index(
     The index is in FOLDER/.mascot. New and changed files and sidecars are read and encoded; moved and renamed ones
     are recognised. A run may be stopped at any moment: the next one continues there.
     """
-    from mascot.photos.library import Library
-
     limits: dict[str, Any] = {
         "max_megapixels": max_megapixels, "max_megabytes": max_megabytes, "max_seconds": max_seconds,
         "max_memory_mb": max_memory_mb,
@@ -107,8 +111,6 @@ def index(
         printing.show(*_summary_lines(summary))
         return
     with Library.open(first, device, index_folder) as library:
-        from mascot.cli.encoder_choice import choose_encoder
-
         encoder_name, again = choose_encoder(library, encoder, again, device)
 
         def run(again: bool) -> Summary:
@@ -152,8 +154,6 @@ def _stopping() -> Iterator[None]:
 
 
 def _summary_lines(summary: Summary) -> list[str]:
-    from mascot.photos.texts import as_text
-
     counts = {
         "new": summary.new, "changed": summary.changed, "moved": summary.moved,
         "copy" if summary.copied == 1 else "copies": summary.copied,
@@ -179,6 +179,7 @@ def _summary_lines(summary: Summary) -> list[str]:
     return lines
 
 
+@options.expanded
 def search(
     *,
     text: str | None = typer.Argument(
@@ -250,8 +251,6 @@ def search(
 
     With --source, --where is in the engine's own language.
     """
-    from mascot.photos.library import Library
-
     if print0:
         if format not in (None, "paths"):
             raise mc.OptionError(f"--print0 writes paths, got --format {format} as well")
@@ -259,6 +258,10 @@ def search(
     end = "\0" if print0 else "\n"
     shape = format or ("table" if sys.stdout.isatty() else "jsonl")
     encoder = None if encoder == "auto" else encoder
+
+    def read_wishes(reader: Any) -> list[mc.AnyWish]:
+        return typed.read(reader, missing) + quotas.read(reader)
+
     if source is not None:
         library_options = {
             "since": since, "until": until, "folder": folder, "compare": compare, "open": open_, "library": library,
@@ -270,23 +273,16 @@ def search(
         if text is None and like is None:
             raise mc.OptionError("--source needs a TEXT to search for, or a photograph with --like")
         from mascot.connect.searching import Question, search_source
-        from mascot.connect.source import CANDIDATES
 
         with _print_warnings():
             steered = search_source(
-                source, Question(text, like, encoder, device), typed.spread or (), typed.focus or (), k,
-                method_choice.select(), candidates=CANDIDATES if candidates is None else candidates, where=where,
-                missing=missing, limit=quotas.limit or (), share=quotas.share or (), fill=quotas.fill,
-                already=already or (),
+                source, Question(text, like, encoder, device), read_wishes, k, method_choice.select(),
+                candidates=candidates, where=where, already=already or (),
             )  # fmt: skip
         _print_source(steered, shape, explain, end)
         return
     with Library.open(options.single_library(library), device) as opened:
-        wishes: list[mc.AnyWish] = [opened.spread(word, missing) for word in typed.spread or []]
-        wishes += [opened.focus(word, missing) for word in typed.focus or []]
-        wishes += [opened.limit(word, quotas.fill) for word in quotas.limit or []]
-        wishes += [opened.share(word) for word in quotas.share or []]
-        method = method_choice.select()
+        wishes, method = read_wishes(opened), method_choice.select()
         flags, values = _conditions(since, until, None if folder is None else opened.folder_named(folder))
         ids = chosen.ids(opened)
         results = opened.search(
@@ -321,8 +317,6 @@ def search(
             saved_choice = opened.choices.put(save_choice, photo_ids, ids["reject"], query)
             note(f"choice {saved_choice.name!r}: {number_of(len(photo_ids), 'photograph')} saved")
         if target.names():
-            from mascot.photos.album import section_of
-
             target.take(opened, results.photos, section_of(results))
         if open_:
             _open(opened, results)
@@ -380,8 +374,6 @@ def _print_paths(paths: Iterable[Any], end: str) -> None:
 
 def _conditions(since: str | None, until: str | None, folder: str | None) -> tuple[list[str], list[Any]]:
     """Return the conditions in SQL, and their values: values of options never become SQL."""
-    from mascot.photos.filters import within
-
     parts: list[str] = []
     values: list[Any] = []
     for flag, operator, value in (("since", ">=", since), ("until", "<=", until)):
@@ -414,14 +406,13 @@ def _print_tables(library: Library, results: Results, explain: bool, compare: bo
 
 
 def _open(library: Library, results: Results) -> None:
-    from mascot.photos.album import album, section_of
-
     with tempfile.NamedTemporaryFile("w", suffix=".html", prefix="mascot-", delete=False, encoding="utf-8") as file:
         file.writelines(album(library.store, library.root.name, [section_of(results, links=True)]))
     if not webbrowser.open(Path(file.name).as_uri()):
         note(f"no browser could be started; the page is {file.name}")
 
 
+@options.expanded
 def library(
     path: Path | None = typer.Argument(
         None, metavar="FOLDER", help="Default: the library around the current folder, or the last one indexed."
@@ -436,8 +427,6 @@ def library(
 ) -> None:
     """Say what is in a library: counts, what is missing, a map and a clock. Or look for damage, and repair it."""
     from mascot.cli.photo_printing import overview_text
-    from mascot.photos.library import Library
-    from mascot.photos.overview import overview, points
 
     with Library.open(path or options.single_library(library)) as opened:
         if repair:
@@ -483,6 +472,7 @@ def _repair(library: Library) -> None:
     printing.show(*lines)
 
 
+@options.expanded
 def sample(
     folder: Path = typer.Argument(metavar="DIR", help="A new folder, or part of the same sample."),
     count: int = typer.Option(600, help="How many postcards."),

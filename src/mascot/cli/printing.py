@@ -6,12 +6,13 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from mascot.candidates import value_of
+from mascot.cli import visible as visible
 from mascot.cli.tables import Record, RecordedQuery
-from mascot.connect.nested import value_of
 from mascot.explain import Reason
 from mascot.probe import Probe
 from mascot.ranking import Ranking
@@ -26,6 +27,8 @@ Report = Callable[[str, int, int], None]  # the current step, how much of it is 
 _ENDLESS = 10_000  # characters per line in a pipe: nothing is cut or folded
 _SENTENCE = 50  # characters per line of the reasons in the demo
 _ID = 32  # characters of an id that a narrow terminal does not fold
+RIGHT = {"justify": "right"}  # options of a column
+FOLD = {"overflow": "fold"}
 # Valid in JSON, but escaped: control characters, line separators, and lone surrogates, which occur in file names and
 # cannot be encoded in UTF-8.
 _RAW = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
@@ -58,16 +61,18 @@ def note(message: str | None) -> None:
 @contextmanager
 def progress_bar(in_bytes: bool = False) -> Iterator[Report]:
     """Show a progress bar of items, or of bytes, on standard error, if it is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda step, count, total: None
+        return
     from rich import progress as rich
     from rich.console import Console
 
-    console = Console(stderr=True)
     amounts = [rich.DownloadColumn(), rich.TransferSpeedColumn()]
     if not in_bytes:
         amounts = [rich.MofNCompleteColumn(), rich.TextColumn("{task.fields[rate]}")]
     step_columns = [rich.SpinnerColumn(), rich.TextColumn("{task.description}"), rich.BarColumn()]
     columns = [*step_columns, *amounts, rich.TimeRemainingColumn()]
-    with rich.Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=None, rate="")
 
         def report(step: str, count: int, total: int) -> None:
@@ -91,11 +96,6 @@ def show_records(records: Sequence[Any], as_array: bool) -> None:
         show_json(part)
 
 
-def visible(text: str) -> str:
-    """Return the text with control characters and line breaks replaced, safe to print on a terminal."""
-    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
-
-
 def show_json(value: Any) -> None:
     """Print one line of JSON. Other types become text; infinity and NaN become null."""
     text = json.dumps(_clean(value), ensure_ascii=False)
@@ -113,15 +113,14 @@ def _clean(value: Any) -> Any:
 
 def result_records(query: RecordedQuery, ranking: Ranking, explain: bool) -> list[Record]:
     """Return the input records of the results in their new order, with `rank`, `was`, `relevance`, and the reason."""
-    records = []
-    reasons = ranking.explain().results if explain else []
-    for place, position in enumerate(ranking.positions):
-        record = dict(query.records[int(position)])
-        record |= {"rank": place + 1, "was": int(ranking.was[place])}
-        record["relevance"] = _rounded(ranking.relevance[place])
-        if explain:
-            record["reason"] = _reason(reasons[place])
-        records.append(record)
+    records = [
+        {**query.records[int(position)], "rank": rank, "was": int(was), "relevance": _rounded(relevance)}
+        for rank, (position, was, relevance) in enumerate(
+            zip(ranking.positions, ranking.was, ranking.relevance, strict=True), 1
+        )
+    ]
+    for record, reason in zip(records, ranking.explain().results if explain else (), strict=False):
+        record["reason"] = _reason(reason)
     return records
 
 
@@ -145,10 +144,8 @@ def query_dict(query: RecordedQuery, ranking: Ranking, explain: bool) -> dict[st
 def _reason(reason: Reason) -> dict[str, Any]:
     result: dict[str, Any] = {} if reason.step is None else {"step": reason.step}
     if reason.gains:
-        result |= {
-            "gain": _rounded(reason.gain),
-            "gains": {name: _rounded(gain) for name, gain in reason.gains.items()},
-        }
+        gains = {name: _rounded(gain) for name, gain in reason.gains.items()}
+        result |= {"gain": _rounded(reason.gain), "gains": gains}
     opened = {name: bins for name, bins in reason.opened.items() if bins}
     return result | ({"opened": opened} if opened else {}) | ({"because": reason.because} if reason.because else {})
 
@@ -162,27 +159,18 @@ def ranking_table(query: RecordedQuery, ranking: Ranking, explain: bool) -> Grid
     explanation = ranking.explain()
     reasons = explanation.results + (explanation.left_out if explain else [])
     columns = list(dict.fromkeys(column for wish in ranking.wishes for column in columns_of(wish)))
-    grid = new_grid(None if query.name is None else visible(str(query.name)))
-    add_columns(grid, ["rank", "was"], justify="right")
     ids = [visible(str(reason.id)) for reason in reasons]
-    widest = max(map(len, ids), default=0)
-    add_columns(grid, ["id"], overflow="fold", min_width=min(_ID, widest))
-    add_columns(grid, ["relevance"], justify="right")
-    if explain:
-        add_columns(grid, ["because"], overflow="fold")
-    else:
-        add_columns(grid, map(visible, columns), overflow="fold", style="cyan")
+    id_column = ("id", {**FOLD, "min_width": min(_ID, max(map(len, ids), default=0))})
+    more = [("because", FOLD)] if explain else [(visible(column), {**FOLD, "style": "cyan"}) for column in columns]
+    title = None if query.name is None else visible(str(query.name))
+    grid = new_grid(("rank", RIGHT), ("was", RIGHT), id_column, ("relevance", RIGHT), *more, title=title)
     for place, (id_, reason) in enumerate(zip(ids, reasons, strict=True), 1):
         if reason.step is None and place == len(explanation.results) + 1:
             grid.add_section()
         rank = "-" if reason.step is None else str(place)
-        cells = [f"{reason.relevance:.3f}"]
-        if explain:
-            cells.append(visible(reason.because))
-        else:
-            record = query.records[reason.position]
-            cells += [_cell(value_of(record, name)) for name in columns]
-        grid.add_row(rank, str(reason.was), id_, *cells, style="dim" if reason.step is None else None)
+        record, relevance = query.records[reason.position], f"{reason.relevance:.3f}"
+        cells = [visible(reason.because)] if explain else [_cell(value_of(record, name)) for name in columns]
+        grid.add_row(rank, str(reason.was), id_, relevance, *cells, style="dim" if reason.step is None else None)
     if explanation.notes:
         grid.caption, grid.caption_justify = "\n".join(map(visible, explanation.notes)), "left"
     return grid
@@ -190,12 +178,7 @@ def ranking_table(query: RecordedQuery, ranking: Ranking, explain: bool) -> Grid
 
 def probe_table(names: Sequence[Any], probes: Sequence[Probe]) -> Grid:
     """Return the probes of many queries as a table: the worst step of each."""
-    grid = new_grid()
-    add_columns(grid, ["query"], overflow="fold")
-    add_columns(grid, ["kept"], justify="right")
-    add_columns(grid, ["worst step"])
-    add_columns(grid, ["survives"], justify="right")
-    add_columns(grid, ["verdict"])
+    grid = new_grid(("query", FOLD), ("kept", RIGHT), ("worst step", {}), ("survives", RIGHT), ("verdict", {}))
     for name, probe in zip(names, probes, strict=True):
         worst = probe.worst
         step = f"{worst.knob} {worst.value:.4g} to {worst.stepped:.4g}" if worst else ""
@@ -208,14 +191,9 @@ def side_by_side(plain_records: Sequence[Record], query: RecordedQuery, ranking:
     """Return the table of the demo: results by relevance alone, steered results, and reasons."""
     from rich.text import Text
 
-    explanation = ranking.explain()
-    grid = new_grid()
-    add_columns(grid, ["#"], justify="right", style="dim")
-    add_columns(grid, ["before"], style="dim")
-    add_columns(grid, ["after"], style="cyan")
-    add_columns(grid, ["was"], justify="right")
-    add_columns(grid, ["because"], max_width=_SENTENCE)
-    for place, (before, reason) in enumerate(zip(plain_records, explanation.results, strict=True), 1):
+    dim, because = {"style": "dim"}, ("because", {"max_width": _SENTENCE})
+    grid = new_grid(("#", RIGHT | dim), ("before", dim), ("after", {"style": "cyan"}), ("was", RIGHT), because)
+    for place, (before, reason) in enumerate(zip(plain_records, ranking.explain().results, strict=True), 1):
         after = query.records[reason.position]
         where = Text(_where(after), "" if reason.was == place else "bold")
         grid.add_row(str(place), _where(before), where, str(reason.was), reason.because)
@@ -230,13 +208,16 @@ def _cell(value: Any) -> str:
     return "" if value is None else f"{value:.6g}" if isinstance(value, float) else visible(str(plain(value)))
 
 
-def new_grid(title: str | None = None) -> Grid:
-    """Return a plain table with a line under its header."""
+def new_grid(*columns: tuple[str, Mapping[str, Any]], title: str | None = None) -> Grid:
+    """Return a plain table with a line under its header, and these columns: names, and options of Rich."""
     from rich import box
     from rich.table import Table as Grid
 
     look: dict[str, Any] = {"box": box.SIMPLE_HEAD, "pad_edge": False, "padding": (0, 1, 0, 0)}
-    return Grid(title=title, title_justify="left", title_style="bold", **look)
+    grid = Grid(title=title, title_justify="left", title_style="bold", **look)
+    for name, style in columns:
+        grid.add_column(name, **style)
+    return grid
 
 
 def add_columns(grid: Grid, names: Iterable[str], **style: Any) -> None:

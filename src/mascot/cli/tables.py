@@ -26,8 +26,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 
 from mascot.bins import Floats
-from mascot.candidates import Candidates
-from mascot.connect.nested import column_of, has
+from mascot.candidates import Candidates, RecordColumns
 from mascot.errors import InputError, quoted
 from mascot.extras import missing
 
@@ -42,6 +41,7 @@ _UNITS = {"json": "record", "parquet": "row"}  # formats without lines
 # A number as in JSON: "007" and "1e5x" stay text, and so do integers longer than Python reads.
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,300})(\.\d+)?([eE][+-]?\d{1,9})?")
 _TIME = re.compile(r"\d{4}[-:]\d{2}[-:]\d{2}.*")
+_CONVERTED = re.compile("decimal|binary|map<")  # in the name of an Arrow type: its cells are not plain values
 _LONGEST = 2**31 - 1  # characters of a CSV cell: a list of numbers may be long
 _MISSING_TEXTS = ("", "na", "n/a", "nan", "none", "null")  # spellings of a missing number or time
 
@@ -61,14 +61,14 @@ class RecordTable:
         return list(dict.fromkeys(name for record in self.records for name in record))
 
     def column(self, name: str) -> list[Any]:
-        return column_of(self.records, name)
+        return RecordColumns(self.records).cells(name)
 
     def place(self, row: int) -> str:
         return f"{self.name} {self.unit} {self.lines[row]}"
 
     def require(self, column: str, remedy: str) -> None:
         """Raise unless the column exists; the message lists the columns and the remedy."""
-        if column not in self.columns and not any(has(record, column) for record in self.records):
+        if column not in self.columns and not any(_has(record, column) for record in self.records):
             columns = ", ".join(self.columns)
             raise InputError(f"{self.name} has no column {column!r}; its columns: {columns}; {remedy}")
 
@@ -83,17 +83,10 @@ class RecordedQuery:
 
 
 def read(path: str | None = None, kind: str | None = None, names: Collection[str] = NAMES) -> RecordTable:
-    """Read a table.
+    """Read a file, standard input where `path` is None or "-"; a file that ends in .gz is decompressed.
 
-    Parameters
-    ----------
-    path
-        A file; None or ``"-"`` is standard input. A file that ends in ``.gz`` is decompressed.
-    kind
-        ``"jsonl"``, ``"json"``, ``"csv"``, ``"tsv"`` or ``"parquet"`` (default: by the file's suffix,
-        JSON lines on standard input).
-    names
-        Columns of a CSV or TSV file that stay text: as numbers, the ids 1.10 and 1.1 would be equal.
+    `kind` is one of the values of `SUFFIXES` (default: by the suffix, JSON lines on standard input). `names` are
+    columns of a CSV or TSV file that stay text: as numbers, the ids 1.10 and 1.1 would be equal.
     """
     is_stdin = path is None or path == "-"
     name = "standard input" if is_stdin else str(path)
@@ -131,7 +124,8 @@ def queries(
     id_column, query_column = _optional(table, id, "id"), _optional(table, query, "query")
     vector_column = _optional(table, vector, "vector")
     groups: dict[Any, list[int]] = {}
-    for row, name in enumerate(table.column(query_column) if query_column else [None] * len(table.records)):
+    query_names = table.column(query_column) if query_column else [None] * len(table.records)
+    for row, name in enumerate(query_names):
         if isinstance(name, (list, dict)):
             raise InputError(f"{table.place(row)}: {query_column} must be text or a number, got {name!r}")
         groups.setdefault(name, []).append(row)
@@ -141,12 +135,12 @@ def queries(
     result = []
     for name, rows in groups.items():
         records = [table.records[row] for row in rows]
-        ids = [_hashable(value) for value in column_of(records, id_column)] if id_column else None
-        cells = {column: column_of(records, column) for column in columns}
+        rows_of_query = RecordColumns(records)
+        ids = [_hashable(value) for value in rows_of_query.cells(id_column)] if id_column else None
+        cells = {column: rows_of_query.cells(column) for column in columns}
         group_vectors = None if vectors is None else vectors[rows]
-        result.append(
-            RecordedQuery(name, records, Candidates([scores[row] for row in rows], ids, cells, group_vectors))
-        )
+        candidates = Candidates([scores[row] for row in rows], ids, cells, group_vectors)
+        result.append(RecordedQuery(name, records, candidates))
     return result
 
 
@@ -155,6 +149,15 @@ def _optional(table: RecordTable, name: str | None, usual: str) -> str | None:
         return usual if usual in table.columns else None
     table.require(name, f"name another with --{usual}")
     return name
+
+
+def _has(record: Any, name: str) -> bool:
+    """Return whether a record has a dotted name, even if its value is None."""
+    if not isinstance(record, dict):
+        return False
+    return name in record or any(
+        letter == "." and _has(record.get(name[:at]), name[at + 1 :]) for at, letter in enumerate(name)
+    )
 
 
 def _hashable(value: Any) -> Any:
@@ -270,11 +273,9 @@ def _csv(
     finally:
         text.detach()  # the caller closes the stream
         csv.field_size_limit(before)
-    if not rows:
-        return
     columns = [
         [value or None for value in column] if title in names else _typed(column)
-        for title, column in zip(header, zip(*rows, strict=True), strict=True)
+        for title, column in zip(header, zip(*rows, strict=True), strict=bool(rows))
     ]
     for line, values in zip(lines, zip(*columns, strict=True), strict=True):
         yield line, dict(zip(header, values, strict=True))
@@ -324,18 +325,11 @@ def _parquet(stream: BinaryIO, name: str) -> Iterator[tuple[int, Record]]:
             coarse = pa.timestamp("us", field.type.tz)
             table = table.set_column(i, field.name, table.column(i).cast(coarse, safe=False))
     columns = [
-        column.to_pylist() if _is_plain(column.type, pa.types) else _plain_cells(column.to_pylist())
+        _plain_cells(column.to_pylist()) if _CONVERTED.search(str(column.type)) else column.to_pylist()
         for column in table.columns
     ]
     for number, values in enumerate(zip(*columns, strict=True), 1):
         yield number, dict(zip(table.column_names, values, strict=True))
-
-
-def _is_plain(kind: Any, types: Any) -> bool:
-    """Return whether an Arrow type has neither decimals nor bytes, so that its cells need no conversion."""
-    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
-        return _is_plain(kind.value_type, types)
-    return bool(types.is_primitive(kind) or types.is_string(kind) or types.is_large_string(kind))
 
 
 def _plain_cells(cells: Sequence[Any]) -> list[Any]:

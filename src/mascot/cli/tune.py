@@ -3,49 +3,23 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
-import mascot as mc
 from mascot import words
-from mascot.bench.tuning import Knobs, MeanInterval, Report, Tuning, check_figure, draw, tune
+from mascot.bench.tuning import Knobs, MeanInterval, Tuning, check_figure, draw, tune
 from mascot.cli import printing
 
 __all__ = ["check_figure", "command", "draw", "report", "run"]
 
 
-def run(
-    queries: Sequence[mc.Candidates[Any]],
-    wishes: Sequence[mc.AnyWish],
-    judged: str,
-    clusters: str | None,
-    k: int,
-    folds: int,
-    metric: Any,
-    relevance_weight: float,
-    seed: int,
-) -> Tuning:
-    """Tune, with a progress bar on a terminal."""
-    with _bar() as progress:
-        return tune(
-            queries, wishes, judged, clusters, k=k, folds=folds, metric=metric, relevance_weight=relevance_weight,
-            seed=seed, report=progress,
-        )  # fmt: skip
-
-
-@contextmanager
-def _bar() -> Iterator[Report | None]:
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("settings", total=None)
-        yield lambda count, total: progress.update(task, completed=count, total=total)
+def run(queries: Any, wishes: Any, judged: str, clusters: str | None, *settings: Any) -> Tuning:
+    """Tune, with a progress bar on a terminal; the settings are k, folds, metric, relevance weight and seed."""
+    options = dict(zip(("k", "folds", "metric", "relevance_weight", "seed"), settings, strict=True))
+    with printing.progress_bar() as report:
+        bar = partial(report, "settings")
+        return tune(queries, wishes, judged, clusters, **options, report=bar)
 
 
 def command(tuning: Tuning, path: str | None, typed: Sequence[tuple[str, str]], flags: Sequence[str]) -> str:

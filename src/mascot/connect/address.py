@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from mascot.errors import InputError, OptionError, require
@@ -80,7 +80,7 @@ def read_address(uri: str) -> Address:
     pairs = parse_qsl(parts.query, keep_blank_values=True)
     options = {name: value for name, value in pairs if name in _OPTIONS}
     engine_options = [(name, value) for name, value in pairs if name not in _OPTIONS]
-    metric = options.get("metric")
+    metric: Any = options.get("metric")
     _check_metric(f"{label} ?metric", metric)
     host, place = unquote(parts.netloc.rpartition("@")[2]), unquote(parts.path)
     dsn = ""
@@ -95,10 +95,7 @@ def read_address(uri: str) -> Address:
         host = host if place.strip("/") else ""
         place, _, table = full_path.rstrip("/").rpartition("/")
     require(bool(table), f"the address of {engine}", "must end with the name of a table", label)
-    return Address(
-        engine, way, host, place, table, options.get("vector"), options.get("id"), metric,  # type: ignore[arg-type]
-        label, dsn,
-    )  # fmt: skip
+    return Address(engine, way, host, place, table, options.get("vector"), options.get("id"), metric, label, dsn)
 
 
 def address_of_client(

@@ -17,20 +17,16 @@ the best first); `query` picks one query of a response to several (default: 0, t
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from mascot.candidates import Candidates, RecordColumns
+from mascot.candidates import Candidates, RecordColumns, scaled
 from mascot.connect import responses
-from mascot.connect.merging import merge as merge
 from mascot.connect.responses import Floats, HitColumns, LazyHits, as_vectors, candidates_of, each, row_of
 from mascot.errors import InputError, check_whole, require
-
-Fields = Sequence[Mapping[str, Any]]
 
 
 def from_elasticsearch(response: Any, *, vector: str | None = None) -> Candidates[Any]:
@@ -46,8 +42,7 @@ def from_elasticsearch(response: Any, *, vector: str | None = None) -> Candidate
     ['acme']
     """
     hits = responses.hits_of(response, "hits", "from_elasticsearch", ("body", "hits", "hits"))
-    fields = [_elastic_fields(hit) for hit in hits]
-    return _from_fields(hits, fields, each(hits, "_score"), each(hits, "_id"), vector)
+    return candidates_of(hits, map(_elastic_fields, hits), "_score", "_id", vector)
 
 
 def from_qdrant(response: Any, *, vector: str | None = None, distances: bool | None = None) -> Candidates[Any]:
@@ -57,9 +52,7 @@ def from_qdrant(response: Any, *, vector: str | None = None, distances: bool | N
     of Euclid or Manhattan.
     """
     hits = responses.hits_of(response, "points", "from_qdrant", ("result", "points"))
-    columns = HitColumns([payload or {} for payload in each(hits, "payload")], hits)
-    vectors = _vectors_named(vector, hits)
-    return candidates_of(hits, columns, each(hits, "score"), each(hits, "id"), vectors, distances)
+    return candidates_of(hits, "payload", "score", "id", _vectors_named(vector, hits), distances)
 
 
 def from_milvus(
@@ -76,7 +69,7 @@ def from_milvus(
     get = dict.get  # a hit of Milvus has a slower `get` of its own
     fields = [get(hit, "entity") or hit for hit in hits]
     scores, ids = [get(hit, "distance") for hit in hits], [_milvus_id(hit) for hit in hits]
-    return _from_fields(hits, fields, scores, ids, vector, distances)
+    return candidates_of(hits, fields, scores, ids, vector, distances)
 
 
 def from_weaviate(response: Any, *, vector: str | None = None) -> Candidates[Any]:
@@ -94,9 +87,9 @@ def from_weaviate(response: Any, *, vector: str | None = None) -> Candidates[Any
     details = [detail or {} for detail in each(hits, "_additional" if graphql else "metadata")]
     kinds = ("rerank_score", "score", "certainty")
     scores = _first_scores(*(each(details, kind) for kind in kinds)) or _negated(each(details, "distance"))
-    columns = HitColumns(hits if graphql else each(hits, "properties"), hits)
-    ids = each(details, "id") if graphql else each(hits, "uuid")
-    return candidates_of(hits, columns, scores, ids, _vectors_named(vector, details if graphql else hits))
+    if graphql:
+        return candidates_of(hits, hits, scores, each(details, "id"), _vectors_named(vector, details))
+    return candidates_of(hits, "properties", scores, "uuid", _vectors_named(vector, hits))
 
 
 def from_chroma(response: Any, *, vectors: bool = False, query: int = 0) -> Candidates[Any]:
@@ -116,9 +109,9 @@ def from_chroma(response: Any, *, vectors: bool = False, query: int = 0) -> Cand
     ids = parts["id"]
     nothing = [None] * len(ids)
     hits = LazyHits(len(ids), partial(row_of, parts))
-    columns = HitColumns([metadata or {} for metadata in parts.get("metadata", nothing)], hits)
     embeddings = as_vectors(parts.get("embedding", [])) if vectors else None
-    return candidates_of(hits, columns, parts.get("distance", nothing), ids, embeddings, distances=True)
+    fields, scores = parts.get("metadata", nothing), parts.get("distance", nothing)
+    return candidates_of(hits, fields, scores, ids, embeddings, distances=True)
 
 
 def from_faiss(
@@ -158,7 +151,7 @@ def from_faiss(
     except (KeyError, IndexError):
         raise InputError("from_faiss needs a row for each label of the index, got fewer") from None
     hit_vectors = None if matrix is None else matrix[real]
-    result = candidates_of(hits, HitColumns(hits, hits), numbers[real].tolist(), ids, hit_vectors, distances)
+    result = candidates_of(hits, hits, numbers[real].tolist(), ids, hit_vectors, distances)
     if rows is None:
         result.source = ids
     return result
@@ -178,7 +171,7 @@ def from_lance(result: Any, *, id: str = "id", vector: str | None = None) -> Can
         columns = RecordColumns(hits)
     scores = _first_scores(columns.cells("_relevance_score"), columns.cells("_score"))
     scores = scores or _negated(columns.cells("_distance"))
-    return candidates_of(hits, columns, scores, columns.cells(id), _vector_cells(columns, vector))
+    return candidates_of(hits, columns, scores, columns.cells(id), vector)
 
 
 def from_rows(
@@ -218,7 +211,7 @@ def from_rows(
     if score is not None and hits and all(value is None for value in scores):
         raise InputError(f"from_rows needs a column of scores, got none named {score!r} in: {', '.join(columns)}")
     ids = nothing if id is None else columns.cells(id)
-    return candidates_of(hits, columns, scores, ids, _vector_cells(columns, vector), distances)
+    return candidates_of(hits, columns, scores, ids, vector, distances)
 
 
 def from_typesense(response: Any, *, vector: str | None = None) -> Candidates[Any]:
@@ -235,7 +228,7 @@ def from_typesense(response: Any, *, vector: str | None = None) -> Candidates[An
     fields = [document or {} for document in each(hits, "document")]
     fused = each([info or {} for info in each(hits, "hybrid_search_info")], "rank_fusion_score")
     scores = _first_scores(fused, _negated(each(hits, "vector_distance"))) or each(hits, "text_match")
-    return _from_fields(hits, fields, scores, each(fields, "id"), vector)
+    return candidates_of(hits, fields, scores, each(fields, "id"), vector)
 
 
 def from_vespa(response: Any, *, vector: str | None = None) -> Candidates[Any]:
@@ -249,8 +242,7 @@ def from_vespa(response: Any, *, vector: str | None = None) -> Candidates[Any]:
         response = []
     hits = responses.hits_of(response, "hits", "from_vespa", ("root", "children"))
     hits = [hit for hit in hits if not str(hit.get("id", "")).startswith("group:")]
-    fields = [field or {} for field in each(hits, "fields")]
-    return _from_fields(hits, fields, each(hits, "relevance"), each(hits, "id"), vector)
+    return candidates_of(hits, "fields", "relevance", "id", vector)
 
 
 def from_solr(response: Any, *, id: str = "id", vector: str | None = None) -> Candidates[Any]:
@@ -260,8 +252,7 @@ def from_solr(response: Any, *, id: str = "id", vector: str | None = None) -> Ca
     (default: "id"). A list of one value is that value: fields of a schemaless core are lists.
     """
     hits = responses.hits_of(response, "docs", "from_solr", ("response", "docs"))
-    columns = HitColumns(hits, hits, unwrap=True)
-    return candidates_of(hits, columns, each(hits, "score"), each(hits, id), _vector_cells(columns, vector))
+    return candidates_of(hits, HitColumns(hits, hits, unwrap=True), "score", id, vector)
 
 
 def from_algolia(response: Any) -> Candidates[Any]:
@@ -271,20 +262,93 @@ def from_algolia(response: Any) -> Candidates[Any]:
     attributes, such as ``_geoloc.lat``.
     """
     hits = responses.hits_of(responses.only_result(response), "hits", "from_algolia")
-    fields, ids = hits, each(hits, "objectID")
-    if hits and not isinstance(hits[0], Mapping):  # models of the client, which keep attributes beside their own fields
-        fields = [getattr(hit, "model_extra", None) or vars(hit) for hit in hits]
-        ids = each(hits, "object_id")
-    return _from_fields(hits, fields, [None] * len(hits), ids, None)
+    if not hits or isinstance(hits[0], Mapping):
+        return candidates_of(hits, hits, [None] * len(hits), "objectID")
+    # Models of the client keep attributes beside their own fields.
+    fields = [getattr(hit, "model_extra", None) or vars(hit) for hit in hits]
+    return candidates_of(hits, fields, [None] * len(hits), "object_id")
 
 
-def _from_fields(
-    hits: list[Any], fields: Fields, scores: Sequence[Any], ids: Sequence[Any], vector: str | None,
-    distances: bool | None = False,
-) -> Candidates[Any]:  # fmt: skip
-    """Return candidates whose columns and vectors are the fields of each hit."""
-    columns = HitColumns(fields, hits)
-    return candidates_of(hits, columns, scores, ids, _vector_cells(columns, vector), distances)
+def merge(
+    *candidates: Candidates[Any], names: Sequence[str] | None = None, rescale: bool = True, best: int | None = None
+) -> Candidates[Any]:
+    """Return the candidates of several sources as those of one, best first.
+
+    Parameters
+    ----------
+    candidates
+        What each source returned.
+    names
+        A name for each source (default: None). Ids become (name, id), and a column `source` holds the name. Needed
+        where the same id means different things in two sources, or where ids are positions.
+    rescale
+        Whether the scores of each source are rescaled to 0..1, its best to 1 and its last to 0; far outliers count as
+        the outermost of the others (default: True). False for shards of one index, whose scores are comparable.
+    best
+        How many to return at most (default: None, all).
+
+    Of a result that several sources return, by its id, the one with the highest score stays. A column that a source
+    does not have is missing there. Vectors are kept where those of all sources have one length.
+
+    Examples
+    --------
+    >>> text = Candidates([12.0, 3.0], ["a", "b"])
+    >>> image = Candidates([0.31, 0.30], ["b", "c"])
+    >>> merge(text, image).ids
+    ['a', 'b', 'c']
+    """
+    for part in candidates:
+        if not isinstance(part, Candidates):
+            raise InputError(f"merge needs Candidates, got {type(part).__name__}")
+    if best is not None:
+        check_whole("merge best", best, 1)
+    if names is not None:
+        valid = not isinstance(names, str) and len(names) == len(set(names)) == len(candidates)
+        require(valid, "merge names", f"must be {len(candidates)} different names, one for each source", names)
+    rescaled = [scaled(part.scores, robust=True) if rescale else part.scores for part in candidates]
+    scores = np.concatenate([np.zeros(0), *rescaled])
+    ids: list[Hashable] = []
+    for at, part in enumerate(candidates):
+        ids += part.ids if names is None else [(names[at], id_) for id_ in part.ids]
+    places: dict[Hashable, int] = {}
+    for at in np.argsort(-scores, kind="stable").tolist():
+        places.setdefault(ids[at], at)
+    order = list(places.values())[:best]
+    result: Candidates[Any] = Candidates(scores[order], [ids[at] for at in order])
+    result.columns = MergedColumns(candidates, order, names)
+    sources = [part.source for part in candidates if part.source is not None]
+    if len(sources) == len(candidates):
+        hits = [hit for source in sources for hit in source]
+        result.source = [hits[at] for at in order]
+    widths = {part.vectors.shape[1] for part in candidates if part.vectors is not None}
+    if len(widths) == 1:
+        width = widths.pop()
+        blocks = [np.full((len(part), width), np.nan) if part.vectors is None else part.vectors for part in candidates]
+        result.vectors = np.concatenate(blocks)[order]
+    return result
+
+
+class MergedColumns(RecordColumns):
+    """Columns of several sources, one after the other; a source without a column has missing values."""
+
+    def __init__(self, parts: Sequence[Candidates[Any]], order: Sequence[int], names: Sequence[str] | None) -> None:
+        super().__init__(order)
+        self._parts, self._source_names = parts, names
+
+    def cells(self, name: str) -> list[Any]:
+        cells: list[Any] = []
+        for at, part in enumerate(self._parts):
+            if name == "source" and self._source_names is not None:
+                cells += [self._source_names[at]] * len(part)
+            elif isinstance(part.columns, RecordColumns):
+                cells += part.columns.cells(name)
+            else:
+                cells += list(part.columns[name]) if name in part.columns else [None] * len(part)
+        return [cells[position] for position in self._records]
+
+    def __iter__(self) -> Iterator[str]:
+        names = [name for part in self._parts for name in part.columns]
+        return iter(dict.fromkeys([*names, *([] if self._source_names is None else ["source"])]))
 
 
 def _first_scores(*kinds: list[Any]) -> list[Any] | None:
@@ -303,13 +367,6 @@ def _vectors_named(vector: str | None, hits: Sequence[Any]) -> Floats | None:
         return None
     entries = each(hits, "vector")
     return as_vectors([entry.get(vector) if isinstance(entry, Mapping) else entry for entry in entries])
-
-
-def _vector_cells(columns: RecordColumns, vector: str | None) -> Floats | None:
-    """Return a column of vectors, which may be tensors of Vespa, or the text of pgvector where it has no adapter."""
-    cells = [] if vector is None else columns.cells(vector)
-    lists = [json.loads(cell) if isinstance(cell, str) else cell for cell in cells]
-    return as_vectors([cell.get("values") if isinstance(cell, Mapping) else cell for cell in lists])
 
 
 def _query_of(queries: Any, query: int, owner: str) -> list[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -10,11 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import mascot as mc
-from mascot.connect.nested import column_of
+from mascot.candidates import RecordColumns
 from mascot.connect.responses import as_scores, as_vectors
 from mascot.errors import check_whole
 from mascot.rerank import check_method
 from mascot.wishes import check_wishes
+from mascot.words import columns_of
 
 Wishes = mc.AnyWish | Sequence[mc.AnyWish]
 MethodClass = Callable[..., Any]
@@ -63,12 +63,8 @@ class Steering:
     def to_dict(self) -> dict[str, Any]:
         """Return wishes, k, method and columns as plain data."""
         columns = None if self.columns is None else list(self.columns)
-        return {
-            "wishes": plain_wishes(self.wishes),
-            "k": self.k,
-            "method": plain_method(self.method),
-            "columns": columns,
-        }
+        wishes, method = plain_wishes(self.wishes), plain_method(self.method)
+        return {"wishes": wishes, "k": self.k, "method": method, "columns": columns}
 
     def for_call(self, wishes: Any = None, k: int | None = None) -> Steering:
         """Return the same with the wishes and the k of one call; None leaves them as they are."""
@@ -130,10 +126,11 @@ class Steering:
     def _columns(self, metadata: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
         names = self.columns
         if names is None:
-            names = [name for wish in self.wishes for name in _column_names(wish.attribute)]
+            names = [name for wish in self.wishes if _is_built_in(wish.attribute) for name in columns_of(wish)]
             if not all(_is_built_in(wish.attribute) for wish in self.wishes):  # which may read any column
                 names += [key for row in metadata for key in row if isinstance(key, str)]
-        columns = {name: column_of(metadata, name) for name in dict.fromkeys(names)}
+        rows = RecordColumns(metadata)
+        columns = {name: rows.cells(name) for name in dict.fromkeys(names)}
         for name, column in columns.items():
             if column[0] is None and not any(value is not None for value in column):
                 warn(f"no document has the metadata key {name!r}")
@@ -156,11 +153,13 @@ def method_from_lambda(value: float, method: MethodClass = mc.Mascot, owner: str
     """
     if not 0 <= value <= 1:
         raise mc.OptionError(f"{owner} must be in 0..1, got {value!r}")
-    parameters = inspect.signature(method).parameters.values() if callable(method) else ()
-    if not any(parameter.name == "strength" or parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+    try:
+        return method(strength=1 - value)
+    except TypeError:
         name = getattr(method, "__name__", repr(method))
-        raise mc.OptionError(f"{owner} needs a method that takes a strength, such as Mascot or Mmr, got {name}")
-    return method(strength=1 - value)
+        raise mc.OptionError(
+            f"{owner} needs a method that takes a strength, such as Mascot or Mmr, got {name}"
+        ) from None
 
 
 def as_wishes(wishes: Any) -> tuple[mc.AnyWish, ...]:
@@ -203,12 +202,4 @@ def _is_built_in(attribute: Any) -> bool:
 
 
 def _compares_vectors(attribute: Any) -> bool:
-    clusters = isinstance(attribute, mc.Clusters) and attribute.column is None
-    return clusters or isinstance(attribute, mc.Branches)
-
-
-def _column_names(attribute: Any) -> list[str]:
-    """Return the columns that a built-in attribute names."""
-    fields = ("lat", "lon", "column") if _is_built_in(attribute) else ()
-    names = [getattr(attribute, field, None) for field in fields]
-    return [name for name in names if name is not None]
+    return isinstance(attribute, (mc.Clusters, mc.Branches)) and getattr(attribute, "column", None) is None

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial, wraps
-from inspect import isfunction
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -18,10 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 import mascot as mc
 from mascot.connect.address import Address
 from mascot.connect.documents import warn
-from mascot.connect.nested import names_of, stem_of
-from mascot.connect.responses import LazyHits, NamedColumns, row_of
-from mascot.connect.rows import LISTS, States
-from mascot.errors import InputError, OptionError, check_whole, require
+from mascot.connect.responses import LazyHits, NamedColumns, names_of, row_of, stem_of
+from mascot.connect.rows import LISTS, States, checked, chunks, state_of
+from mascot.errors import InputError, MascotError, OptionError, check_whole, require
 
 CANDIDATES = 200
 _Self = TypeVar("_Self", bound="EngineTable")
@@ -85,14 +83,8 @@ class EngineTable(ABC):
     """A table of an engine. Closing it twice has no effect; using it after that raises."""
 
     _address: Address
+    _errors: Any  # the engine's exceptions
     _closed = False
-
-    def __init_subclass__(cls) -> None:
-        """Make all public methods raise once the table is closed."""
-        super().__init_subclass__()
-        for name, method in list(vars(cls).items()):
-            if isfunction(method) and not name.startswith("_"):
-                setattr(cls, name, _while_open(method))
 
     def __enter__(self: _Self) -> _Self:
         return self
@@ -105,43 +97,62 @@ class EngineTable(ABC):
             self._closed = True
             self._release()
 
-    @abstractmethod
     def facts(self) -> dict[str, str]:
         """Return how the table was made: `encoder`, `fingerprint` and so on, as in a library; empty if unknown."""
+        with self._in_use():
+            return dict(self._read_facts())
+
+    @abstractmethod
+    def _read_facts(self) -> Mapping[str, str]: ...
 
     @abstractmethod
     def _release(self) -> None:
         """Release the engine; called once."""
+
+    def _message(self, error: Any) -> str:
+        return one_line(error)
+
+    def _blames_where(self, error: Any) -> bool:
+        """Return whether an error of a search with a filter is about the filter."""
+        return True
+
+    @contextmanager
+    def _in_use(self, where: str | None = None) -> Iterator[None]:
+        """Refuse a closed table, and turn errors of the engine into ours: about the filter, else about the table."""
+        self._must_be_open()
+        try:
+            yield
+        except MascotError:
+            raise
+        except self._errors as error:
+            if where is not None and self._blames_where(error):
+                raise OptionError(f"where: {self._message(error)} in {where!r}") from None
+            raise InputError(f"cannot use {self._address.label}: {self._message(error)}") from None
 
     def _must_be_open(self) -> None:
         if self._closed:
             raise InputError(f"{self._address.label} is closed: open it anew")
 
     @contextmanager
-    def _closed_on_error(self) -> Iterator[None]:
+    def _opening(self) -> Iterator[None]:
+        """Close the table where opening it fails."""
         try:
-            yield
+            with self._in_use():
+                yield
         except BaseException:
             self.close()
             raise
-
-
-def _while_open(method: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(method)
-    def checked(self: EngineTable, *arguments: Any, **options: Any) -> Any:
-        self._must_be_open()
-        return method(self, *arguments, **options)
-
-    return checked
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """A checked search request."""
 
-    query: NDArray[np.float32]
-    count: int
+    queries: Sequence[NDArray[np.float32]]  # at least one
+    count: int  # rows for each query
     where: str | None  # None where there is no filter
+    columns: Sequence[str] | None  # None for all
+    vectors: bool  # whether to fetch them
 
 
 class EngineSource(EngineTable):
@@ -173,37 +184,36 @@ class EngineSource(EngineTable):
         vectors
             Whether to fetch the vectors (default: True).
         """
-        return self._search([self._request(vector, candidates, where)], columns, vectors)[0]
+        return self._answers([vector], candidates, where, columns, vectors)[0]
 
-    def search_many(
-        self,
-        queries: ArrayLike,
-        *,
-        candidates: int = CANDIDATES,
-        where: str | None = None,
-        columns: Sequence[str] | None = None,
-        vectors: bool = True,
-    ) -> list[Found]:
-        """Return the nearest rows of each query, a row of `queries`.
+    def search_many(self, queries: ArrayLike, *, candidates: int = CANDIDATES, **options: Any) -> list[Found]:
+        """Return the nearest rows of each query, a row of `queries`. The options are those of `search`.
 
-        Qdrant and Milvus answer all of them in one request; LanceDB and PostgreSQL one after the other. The rest is as
-        for `search`.
+        Qdrant and Milvus answer all of them in one request; LanceDB and PostgreSQL one after the other.
         """
-        requests = [self._request(vector, candidates, where) for vector in np.asarray(queries, np.float32)]
-        return self._search(requests, columns, vectors) if requests else []
+        return self._answers(np.asarray(queries, np.float32), candidates, **options)
 
     async def asearch(self, vector: ArrayLike, **options: Any) -> Found:
         """Return what `search` returns. It runs in a thread, so that other tasks of the event loop continue."""
         return await asyncio.to_thread(self.search, vector, **options)
 
-    @abstractmethod
-    def _search(self, requests: Sequence[Request], columns: Sequence[str] | None, vectors: bool) -> list[Found]:
-        """Answer requests, at least one; only their vectors differ."""
-
-    def _request(self, vector: ArrayLike, candidates: int, where: str | None) -> Request:
-        """Check the arguments of a search; an empty filter is None."""
+    def _answers(
+        self,
+        queries: Iterable[ArrayLike],
+        candidates: int,
+        where: str | None = None,
+        columns: Sequence[str] | None = None,
+        vectors: bool = True,
+    ) -> list[Found]:
+        """Check the arguments of a search, and search; an empty filter is None."""
         check_whole("candidates", candidates, 1)
         require(where is None or isinstance(where, str), "where", "must be text in the engine's own language", where)
+        where = where if where and where.strip() else None
+        with self._in_use(where):
+            arrays = list(map(self._query, queries))
+            return self._search(Request(arrays, int(candidates), where, columns, vectors)) if arrays else []
+
+    def _query(self, vector: ArrayLike) -> NDArray[np.float32]:
         try:
             query = np.asarray(vector, np.float32)
         except (TypeError, ValueError):
@@ -211,11 +221,15 @@ class EngineSource(EngineTable):
         if query.ndim != 1 or not np.isfinite(query).all():
             raise InputError(f"a search needs one vector of finite numbers, got shape {query.shape}")
         if self._dim is not None and len(query) != self._dim:
-            label = self._address.label
             raise InputError(
-                f"{label} holds vectors of {self._dim} numbers, and the one to search with has {len(query)}"
+                f"{self._address.label} holds vectors of {self._dim} numbers, and the one to search with has "
+                f"{len(query)}"
             )
-        return Request(np.ascontiguousarray(query), int(candidates), where if where and where.strip() else None)
+        return np.ascontiguousarray(query)
+
+    @abstractmethod
+    def _search(self, request: Request) -> list[Found]:
+        """Return the hits of each query."""
 
 
 class Sink(Protocol):
@@ -241,27 +255,46 @@ class Sink(Protocol):
 class OpenSink(EngineTable, Sink):
     """A table of an engine, to be written to. It closes at the end of a `with`."""
 
+    _dim: int
+    _tokens: int
+
+    def put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
+        with self._in_use():
+            records, numbers = checked(rows, vectors, self._dim, self._tokens)
+            if records:
+                self._put(records, numbers)
+
+    def states(self) -> States:
+        with self._in_use():
+            yield from map(state_of, self._states())
+
+    def remove(self, paths: Sequence[str]) -> None:
+        with self._in_use():
+            for batch in chunks(paths):
+                self._remove(batch)
+
+    def set_facts(self, facts: Mapping[str, str]) -> None:
+        with self._in_use():
+            self._write_facts(facts)
+
+    @abstractmethod
+    def _put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
+        """Insert or replace rows with every column; the vectors are n x tokens x dim."""
+
+    @abstractmethod
+    def _states(self) -> Iterable[Mapping[str, Any]]:
+        """Yield the columns `STATE` of every row."""
+
+    @abstractmethod
+    def _remove(self, paths: Sequence[str]) -> None: ...
+
+    @abstractmethod
+    def _write_facts(self, facts: Mapping[str, str]) -> None: ...
+
 
 def one_line(error: object) -> str:
     """Return an error message on one line."""
     return " ".join(str(error).split())
-
-
-@contextmanager
-def naming_errors(
-    address: Address,
-    kinds: Any,
-    where: str | None = None,
-    message: Callable[[Any], str] = one_line,
-    blames_where: Callable[[Any], bool] = lambda _: True,
-) -> Iterator[None]:
-    """Turn errors of these kinds into ours: about the filter where there is one to blame, else about the table."""
-    try:
-        yield
-    except kinds as error:
-        if where is not None and blames_where(error):
-            raise OptionError(f"where: {message(error)} in {where!r}") from None
-        raise InputError(f"cannot use {address.label}: {message(error)}") from None
 
 
 def best_first(
@@ -341,8 +374,8 @@ def matrix_of(rows: Sequence[Any], dim: int, several: bool) -> NDArray[np.float3
     return matrix
 
 
-def same_shape(label: str, table: tuple[int, int], rows: tuple[int, int]) -> None:
-    """Refuse to mix vectors of several shapes, (dim, tokens), in one table."""
-    if table != rows:
-        expected, actual = (f"{tokens} x {dim}" for dim, tokens in (table, rows))
+def same_shape(label: str, table: tuple[int, bool], dim: int, tokens: int) -> None:
+    """Refuse to mix vectors of several shapes in one table, whose dim and whether a row has several are `table`."""
+    expected, actual = (f"{1 + several} x {size}" for size, several in (table, (dim, tokens > 1)))
+    if expected != actual:
         raise InputError(f"{label} holds vectors of {expected} numbers, and these have {actual}: name another table")

@@ -9,7 +9,7 @@ from typing import Any
 
 import mascot as mc
 from mascot.connect.documents import NOTE, DocumentKind, MethodClass, Steering, Wishes, method_from_lambda
-from mascot.connect.nested import names_of
+from mascot.connect.responses import names_of
 from mascot.extras import missing
 
 try:

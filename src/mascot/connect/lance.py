@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from mascot.connect import engine
 from mascot.connect.address import Address, Metric, address_of_client
 from mascot.connect.engine import EngineSource, EngineTable, Found, OpenSink, Request
-from mascot.connect.rows import FIELDS, STATE, VECTOR, States, checked, chunks, fits, state_of
+from mascot.connect.rows import FIELDS, STATE, VECTOR, fits
 from mascot.errors import InputError
 from mascot.extras import package
 
 _METRICS = {"cosine": "cosine", "ip": "dot", "l2": "l2"}
-_AT_ONCE = 500  # paths in one expression
 _PAGE = 10_000  # rows read at once
 _TRIES = 5  # of a write that conflicts with another process
 _ERRORS = (ValueError, RuntimeError, OSError)
@@ -27,10 +26,11 @@ _NO_TABLE = (ValueError, FileNotFoundError)
 class LanceTable(EngineTable):
     """A table, and the database it is in; None where the table is the caller's."""
 
-    _database: Any
-    _table: Any
+    _database: Any = None
+    _table: Any = None
+    _errors = _ERRORS
 
-    def facts(self) -> dict[str, str]:
+    def _read_facts(self) -> Mapping[str, str]:
         if self._database is None:
             return {}
         try:
@@ -46,21 +46,23 @@ class LanceTable(EngineTable):
         return name, *shapes[name]
 
     def _release(self) -> None:
-        del self._table, self._database
+        self._table = self._database = None
 
 
 class LanceSource(LanceTable, EngineSource):
     """A table of LanceDB, to be searched. `where` is SQL over its columns."""
 
     def __init__(self, address: Address, table: Any = None) -> None:
-        self._address = address
-        self._database = _connect(address, make=False) if table is None else None
-        self._table = _open(self._database, address) if table is None else table
-        self._vector, self._size, self._several = self._shape()
+        self._address, self._table = address, table
+        with self._opening():
+            if table is None:
+                self._database = _connect(address, make=False)
+                self._table = _open(self._database, address)
+            self._vector, self._size, self._several = self._shape()
+            schema = self._table.schema
+            self._names = [name for name in schema.names if name not in _shapes_of(schema)]
+            self._key = engine.key_of(self._names, address)
         self._dim = self._size
-        schema = self._table.schema
-        self._names = [name for name in schema.names if name not in _shapes_of(schema)]
-        self._key = engine.key_of(self._names, address)
 
     @classmethod
     def from_table(
@@ -72,33 +74,31 @@ class LanceSource(LanceTable, EngineSource):
         """
         return cls(address_of_client("lance", table.name, vector, id, metric), table)
 
-    def _search(self, requests: Sequence[Request], columns: Sequence[str] | None, vectors: bool) -> list[Found]:
-        names = engine.fetched(columns, self._names, self._key, self._address.label)
+    def _search(self, request: Request) -> list[Found]:
+        names = engine.fetched(request.columns, self._names, self._key, self._address.label)
         indexed, metric = self._index()
-        select = None if columns is None and vectors else [*names, *([self._vector] if vectors else []), "_distance"]
-        return [self._answer(request, names, select, vectors, indexed, metric) for request in requests]
+        return [self._answer(query, request, names, indexed, metric) for query in request.queries]
 
     def _answer(
-        self, request: Request, names: list[str], select: list[str] | None, vectors: bool, indexed: bool, metric: str
+        self, query: NDArray[np.float32], request: Request, names: list[str], indexed: bool, metric: str
     ) -> Found:
-        search = self._table.search(request.query, vector_column_name=self._vector, query_type="vector")
+        search = self._table.search(query, vector_column_name=self._vector, query_type="vector")
         search = search.distance_type(metric).limit(request.count)
-        if select is not None:
-            search = search.select(select)
+        if request.columns is not None or not request.vectors:
+            search = search.select([*names, *([self._vector] if request.vectors else []), "_distance"])
         if indexed:
             search = search.refine_factor(1)  # an index may store approximate vectors; scores must be exact
         if request.where is not None:
             search = search.where(request.where, prefilter=True)
-        with engine.naming_errors(self._address, _ERRORS, request.where):
-            rows = search.to_arrow()
-            if indexed and rows.num_rows < request.count:
-                # An index searches only some of its cells: the others may have more rows.
-                rows = search.bypass_vector_index().to_arrow()
+        rows = search.to_arrow()
+        if indexed and rows.num_rows < request.count:
+            # An index searches only some of its cells: the others may have more rows.
+            rows = search.bypass_vector_index().to_arrow()
         distances = rows["_distance"].to_numpy()
         scores = engine.from_l2(distances, squared=True) if metric == "l2" else 1 - distances.astype(np.float64)
         cells = {name: rows[name].to_pylist() for name in names}
         ids = list(range(rows.num_rows)) if self._key is None else cells[self._key]
-        return engine.best_first(ids, scores, cells, self._matrix(rows[self._vector]) if vectors else None)
+        return engine.best_first(ids, scores, cells, self._matrix(rows[self._vector]) if request.vectors else None)
 
     def _matrix(self, column: Any) -> NDArray[np.float32]:
         flat = column.combine_chunks()
@@ -123,16 +123,17 @@ class LanceSink(LanceTable, OpenSink):
     def __init__(self, address: Address, dim: int, tokens: int) -> None:
         arrow = package("pyarrow", "lance")
         self._arrow, self._address, self._dim, self._tokens = arrow, address, dim, tokens
-        self._database = _connect(address, make=True)
         kinds = {str: arrow.string(), int: arrow.int64(), float: arrow.float64()}
         token = arrow.list_(arrow.float32(), dim)
         fields = [arrow.field(name, kinds[kind]) for name, kind in FIELDS.items()]
         fields.append(arrow.field(address.vector or VECTOR, token if tokens == 1 else arrow.list_(token)))
         self._schema = arrow.schema(fields)
-        self._table = self._open_or_make(address.table, self._schema)
-        fits(address, self._table.schema.names)
-        _, table_dim, several = self._shape()
-        engine.same_shape(address.label, (table_dim, 1 + several), (dim, min(tokens, 2)))
+        with self._opening():
+            self._database = _connect(address, make=True)
+            self._table = self._open_or_make(address.table, self._schema)
+            fits(address, self._table.schema.names)
+            _, table_dim, several = self._shape()
+            engine.same_shape(address.label, (table_dim, several), dim, tokens)
 
     def _open_or_make(self, name: str, schema: Any) -> Any:
         """Open the table, or create it; another process may be creating it at the same time."""
@@ -144,29 +145,25 @@ class LanceSink(LanceTable, OpenSink):
             except _ERRORS:
                 return self._database.open_table(name)
 
-    def put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
-        records, tokens = checked(rows, vectors, self._dim, self._tokens)
-        if not records:
-            return
+    def _put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
         arrow = self._arrow
-        flat = arrow.FixedSizeListArray.from_arrays(arrow.array(tokens.reshape(-1)), self._dim)
+        flat = arrow.FixedSizeListArray.from_arrays(arrow.array(vectors.reshape(-1)), self._dim)
         if self._tokens > 1:
-            flat = arrow.ListArray.from_arrays(np.arange(len(records) + 1, dtype=np.int32) * self._tokens, flat)
-        columns = {name: [row[name] for row in records] for name in FIELDS}
+            flat = arrow.ListArray.from_arrays(np.arange(len(rows) + 1, dtype=np.int32) * self._tokens, flat)
+        columns = {name: [row[name] for row in rows] for name in FIELDS}
         table = arrow.table({**columns, self._schema.names[-1]: flat}, schema=self._schema)
         _merge(self._table, "path", table)
 
-    def states(self) -> States:
+    def _states(self) -> Iterator[Mapping[str, Any]]:
         self._table.checkout_latest()
         for batch in self._table.search().select(list(STATE)).limit(None).to_batches(_PAGE):
-            yield from map(state_of, batch.to_pylist())
+            yield from batch.to_pylist()
 
-    def remove(self, paths: Sequence[str]) -> None:
-        for batch in chunks(paths, _AT_ONCE):
-            quoted_paths = ", ".join("'" + path.replace("'", "''") + "'" for path in batch)
-            self._table.delete(f"path IN ({quoted_paths})")
+    def _remove(self, paths: Sequence[str]) -> None:
+        quoted_paths = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)
+        self._table.delete(f"path IN ({quoted_paths})")
 
-    def set_facts(self, facts: Mapping[str, str]) -> None:
+    def _write_facts(self, facts: Mapping[str, str]) -> None:
         text = self._arrow.string()
         schema = self._arrow.schema([("name", text), ("value", text)])
         rows = {"name": list(facts), "value": list(facts.values())}
@@ -179,9 +176,8 @@ def _connect(address: Address, make: bool) -> Any:
     place: Any = f"{address.way}://{address.host}{address.place}"
     if not address.way:
         place = address.file if make else address.open_file()
-    with engine.naming_errors(address, _ERRORS):
-        # The next search sees what another process has written.
-        return lancedb.connect(place, read_consistency_interval=timedelta(0))
+    # The next search sees what another process has written.
+    return lancedb.connect(place, read_consistency_interval=timedelta(0))
 
 
 def _open(database: Any, address: Address) -> Any:
@@ -214,3 +210,6 @@ def _shapes_of(schema: Any) -> dict[str, tuple[int, bool]]:
         if types.is_fixed_size_list(kind) and types.is_floating(kind.value_type):
             shapes[field.name] = (kind.list_size, several)
     return shapes
+
+
+SOURCE, SINK = LanceSource, LanceSink

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import mascot as mc
+from mascot.candidates import value_of
 from mascot.connect.documents import NOTE, DocumentKind, MethodClass, Wishes, method_from_lambda
-from mascot.connect.nested import value_of
 from mascot.extras import missing
 
 try:

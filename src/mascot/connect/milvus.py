@@ -10,6 +10,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,28 +19,31 @@ from numpy.typing import NDArray
 from mascot.connect import engine
 from mascot.connect.address import Address, Metric, address_of_client
 from mascot.connect.engine import EngineSource, EngineTable, Found, OpenSink, Request
-from mascot.connect.nested import names_of
-from mascot.connect.rows import FIELDS, LISTS, STATE, VECTOR, States, checked, chunks, fits, state_of
+from mascot.connect.responses import names_of
+from mascot.connect.rows import FIELDS, LISTS, STATE, VECTOR, chunks, fits
 from mascot.errors import InputError, OptionError, require
 from mascot.extras import package
 
 _METRICS: dict[str, Metric] = {"COSINE": "cosine", "IP": "ip", "L2": "l2"}
 _MOST = 16_384  # candidates that Milvus returns at most
 _LONGEST = 65_535  # bytes of a text
-_AT_ONCE = 256
 _PAGE = 1000
 _TIMEOUT_S = 30
 _PORT = re.compile(r":\d+$")
-_FILES: Counter[str] = Counter()  # clients of each file in this process
+_FILES: Counter[Path] = Counter()  # clients of each file in this process
 _FILES_LOCK = threading.Lock()
 
 
 class MilvusTable(EngineTable):
     """A collection, and the client that reaches it."""
 
+    _client: Any = None
+
     def __init__(self, address: Address, client: Any = None, make: bool = False) -> None:
         self._address, self._owned = address, client is None
-        self._client = _connect(address, make) if client is None else client
+        self._errors = package("pymilvus", "milvus").MilvusException
+        with self._in_use():
+            self._client = _connect(address, make) if client is None else client
 
     def _inspect(self, of_photographs: bool = False) -> None:
         """Read the fields and the index of the collection, and load it: Milvus searches loaded collections only."""
@@ -73,13 +77,12 @@ class MilvusTable(EngineTable):
         if self._client.get_load_state(name)["state"].name != "Loaded":
             self._client.load_collection(name)
 
-    def facts(self) -> dict[str, str]:
+    def _read_facts(self) -> Mapping[str, str]:
         name = self._address.facts
-        with self._naming_errors():
-            if not self._client.has_collection(name):
-                return {}
-            self._load(name)
-            return {row["name"]: row["value"] for row in self._all(name, ("name", "value"), 'name != ""')}
+        if not self._client.has_collection(name):
+            return {}
+        self._load(name)
+        return {row["name"]: row["value"] for row in self._all(name, ("name", "value"), 'name != ""')}
 
     def _all(self, name: str, fields: Sequence[str], where: str) -> Iterator[Mapping[str, Any]]:
         rows = self._client.query_iterator(name, filter=where, output_fields=list(fields), batch_size=_PAGE)
@@ -88,10 +91,13 @@ class MilvusTable(EngineTable):
         rows.close()
 
     @contextmanager
-    def _naming_errors(self, where: str | None = None) -> Iterator[None]:
-        kind = package("pymilvus", "milvus").MilvusException
-        with _quiet(), engine.naming_errors(self._address, kind, where, _message):
+    def _in_use(self, where: str | None = None) -> Iterator[None]:
+        with _quiet(), super()._in_use(where):
             yield
+
+    def _message(self, error: Any) -> str:
+        hint = " (one process at a time may open a file)" if self._client is None and _is_file(self._address) else ""
+        return engine.one_line(getattr(error, "message", "") or error) + hint
 
     def _release(self) -> None:
         """Close the client; with the last client of a file also the server that milvus-lite runs in this process."""
@@ -102,9 +108,8 @@ class MilvusTable(EngineTable):
             return
         path = self._address.file
         with _FILES_LOCK:
-            _FILES[str(path.resolve())] -= 1
-            if not _FILES[str(path.resolve())]:
-                del _FILES[str(path.resolve())]
+            _FILES[path.resolve()] -= 1
+            if not _FILES[path.resolve()]:
                 package("milvus_lite.server_manager", "milvus").server_manager_instance.release_server(str(path))
 
 
@@ -113,7 +118,7 @@ class MilvusSource(MilvusTable, EngineSource):
 
     def __init__(self, address: Address, client: Any = None) -> None:
         super().__init__(address, client)
-        with self._closed_on_error(), self._naming_errors():
+        with self._opening():
             self._inspect()
             if address.id is not None and not self._dynamic:
                 engine.key_of(self._names, address)
@@ -129,21 +134,19 @@ class MilvusSource(MilvusTable, EngineSource):
         """
         return cls(address_of_client("milvus", collection, vector, id), client)
 
-    def _search(self, requests: Sequence[Request], columns: Sequence[str] | None, vectors: bool) -> list[Found]:
-        count, where = requests[0].count, requests[0].where
-        require(count <= _MOST, "candidates", f"must be <= {_MOST:,} for Milvus", count)
-        parameters = {"ef": max(count, 64)} if self._index == "HNSW" else {}
-        with self._naming_errors(where):
-            answers = self._client.search(
-                self._address.table,
-                data=[request.query for request in requests],
-                anns_field=self._vector,
-                limit=count,
-                filter=where or "",
-                output_fields=[*self._fields(columns), *([self._vector] if vectors else [])],
-                search_params={"params": parameters},
-            )
-        return [self._answer(hits, vectors) for hits in answers]
+    def _search(self, request: Request) -> list[Found]:
+        require(request.count <= _MOST, "candidates", f"must be <= {_MOST:,} for Milvus", request.count)
+        parameters = {"ef": max(request.count, 64)} if self._index == "HNSW" else {}
+        answers = self._client.search(
+            self._address.table,
+            data=request.queries,
+            anns_field=self._vector,
+            limit=request.count,
+            filter=request.where or "",
+            output_fields=[*self._fields(request.columns), *([self._vector] if request.vectors else [])],
+            search_params={"params": parameters},
+        )
+        return [self._answer(hits, request.vectors) for hits in answers]
 
     def _answer(self, hits: Sequence[Any], vectors: bool) -> Found:
         scores = np.array([hit["distance"] for hit in hits], np.float64)
@@ -176,14 +179,13 @@ class MilvusSink(MilvusTable, OpenSink):
                 "use lance://, qdrant:// or postgresql://"
             )
         super().__init__(address, make=True)
-        self._dim = dim
+        self._dim, self._tokens = dim, 1
         columns = {name: kind for name, kind in FIELDS.items() if name != "path"}
-        with self._closed_on_error(), self._naming_errors():
-            self._make(
-                address.table, "path", columns, address.vector or VECTOR, dim, (address.metric or "cosine").upper()
-            )
+        metric = (address.metric or "cosine").upper()
+        with self._opening():
+            self._make(address.table, "path", columns, address.vector or VECTOR, dim, metric)
             self._inspect(of_photographs=True)
-            engine.same_shape(address.label, (self._size, 1), (dim, 1))
+            engine.same_shape(address.label, (self._size, False), dim, tokens)
 
     def _make(self, name: str, key: str, columns: Mapping[str, type], vector: str, dim: int, metric: str) -> None:
         """Create a collection if there is none, with a key of text and columns that may be missing."""
@@ -193,12 +195,10 @@ class MilvusSink(MilvusTable, OpenSink):
         schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
         schema.add_field(key, milvus.DataType.VARCHAR, is_primary=True, max_length=_LONGEST)
         schema.add_field(vector, milvus.DataType.FLOAT_VECTOR, dim=dim)
+        kinds = {int: milvus.DataType.INT64, float: milvus.DataType.DOUBLE, str: milvus.DataType.VARCHAR}
         for column, kind in columns.items():
-            if kind is str:
-                schema.add_field(column, milvus.DataType.VARCHAR, max_length=_LONGEST, nullable=True)
-            else:
-                number = milvus.DataType.INT64 if kind is int else milvus.DataType.DOUBLE
-                schema.add_field(column, number, nullable=True)
+            options = {"max_length": _LONGEST} if kind is str else {}
+            schema.add_field(column, kinds[kind], nullable=True, **options)
         index = client.prepare_index_params()
         # The default index of milvus-lite misses rows; collections in a file are small enough for an exact search.
         index_kind = "FLAT" if _is_file(self._address) else "AUTOINDEX"
@@ -209,61 +209,46 @@ class MilvusSink(MilvusTable, OpenSink):
             if not client.has_collection(name):  # otherwise another process created it first
                 raise
 
-    def put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
-        records, numbers = checked(rows, vectors, self._dim, 1)
+    def _put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
         full = [
             {name: _fitting(name, value) for name, value in row.items()} | {self._vector: vector}
-            for row, vector in zip(records, numbers[:, 0], strict=True)
+            for row, vector in zip(rows, vectors[:, 0], strict=True)
         ]
-        with self._naming_errors():
-            for batch in chunks(full, _AT_ONCE):
-                self._client.upsert(self._address.table, data=list(batch))
+        for batch in chunks(full):
+            self._client.upsert(self._address.table, data=list(batch))
 
-    def states(self) -> States:
-        with self._naming_errors():
-            yield from map(state_of, self._all(self._address.table, STATE, 'path != ""'))
+    def _states(self) -> Iterator[Mapping[str, Any]]:
+        return self._all(self._address.table, STATE, 'path != ""')
 
-    def remove(self, paths: Sequence[str]) -> None:
-        with self._naming_errors():
-            for batch in chunks(paths, _AT_ONCE):
-                # Not by `ids`: the client writes them into an expression without escaping quotes.
-                quoted_paths = ", ".join(json.dumps(path, ensure_ascii=False) for path in batch)
-                self._client.delete(self._address.table, filter=f"path in [{quoted_paths}]")
+    def _remove(self, paths: Sequence[str]) -> None:
+        # Not by `ids`: the client writes them into an expression without escaping quotes.
+        quoted_paths = ", ".join(json.dumps(path, ensure_ascii=False) for path in paths)
+        self._client.delete(self._address.table, filter=f"path in [{quoted_paths}]")
 
-    def set_facts(self, facts: Mapping[str, str]) -> None:
-        with self._naming_errors():
-            self._make(self._address.facts, "name", {"value": str}, "nothing", 2, "L2")  # there must be a vector
-            rows = [{"name": name, "value": value, "nothing": [0.0, 0.0]} for name, value in facts.items()]
-            if rows:
-                self._client.upsert(self._address.facts, data=rows)
+    def _write_facts(self, facts: Mapping[str, str]) -> None:
+        self._make(self._address.facts, "name", {"value": str}, "nothing", 2, "L2")  # there must be a vector
+        rows = [{"name": name, "value": value, "nothing": [0.0, 0.0]} for name, value in facts.items()]
+        if rows:
+            self._client.upsert(self._address.facts, data=rows)
 
 
 def _connect(address: Address, make: bool) -> Any:
-    milvus = package("pymilvus", "milvus")
-    try:
-        if _is_file(address):
-            if make:
-                address.file.parent.mkdir(parents=True, exist_ok=True)
-            with _FILES_LOCK, _quiet():
-                client = milvus.MilvusClient(str(address.file if make else address.open_file()))
-                _FILES[str(address.file.resolve())] += 1
-            return client
-        database = address.place.removeprefix("/")
-        if not address.host or "/" in database or address.way not in ("", "https"):
-            raise OptionError(
-                "write milvus://HOST:PORT/COLLECTION, milvus://HOST:PORT/DATABASE/COLLECTION, milvus+https://... or "
-                f"milvus:///FOLDER/FILE.db/COLLECTION, got {address.label!r}"
-            )
-        with _quiet():
-            return milvus.MilvusClient(
-                f"{address.way or 'http'}://{address.host}",
-                token=os.environ.get("MILVUS_TOKEN", ""),
-                db_name=database,
-                timeout=_TIMEOUT_S,
-            )
-    except milvus.MilvusException as error:
-        hint = " (one process at a time may open a file)" if _is_file(address) else ""
-        raise InputError(f"cannot use {address.label}: {_message(error)}{hint}") from None
+    client = package("pymilvus", "milvus").MilvusClient
+    if _is_file(address):
+        if make:
+            address.file.parent.mkdir(parents=True, exist_ok=True)
+        with _FILES_LOCK:
+            connection = client(str(address.file if make else address.open_file()))
+            _FILES[address.file.resolve()] += 1
+        return connection
+    database = address.place.removeprefix("/")
+    if not address.host or "/" in database or address.way not in ("", "https"):
+        raise OptionError(
+            "write milvus://HOST:PORT/COLLECTION, milvus://HOST:PORT/DATABASE/COLLECTION, milvus+https://... or "
+            f"milvus:///FOLDER/FILE.db/COLLECTION, got {address.label!r}"
+        )
+    url, token = f"{address.way or 'http'}://{address.host}", os.environ.get("MILVUS_TOKEN", "")
+    return client(url, token=token, db_name=database, timeout=_TIMEOUT_S)
 
 
 def _is_file(address: Address) -> bool:
@@ -297,5 +282,4 @@ def _quiet() -> Iterator[None]:
             logger.setLevel(level)
 
 
-def _message(error: Any) -> str:
-    return engine.one_line(getattr(error, "message", "") or error)
+SOURCE, SINK = MilvusSource, MilvusSink

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mascot.connect import engine
 from mascot.connect.address import METRICS, Address, Metric, address_of_client
 from mascot.connect.engine import EngineSource, EngineTable, Found, OpenSink, Request
-from mascot.connect.rows import FIELDS, STATE, VECTOR, States, checked, fits, state_of
+from mascot.connect.rows import FIELDS, STATE, VECTOR, fits
 from mascot.errors import InputError, OptionError
 from mascot.extras import package
 
@@ -35,8 +35,9 @@ class BorrowedConnection:
         self.connection, self.adapters = connection, connection.adapters  # what psycopg reads to quote a name
 
     def execute(self, statement: Any, values: Any = None) -> Any:
-        cursor = self.connection.cursor(row_factory=package("psycopg.rows", "postgres").tuple_row)
-        cursor.adapters.register_loader("numeric", package("psycopg.types.numeric", "postgres").FloatLoader)
+        psycopg = _psycopg()
+        cursor = self.connection.cursor(row_factory=psycopg.rows.tuple_row)
+        cursor.adapters.register_loader("numeric", psycopg.types.numeric.FloatLoader)
         return cursor.execute(statement, values)
 
     def transaction(self) -> Any:
@@ -53,12 +54,10 @@ class PostgresTable(EngineTable):
     _connection: Any
 
     def __init__(self, address: Address) -> None:
-        self._address, self._sql = address, package("psycopg.sql", "postgres")
-        self._table = self._sql.Identifier(*address.table.split("."))
-        self._facts_table = self._sql.Identifier(*address.facts.split("."))
-
-    def _naming_errors(self) -> AbstractContextManager[None]:
-        return engine.naming_errors(self._address, package("psycopg", "postgres").Error)
+        self._address, self._sql, self._errors = address, _psycopg().sql, _psycopg().Error
+        self._table, self._facts_table = (
+            self._sql.Identifier(*name.split(".")) for name in (address.table, address.facts)
+        )
 
     def _list(self, items: Sequence[Any]) -> Any:
         """Return names, or parts of a statement, separated by commas."""
@@ -76,11 +75,10 @@ class PostgresTable(EngineTable):
         # The type of another schema is prefixed with its name.
         return {name: kind.rpartition(".")[2] for name, kind in rows}
 
-    def facts(self) -> dict[str, str]:
-        with self._naming_errors():
-            return self._run(self._read_facts)
+    def _read_facts(self) -> Mapping[str, str]:
+        return self._run(self._stored_facts)
 
-    def _read_facts(self, connection: Any) -> dict[str, str]:
+    def _stored_facts(self, connection: Any) -> dict[str, str]:
         name = self._facts_table.as_string(connection)
         if connection.execute("SELECT to_regclass(%s)", [name]).fetchone()[0] is None:
             return {}
@@ -107,7 +105,7 @@ class PostgresSource(PostgresTable, EngineSource):
         self._pool = connection if hasattr(connection, "getconn") else None
         if self._pool is None:
             self._connection = self._connected() if connection is None else BorrowedConnection(connection)
-        with self._closed_on_error(), self._naming_errors():
+        with self._opening():
             self._run(self._inspect)
 
     @classmethod
@@ -130,7 +128,7 @@ class PostgresSource(PostgresTable, EngineSource):
         return cls(address_of_client("postgresql", table, vector, id, metric), connection)
 
     def _connected(self) -> Any:
-        with ExitStack() as stack, self._naming_errors():
+        with ExitStack() as stack, self._in_use():
             connection = stack.enter_context(closing(_connect(self._address)))
             connection.execute("SET default_transaction_read_only = on")
             stack.pop_all()  # it stays open
@@ -146,7 +144,7 @@ class PostgresSource(PostgresTable, EngineSource):
             self._must_be_open()
             try:
                 return _in_transaction(self._connection, work)
-            except package("psycopg", "postgres").OperationalError:
+            except _psycopg().OperationalError:
                 if not (self._owned and self._connection.closed):
                     raise
                 self._connection = self._connected()
@@ -171,16 +169,16 @@ class PostgresSource(PostgresTable, EngineSource):
                 self._metric = metric if metric in METRICS else self._metric
                 return
 
-    def _search(self, requests: Sequence[Request], columns: Sequence[str] | None, vectors: bool) -> list[Found]:
-        names = engine.fetched(columns, self._names, self._key, self._address.label)
-        statement = self._statement(names, requests[0].where, vectors)
-        return [self._answer(statement, request, names, vectors) for request in requests]
+    def _search(self, request: Request) -> list[Found]:
+        names = engine.fetched(request.columns, self._names, self._key, self._address.label)
+        statement = self._statement(names, request.where, request.vectors)
+        return [self._answer(statement, query, request, names) for query in request.queries]
 
-    def _answer(self, statement: Any, request: Request, names: list[str], vectors: bool) -> Found:
-        rows = self._rows(statement, request, exact=False)
+    def _answer(self, statement: Any, query: NDArray[np.float32], request: Request, names: list[str]) -> Found:
+        rows = self._rows(statement, query, request, exact=False)
         if len(rows) < request.count and self._index:
             # An index returns a fixed number of rows, which are filtered afterwards: there may be more.
-            rows = self._more(statement, request) or rows
+            rows = self._more(statement, query, request) or rows
         distances = np.array([row[-1] for row in rows], np.float64)
         if self._metric == "l2":
             scores = engine.from_l2(distances, squared=False)
@@ -189,9 +187,9 @@ class PostgresSource(PostgresTable, EngineSource):
         cells = {name: [row[i] for row in rows] for i, name in enumerate(names)}
         ids = list(range(len(rows))) if self._key is None else cells[self._key]
         matrix = None
-        if vectors:
+        if request.vectors:
             numbers = [[_numbers(token) for token in row[-2]] if self._several else _numbers(row[-2]) for row in rows]
-            matrix = engine.matrix_of(numbers, len(request.query), self._several)
+            matrix = engine.matrix_of(numbers, len(query), self._several)
         return engine.best_first(ids, scores, cells, matrix)
 
     def _statement(self, names: Sequence[str], where: str | None, vectors: bool) -> Any:
@@ -212,16 +210,16 @@ class PostgresSource(PostgresTable, EngineSource):
             selected, self._table, column, condition, distance
         )
 
-    def _rows(self, statement: Any, request: Request, exact: bool) -> list[Any]:
+    def _rows(self, statement: Any, query: NDArray[np.float32], request: Request, exact: bool) -> list[Any]:
         def work(connection: Any) -> list[Any]:
             self._prepare(connection, request.count, exact)
             # With parameters PostgreSQL accepts only one statement: it refuses a second after a semicolon.
-            values = {"query": _text(request.query), "count": request.count}
+            values = {"query": _text(query), "count": request.count}
             return list(connection.execute(statement, values).fetchall())
 
         try:
             return self._run(work)
-        except package("psycopg", "postgres").Error as error:
+        except self._errors as error:
             # An error with an SQLSTATE is about the statement; any other is about the connection.
             if request.where is None or error.sqlstate is None:
                 raise InputError(f"cannot search {self._address.label}: {engine.one_line(error)}") from error
@@ -246,13 +244,12 @@ class PostgresSource(PostgresTable, EngineSource):
                 order = "strict_order" if self._index == "hnsw" else "relaxed_order"
                 run(f"SET LOCAL {self._index}.iterative_scan = {order}")
 
-    def _more(self, statement: Any, request: Request) -> list[Any]:
+    def _more(self, statement: Any, query: NDArray[np.float32], request: Request) -> list[Any]:
         """Return the nearest rows by an exact scan; none if it times out."""
-        late = package("psycopg.errors", "postgres").QueryCanceled
         try:
-            return self._rows(statement, request, exact=True)
+            return self._rows(statement, query, request, exact=True)
         except (InputError, OptionError) as error:
-            if isinstance(error.__cause__, late):
+            if isinstance(error.__cause__, _psycopg().errors.QueryCanceled):
                 return []
             raise
 
@@ -269,11 +266,11 @@ class PostgresSink(PostgresTable, OpenSink):
         super().__init__(address)
         self._dim, self._tokens, self._vector = dim, tokens, address.vector or VECTOR
         self._connection = _connect(address)
-        with self._closed_on_error(), self._naming_errors():
+        with self._opening():
             with self._connection.transaction():
                 kind = self._make()
             table_dim = int(re.sub(r"\D", "", kind) or dim)
-            engine.same_shape(address.label, (table_dim, 1 + kind.endswith("[]")), (dim, 1 + (tokens > 1)))
+            engine.same_shape(address.label, (table_dim, kind.endswith("[]")), dim, tokens)
 
     def _make(self) -> str:
         """Create what does not exist, or raise and change nothing; return the type of the vector column."""
@@ -295,12 +292,11 @@ class PostgresSink(PostgresTable, OpenSink):
         run(facts.format(self._facts_table))
         return kinds[self._vector]
 
-    def put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
-        records, numbers = checked(rows, vectors, self._dim, self._tokens)
+    def _put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
         cast = "%s::vector[]" if self._tokens > 1 else "%s::vector"
         values = [
             [*map(_clean, row.values()), [_text(token) for token in tokens] if self._tokens > 1 else _text(tokens[0])]
-            for row, tokens in zip(records, numbers, strict=True)
+            for row, tokens in zip(rows, vectors, strict=True)
         ]
         self._upsert(self._table, [*FIELDS, self._vector], ", ".join(["%s"] * len(FIELDS) + [cast]), values)
 
@@ -312,23 +308,22 @@ class PostgresSink(PostgresTable, OpenSink):
         statement = sql.SQL(f"INSERT INTO {{}} ({{}}) VALUES ({marks}) ON CONFLICT ({{}}) DO UPDATE SET {{}}").format(
             table, self._list([key, *columns]), key, updates
         )
-        with self._naming_errors(), self._connection.transaction():
+        with self._connection.transaction():
             # In a fixed order, so that two writers of the same rows cannot deadlock.
             self._connection.cursor().executemany(statement, sorted(values, key=lambda row: row[0]))
 
-    def states(self) -> States:
+    def _states(self) -> Iterator[Mapping[str, Any]]:
         statement = self._sql.SQL("SELECT {} FROM {}").format(self._list(STATE), self._table)
         # A named cursor is on the server: rows are fetched page by page.
-        with self._naming_errors(), self._connection.transaction(), self._connection.cursor("mascot_states") as cursor:
+        with self._connection.transaction(), self._connection.cursor("mascot_states") as cursor:
             for row in cursor.execute(statement):
-                yield state_of(dict(zip(STATE, row, strict=True)))
+                yield dict(zip(STATE, row, strict=True))
 
-    def remove(self, paths: Sequence[str]) -> None:
+    def _remove(self, paths: Sequence[str]) -> None:
         statement = self._sql.SQL("DELETE FROM {} WHERE path = ANY(%s)").format(self._table)
-        with self._naming_errors():
-            self._connection.execute(statement, [list(paths)])
+        self._connection.execute(statement, [list(paths)])
 
-    def set_facts(self, facts: Mapping[str, str]) -> None:
+    def _write_facts(self, facts: Mapping[str, str]) -> None:
         self._upsert(self._facts_table, ["name", "value"], "%s, %s", list(facts.items()))
 
 
@@ -350,9 +345,12 @@ def _in_transaction(connection: Any, work: Callable[[Any], _Result]) -> _Result:
         return work(connection)
 
 
+def _psycopg() -> Any:
+    return package("psycopg", "postgres")
+
+
 def _connect(address: Address) -> Any:
-    psycopg = package("psycopg", "postgres")
-    numeric = package("psycopg.types.numeric", "postgres")
+    psycopg = _psycopg()
     try:
         connection = psycopg.connect(address.dsn, autocommit=True, connect_timeout=_TIMEOUT_S)
     except psycopg.Error as error:
@@ -360,7 +358,7 @@ def _connect(address: Address) -> Any:
         secret = urlsplit(address.dsn).password  # PostgreSQL quotes what it cannot decode
         hidden = message.replace(secret, "...") if secret else message
         raise InputError(f"cannot reach {address.label}: {hidden}") from None
-    connection.adapters.register_loader("numeric", numeric.FloatLoader)
+    connection.adapters.register_loader("numeric", psycopg.types.numeric.FloatLoader)
     return connection
 
 
@@ -375,3 +373,6 @@ def _numbers(cell: bytes) -> NDArray[np.float32]:
 
 def _clean(value: Any) -> Any:
     return value.replace("\0", "") if isinstance(value, str) else value  # PostgreSQL text cannot hold NUL
+
+
+SOURCE, SINK = PostgresSource, PostgresSink

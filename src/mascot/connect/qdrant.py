@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,13 +13,12 @@ from numpy.typing import NDArray
 from mascot.connect import engine
 from mascot.connect.address import Address, Metric, address_of_client
 from mascot.connect.engine import EngineSource, EngineTable, Found, OpenSink, Request
-from mascot.connect.nested import names_of
-from mascot.connect.rows import STATE, VECTOR, States, checked, chunks, state_of
+from mascot.connect.responses import names_of
+from mascot.connect.rows import STATE, VECTOR, chunks
 from mascot.errors import InputError, OptionError
 from mascot.extras import package
 
 _DISTANCES: dict[Metric, str] = {"cosine": "Cosine", "ip": "Dot", "l2": "Euclid"}
-_AT_ONCE = 256
 _PAGE = 1000
 _TIMEOUT_S = 30
 
@@ -31,17 +29,16 @@ class QdrantTable(EngineTable):
     def __init__(self, address: Address, client: Any = None, make: bool = False) -> None:
         self._address, self._owned = address, client is None
         self._models = package("qdrant_client.models", "qdrant")
+        self._errors = (package("qdrant_client.http.exceptions", "qdrant").ApiException, OSError)
         self._client = _connect(address, make) if client is None else client
 
     def _inspect(self) -> None:
         """Read the name of the vectors ("" where they have none), and their parameters."""
         client, address = self._client, self._address
-        with self._naming_errors():
-            if not client.collection_exists(address.table):
-                collections = client.get_collections().collections
-                names = ", ".join(sorted(collection.name for collection in collections)) or "none"
-                raise InputError(f"{address.label}: there is no collection {address.table!r}; collections: {names}")
-            shapes = client.get_collection(address.table).config.params.vectors
+        if not client.collection_exists(address.table):
+            names = ", ".join(sorted(each.name for each in client.get_collections().collections)) or "none"
+            raise InputError(f"{address.label}: there is no collection {address.table!r}; collections: {names}")
+        shapes = client.get_collection(address.table).config.params.vectors
         shapes_by_name = shapes if isinstance(shapes, dict) else {"": shapes}
         self._vector = "" if list(shapes_by_name) == [""] else address.pick(list(shapes_by_name))
         shape = shapes_by_name[self._vector]
@@ -51,16 +48,22 @@ class QdrantTable(EngineTable):
             if distance == self._distance:
                 address.agree(metric)
 
-    def facts(self) -> dict[str, str]:
-        with self._naming_errors():
-            if not self._client.collection_exists(self._address.facts):
-                return {}
-            points, _ = self._client.scroll(self._address.facts, limit=_PAGE, with_payload=True)
+    def _read_facts(self) -> Mapping[str, str]:
+        if not self._client.collection_exists(self._address.facts):
+            return {}
+        points, _ = self._client.scroll(self._address.facts, limit=_PAGE, with_payload=True)
         return {point.payload["name"]: point.payload["value"] for point in points}
 
-    def _naming_errors(self, where: str | None = None) -> AbstractContextManager[None]:
-        errors = package("qdrant_client.http.exceptions", "qdrant")
-        return engine.naming_errors(self._address, (errors.ApiException, OSError), where, _message, _is_bad_request)
+    def _message(self, error: Any) -> str:
+        """Return the server's error message on one line."""
+        try:
+            message = error.structured()["status"]["error"]
+        except (AttributeError, ValueError, KeyError, TypeError):
+            message = getattr(error, "source", error)
+        return engine.one_line(message)
+
+    def _blames_where(self, error: Any) -> bool:
+        return getattr(error, "status_code", None) == 400
 
     def _release(self) -> None:
         if self._owned:
@@ -72,7 +75,7 @@ class QdrantSource(QdrantTable, EngineSource):
 
     def __init__(self, address: Address, client: Any = None) -> None:
         super().__init__(address, client)
-        with self._closed_on_error():
+        with self._opening():
             self._inspect()
         self._dim = self._size
 
@@ -86,24 +89,19 @@ class QdrantSource(QdrantTable, EngineSource):
         """
         return cls(address_of_client("qdrant", collection, vector, id), client)
 
-    def _search(self, requests: Sequence[Request], columns: Sequence[str] | None, vectors: bool) -> list[Found]:
-        where, id_column = requests[0].where, self._address.id or "path"
-        with self._naming_errors(where):
-            answers = self._client.query_batch_points(
-                self._address.table,
-                [
-                    self._models.QueryRequest(
-                        query=[request.query.tolist()] if self._several else request.query.tolist(),
-                        using=self._vector or None,
-                        filter=None if where is None else self._filter(where),
-                        limit=request.count,
-                        with_payload=True if columns is None else [*names_of(columns), id_column],
-                        with_vector=[self._vector] if vectors and self._vector else vectors,
-                    )
-                    for request in requests
-                ],
-            )
-        return [self._answer(answer.points, vectors) for answer in answers]
+    def _search(self, request: Request) -> list[Found]:
+        columns, id_column = request.columns, self._address.id or "path"
+        common = {
+            "using": self._vector or None,
+            "filter": None if request.where is None else self._filter(request.where),
+            "limit": request.count,
+            "with_payload": True if columns is None else [*names_of(columns), id_column],
+            "with_vector": [self._vector] if request.vectors and self._vector else request.vectors,
+        }
+        queries = [[query.tolist()] if self._several else query.tolist() for query in request.queries]
+        requests = [self._models.QueryRequest(query=query, **common) for query in queries]
+        answers = self._client.query_batch_points(self._address.table, requests)
+        return [self._answer(answer.points, request.vectors) for answer in answers]
 
     def _filter(self, where: str) -> Any:
         """Parse a Qdrant filter from JSON."""
@@ -140,59 +138,53 @@ class QdrantSink(QdrantTable, OpenSink):
         several = models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM) if tokens > 1 else None
         distance = models.Distance(_DISTANCES[address.metric or "cosine"])
         shape = models.VectorParams(size=dim, distance=distance, multivector_config=several)
-        with self._closed_on_error():
+        with self._opening():
             self._make(address.table, {address.vector or VECTOR: shape})
             self._inspect()
-            engine.same_shape(address.label, (self._size, 1 + self._several), (dim, 1 + (tokens > 1)))
+            engine.same_shape(address.label, (self._size, self._several), dim, tokens)
 
     def _make(self, name: str, vectors: Any) -> None:
-        with self._naming_errors():
-            if self._client.collection_exists(name):
-                return
-            try:
-                self._client.create_collection(name, vectors_config=vectors)
-            except Exception:
-                if not self._client.collection_exists(name):  # otherwise another process created it first
-                    raise
+        if self._client.collection_exists(name):
+            return
+        try:
+            self._client.create_collection(name, vectors_config=vectors)
+        except Exception:
+            if not self._client.collection_exists(name):  # otherwise another process created it first
+                raise
 
-    def put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
-        records, numbers = checked(rows, vectors, self._dim, self._tokens)
-        lists = (numbers if self._tokens > 1 else numbers[:, 0]).tolist()
+    def _put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
+        lists = (vectors if self._tokens > 1 else vectors[:, 0]).tolist()
+        named = [{self._vector: vector} if self._vector else vector for vector in lists]
+        self._upsert(self._address.table, [row["path"] for row in rows], named, rows)
+
+    def _upsert(
+        self, table: str, names: Sequence[str], vectors: Sequence[Any], payloads: Sequence[Mapping[str, Any]]
+    ) -> None:
         points = [
-            self._point(row["path"], {self._vector: vector} if self._vector else vector, row)
-            for row, vector in zip(records, lists, strict=True)
+            self._models.PointStruct(id=_id_of(name), vector=vector, payload=payload)
+            for name, vector, payload in zip(names, vectors, payloads, strict=True)
         ]
-        self._upsert(self._address.table, points)
+        for batch in chunks(points):
+            self._client.upsert(table, points=batch, wait=True)
 
-    def _point(self, name: str, vector: Any, payload: Mapping[str, Any]) -> Any:
-        return self._models.PointStruct(id=_id_of(name), vector=vector, payload=payload)
-
-    def _upsert(self, table: str, points: Sequence[Any]) -> None:
-        with self._naming_errors():
-            for batch in chunks(points, _AT_ONCE):
-                self._client.upsert(table, points=batch, wait=True)
-
-    def states(self) -> States:
+    def _states(self) -> Iterator[Mapping[str, Any]]:
         offset: Any = None
-        with self._naming_errors():
-            while True:
-                points, offset = self._client.scroll(
-                    self._address.table, limit=_PAGE, offset=offset, with_payload=list(STATE), with_vectors=False
-                )
-                yield from (state_of(point.payload) for point in points)
-                if offset is None:
-                    return
+        while True:
+            points, offset = self._client.scroll(
+                self._address.table, limit=_PAGE, offset=offset, with_payload=list(STATE), with_vectors=False
+            )
+            yield from (point.payload for point in points)
+            if offset is None:
+                return
 
-    def remove(self, paths: Sequence[str]) -> None:
-        with self._naming_errors():
-            for batch in chunks(paths, _AT_ONCE):
-                selector = self._models.PointIdsList(points=list(map(_id_of, batch)))
-                self._client.delete(self._address.table, points_selector=selector, wait=True)
+    def _remove(self, paths: Sequence[str]) -> None:
+        selector = self._models.PointIdsList(points=list(map(_id_of, paths)))
+        self._client.delete(self._address.table, points_selector=selector, wait=True)
 
-    def set_facts(self, facts: Mapping[str, str]) -> None:
+    def _write_facts(self, facts: Mapping[str, str]) -> None:
         self._make(self._address.facts, {})
-        points = [self._point(name, {}, {"name": name, "value": value}) for name, value in facts.items()]
-        self._upsert(self._address.facts, points)
+        payloads = [{"name": name, "value": value} for name, value in facts.items()]
+        self._upsert(self._address.facts, list(facts), [{}] * len(facts), payloads)
 
 
 def _connect(address: Address, make: bool) -> Any:
@@ -215,19 +207,9 @@ def _connect(address: Address, make: bool) -> Any:
     )
 
 
-def _is_bad_request(error: Any) -> bool:
-    return getattr(error, "status_code", None) == 400
-
-
-def _message(error: Any) -> str:
-    """Return the server's error message on one line."""
-    try:
-        message = error.structured()["status"]["error"]
-    except (AttributeError, ValueError, KeyError, TypeError):
-        message = getattr(error, "source", error)
-    return engine.one_line(message)
-
-
 def _id_of(path: str) -> str:
     """Return the UUID of a path: ids of points are numbers or UUIDs."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, path))
+
+
+SOURCE, SINK = QdrantSource, QdrantSink

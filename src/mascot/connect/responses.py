@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -10,11 +11,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.candidates import Candidates, RecordColumns, as_ids
-from mascot.connect.nested import value_of
-from mascot.errors import InputError
+from mascot.candidates import Candidates, RecordColumns, as_ids, value_of
+from mascot.errors import InputError, OptionError
 
 Floats = NDArray[np.float64]
+
+
+def names_of(columns: Sequence[str]) -> list[str]:
+    """Return a list of names, checked; a bare string is refused, because it would be read as its characters."""
+    if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
+        raise OptionError(f"columns must be a list of names, got {columns!r}")
+    return list(columns)
+
+
+def stem_of(name: str, columns: Sequence[str]) -> str:
+    """Return the column that holds a dotted name: its longest prefix that is a column, else the name itself.
+
+    >>> stem_of("location.lat", ["path", "location"])
+    'location'
+    """
+    parts = name.split(".")
+    heads = [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
+    return next((head for head in heads if head in columns), name)
 
 
 class HitColumns(RecordColumns):
@@ -170,21 +188,37 @@ def _table_column(table: Any, name: str) -> Any:
 
 def candidates_of(
     hits: Sequence[Any],
-    columns: RecordColumns,
-    scores: Sequence[Any],
-    ids: Sequence[Any],
-    vectors: NDArray[Any] | None = None,
+    columns: RecordColumns | str | Iterable[Mapping[str, Any] | None],
+    scores: Any,
+    ids: Any,
+    vectors: NDArray[Any] | str | None = None,
     distances: bool | None = False,
 ) -> Candidates[Any]:
-    """Return candidates that keep the hits; None for `distances` decides by the order of the scores."""
+    """Return candidates that keep the hits.
+
+    `columns` are ready, or the fields of each hit; `vectors` are ready, or the name of a column. Fields, scores and ids
+    may be the name of a key or attribute of each hit. None for `distances` decides by the order of the scores.
+    """
+    if not isinstance(columns, RecordColumns):
+        fields = each(hits, columns) if isinstance(columns, str) else columns
+        columns = HitColumns([field or {} for field in fields], hits)
+    scores = each(hits, scores) if isinstance(scores, str) else scores
+    ids = each(hits, ids) if isinstance(ids, str) else ids
     numbers = as_scores(scores, bool(distances))
     if distances is None and _ascend(numbers):
         numbers = as_scores(scores, distances=True)
     result: Candidates[Any] = Candidates(numbers)
     if not all(id_ is None for id_ in ids):
         result.ids = as_ids(ids, len(hits), "Candidates")
-    result.columns, result.source, result.vectors = columns, hits, vectors
+    result.vectors = _vector_cells(columns, vectors) if isinstance(vectors, str) else vectors
+    result.columns, result.source = columns, hits
     return result
+
+
+def _vector_cells(columns: RecordColumns, name: str) -> Floats | None:
+    """Return a column of vectors, which may be tensors of Vespa, or the text of pgvector where it has no adapter."""
+    lists = [json.loads(cell) if isinstance(cell, str) else cell for cell in columns.cells(name)]
+    return as_vectors([cell.get("values") if isinstance(cell, Mapping) else cell for cell in lists])
 
 
 def _ascend(scores: Floats) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
@@ -12,19 +13,21 @@ from numpy.typing import NDArray
 
 from mascot.connect.address import Address
 from mascot.errors import InputError
+from mascot.photos.photo import Photo
 
 Vectors = NDArray[np.float32]
 States = Iterator[tuple[str, tuple[int, int, str, str]]]  # path; size, mtime_ns, hash, stamp
 
-# A photograph's columns as the library stores them, and the stamp of its encoding.
+# A photograph's columns as the library stores them, and the stamp of its encoding; the key is the first.
+_TYPES = {"int": int, "float": float}  # by the annotation; everything else is stored as text
 FIELDS: dict[str, type] = {
-    "path": str, "id": int, "folder": str, "size": int, "mtime_ns": int, "hash": str, "width": int, "height": int,
-    "lat": float, "lon": float, "altitude": float, "taken": str, "offset": int, "camera": str, "lens": str,
-    "title": str, "caption": str, "keywords": str, "rating": int, "city": str, "country": str, "season": str,
-    "part_of_day": str, "moment": str, "problems": str, "stamp": str,
-}  # fmt: skip
+    "path": str,
+    **{field.name: _TYPES.get(str(field.type).partition(" ")[0], str) for field in fields(Photo)},
+    "stamp": str,
+}
 VECTOR = "vector"
 LISTS = ("keywords", "problems")  # JSON text
+_AT_ONCE = 256
 STATE = ("path", "size", "mtime_ns", "hash", "stamp")
 
 
@@ -40,7 +43,10 @@ def checked(
         raise InputError(f"vectors must be {len(rows)} x {tokens} x {dim}, a row each, got {shape}")
     if not np.isfinite(numbers).all():
         raise InputError("vectors must be finite")
-    last = {_path(row): place for place, row in enumerate(rows)}
+    for row in rows:
+        if not isinstance(row.get("path"), str) or not row["path"]:
+            raise InputError(f"a row must have a path, got {row.get('path')!r}")
+    last = {row["path"]: place for place, row in enumerate(rows)}
     unknown = sorted({name for row in rows for name in row} - set(FIELDS))
     if unknown:
         raise InputError(f"a row has the columns {', '.join(FIELDS)}; got {', '.join(unknown)} besides")
@@ -61,13 +67,6 @@ def fits(address: Address, names: Iterable[str]) -> None:
         )
 
 
-def _path(row: Mapping[str, Any]) -> str:
-    path = row.get("path")
-    if not isinstance(path, str) or not path:
-        raise InputError(f"a row must have a path, got {path!r}")
-    return path
-
-
 def _value(value: Any, kind: type) -> Any:
     if value is None or value != value:  # tables without None write NaN
         return None
@@ -84,6 +83,7 @@ def state_of(row: Mapping[str, Any]) -> tuple[str, tuple[int, int, str, str]]:
     return row["path"], (size, mtime_ns, str(row["hash"] or ""), str(row["stamp"] or ""))
 
 
-def chunks(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
-    for first in range(0, len(items), size):
-        yield items[first : first + size]
+def chunks(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """Yield the items in as many at once as every engine takes."""
+    for first in range(0, len(items), _AT_ONCE):
+        yield items[first : first + _AT_ONCE]

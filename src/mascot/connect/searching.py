@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ from mascot import words
 from mascot.attributes.category import labels_of
 from mascot.attributes.columns import is_missing
 from mascot.connect.engine import EngineSource
-from mascot.connect.responses import NamedColumns
 from mascot.connect.source import CANDIDATES, Found, Steered, open_source, warn_of_few
 from mascot.errors import OptionError
 from mascot.methods.base import Method
@@ -35,30 +34,23 @@ class Question:
 def search_source(
     uri: str,
     question: Question,
-    spread: Sequence[str] = (),
-    focus: Sequence[str] = (),
+    read_wishes: Callable[[HitWords], Sequence[mc.AnyWish]] = lambda _: [],
     k: int = 20,
     method: Method | None = None,
     *,
-    candidates: int = CANDIDATES,
+    candidates: int | None = None,
     where: str | None = None,
-    missing: str = "last",
-    limit: Sequence[str] = (),
-    share: Sequence[str] = (),
-    fill: bool = False,
     already: Sequence[str] = (),
 ) -> Steered:
     """Search the table at an address; wishes are in words, about its columns, and ids of earlier pages as text."""
+    candidates = CANDIDATES if candidates is None else candidates
     warn_of_few(candidates, k)
     with open_source(uri) as source:
         hits = source.search(vector_of(source, question), candidates=candidates + len(already), where=where)
     if not len(hits):
         return Steered(hits, None)
-    wishes: list[mc.AnyWish] = [_wish(text, 1, hits, missing) for text in spread]
-    wishes += [_wish(text, -1, hits, missing) for text in focus]
-    wishes += [_limit(text, fill, hits) for text in limit]
-    wishes += [_share(text, hits) for text in share]
     earlier_ids = [id_ for id_ in hits.ids if str(id_) in set(already)]
+    wishes = read_wishes(HitWords(hits))
     return Steered(hits, mc.rerank(hits.candidates(), wishes, k, method, already=earlier_ids))
 
 
@@ -90,16 +82,32 @@ def vector_of(source: EngineSource, question: Question) -> NDArray[np.float32]:
     return mean / max(float(np.linalg.norm(mean)), 1e-12)
 
 
-class _Rows:
-    """The hits, in which wishes look up values."""
+class HitWords:
+    """Reads wishes in words about hits: of photographs where the table has their columns, else as `mascot rerank`."""
 
     def __init__(self, hits: Found) -> None:
-        self._columns = hits.candidates().columns
+        self._names = set(hits.columns)
+        self._columns: Any = hits.candidates().columns
+
+    def spread(self, text: str, missing: str = "last") -> mc.Wish:
+        return self._wish(text, 1, missing)
+
+    def focus(self, text: str, missing: str = "last") -> mc.Wish:
+        return self._wish(text, -1, missing)
+
+    def limit(self, text: str, fill: bool = False) -> mc.Limit:
+        name, count = words.split_limit(text)
+        return steering.limit(name, count, fill) if self._is_of_photos(name) else words.limit(text, fill)
+
+    def share(self, text: str) -> mc.Share:
+        name, shares = words.split_share(text)
+        return steering.share(name, shares, self) if self._is_of_photos(name) else words.share(text)
 
     def middle(self, column: str, value: str) -> tuple[float, float] | None:
-        if not {column, "lat", "lon"} <= set(self._columns):
+        """Return the middle of a city or country, as `steering` asks for."""
+        if not {column, "lat", "lon"} <= self._names:
             return None
-        country = "country" if "country" in self._columns else column
+        country = "country" if "country" in self._names else column
         rows = zip(*(self._columns[name].tolist() for name in (column, country, "lat", "lon")), strict=True)
         return steering.middle(
             (where, lat, lon)
@@ -108,38 +116,22 @@ class _Rows:
         )
 
     def labels(self, column: str) -> list[Any]:
+        """Return the distinct labels of a column, as `steering` asks for."""
         return list(dict.fromkeys(label for cell in self._columns[column].tolist() for label in labels_of(cell)))
 
+    def _wish(self, text: str, sign: int, missing: Any) -> mc.Wish:
+        parts = words.split(text)
+        if self._is_of_photos(parts[0]):
+            return steering.wish(*parts, sign, self, missing)
+        wish: Any = words.spread(text, missing) if sign > 0 else words.focus(text, missing)
+        for column in words.columns_of(wish):
+            cells = self._columns.cells(column)
+            if column in self._names or any(cell is not None for cell in cells):  # else it is all missing
+                wish = words.anchored(wish, cells)
+        return wish
 
-def _wish(text: str, sign: int, hits: Found, missing: str) -> mc.Wish:
-    """Return a wish about photographs where the table has their columns; else one about any, as of `mascot rerank`."""
-    if _is_of_photos(words.split(text)[0], hits):
-        return steering.wish(*words.split(text), sign, _Rows(hits), missing)
-    wish = words.spread(text, missing) if sign > 0 else words.focus(text, missing)  # type: ignore[arg-type]
-    columns = NamedColumns(len(hits), hits.columns, hits.columns.__getitem__)
-    for column in words.columns_of(wish):
-        cells = columns.cells(column)
-        if column in hits.columns or any(cell is not None for cell in cells):  # else it is all missing
-            anchored = words.anchored(wish, cells)
-            assert isinstance(anchored, mc.Wish)
-            wish = anchored
-    return wish
-
-
-def _limit(text: str, fill: bool, hits: Found) -> mc.Limit:
-    if _is_of_photos(words.split_limit(text)[0], hits):
-        return steering.limit(*words.split_limit(text), fill)
-    return words.limit(text, fill)
-
-
-def _share(text: str, hits: Found) -> mc.Share:
-    if _is_of_photos(words.split_share(text)[0], hits):
-        return steering.share(*words.split_share(text), _Rows(hits))
-    return words.share(text)
-
-
-def _is_of_photos(name: str, hits: Found) -> bool:
-    """Return whether the table has the columns of an attribute of photographs."""
-    if name == "look" or name not in steering.NAMES:
-        return False
-    return set(words.columns_of(mc.Wish(steering.attribute(name), 1))) <= set(hits.columns)
+    def _is_of_photos(self, name: str) -> bool:
+        """Return whether the table has the columns of an attribute of photographs."""
+        if name == "look" or name not in steering.NAMES:
+            return False
+        return set(words.columns_of(mc.Wish(steering.attribute(name), 1))) <= self._names

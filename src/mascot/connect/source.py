@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Protocol
 
 from numpy.typing import ArrayLike
@@ -12,14 +13,15 @@ from numpy.typing import ArrayLike
 import mascot as mc
 from mascot.connect.address import read_address
 from mascot.connect.documents import Wishes, warn
-from mascot.connect.engine import CANDIDATES as CANDIDATES
-from mascot.connect.engine import EngineSource, OpenSink
-from mascot.connect.engine import Found as Found
-from mascot.connect.engine import NoKey as NoKey
-from mascot.connect.engine import Sink as Sink
+from mascot.connect.engine import CANDIDATES, EngineSource, Found, NoKey, OpenSink, Sink
 from mascot.errors import check_whole, require
 from mascot.methods.base import Method
 from mascot.rerank import Already
+
+__all__ = [
+    "CANDIDATES", "FewCandidates", "Found", "NoKey", "Sink", "Steered", "asteer", "open_sink", "open_source", "steer",
+    "steer_many",
+]  # fmt: skip
 
 
 class FewCandidates(UserWarning):
@@ -29,8 +31,9 @@ class FewCandidates(UserWarning):
 class Searchable(Protocol):
     """The interface of a source that `steer` needs."""
 
-    def search(self, vector: Any, *, candidates: int = CANDIDATES, where: str | None = None) -> Found:
-        """Return the nearest rows for which the filter `where`, in the engine's own language, holds."""
+    @property
+    def search(self) -> Callable[..., Found]:
+        """Takes a vector, `candidates`, and the options of `steer` that are used; returns the nearest rows."""
 
 
 def open_source(uri: str) -> EngineSource:
@@ -46,7 +49,7 @@ def open_source(uri: str) -> EngineSource:
         is cosine, ip or l2 where the engine does not know.
     """
     address = read_address(uri)
-    return _classes(address.engine)[0](address)
+    return _module(address.engine).SOURCE(address)
 
 
 def open_sink(uri: str, *, dim: int, tokens: int = 1) -> OpenSink:
@@ -57,26 +60,12 @@ def open_sink(uri: str, *, dim: int, tokens: int = 1) -> OpenSink:
     require(dim >= 1, "dim", "must be >= 1", dim)
     require(tokens >= 1, "tokens", "must be >= 1", tokens)
     address = read_address(uri)
-    return _classes(address.engine)[1](address, dim, tokens)
+    return _module(address.engine).SINK(address, dim, tokens)
 
 
-def _classes(engine: str) -> tuple[Any, Any]:
-    """Return the source and the sink of an engine, whose module is loaded when it is needed."""
-    if engine == "lance":
-        from mascot.connect.lance import LanceSink, LanceSource
-
-        return LanceSource, LanceSink
-    if engine == "qdrant":
-        from mascot.connect.qdrant import QdrantSink, QdrantSource
-
-        return QdrantSource, QdrantSink
-    if engine == "milvus":
-        from mascot.connect.milvus import MilvusSink, MilvusSource
-
-        return MilvusSource, MilvusSink
-    from mascot.connect.postgres import PostgresSink, PostgresSource
-
-    return PostgresSource, PostgresSink
+def _module(engine: str) -> Any:
+    """Return the module of an engine, which is loaded when it is needed."""
+    return import_module(f"mascot.connect.{'postgres' if engine == 'postgresql' else engine}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,37 +90,28 @@ def steer(
     k: int = 20,
     *,
     candidates: int = CANDIDATES,
-    where: str | None = None,
-    columns: Sequence[str] | None = None,
-    vectors: bool = True,
     method: Method | None = None,
     already: Already = None,
+    **options: Any,
 ) -> Steered:
     """Search for more candidates than are shown, and select k of them as the wishes ask.
 
     Parameters
     ----------
-    source
-        Where to search.
-    vector
-        What to search with.
+    source, vector
+        A table, and what to search it with.
     wishes, k, method
         As for `mascot.rerank`.
     candidates
         How many rows to search for (default: 200).
-    where
-        A filter in the engine's own language (default: None).
-    columns, vectors
-        What to fetch of each row, as for `EngineSource.search` (default: everything). The wishes need their columns.
     already
         The ranking of the page before, or ids that were shown: not shown again, and counted as covered. Ids that are no
         longer among the candidates are ignored (default: None).
+    options
+        `where`, `columns` and `vectors` of `EngineSource.search`. The wishes need their columns.
     """
     warn_of_few(candidates, k)
-    options: dict[str, Any] = {} if columns is None else {"columns": columns}
-    if not vectors:
-        options["vectors"] = False
-    hits = source.search(vector, candidates=candidates, where=where, **options)
+    hits = source.search(vector, candidates=candidates, **options)
     return Steered(hits, mc.rerank(hits.candidates(), wishes, k, method, already) if len(hits) else None)
 
 
@@ -147,17 +127,15 @@ def steer_many(
     k: int = 20,
     *,
     candidates: int = CANDIDATES,
-    where: str | None = None,
-    columns: Sequence[str] | None = None,
-    vectors: bool = True,
     method: Method | None = None,
+    **options: Any,
 ) -> list[Steered]:
     """Search with several vectors and select for each: what `steer` returns for each row of `queries`.
 
     The engine is asked once where it can answer several queries, and all are re-ranked by one call.
     """
     warn_of_few(candidates, k)
-    hits = source.search_many(queries, candidates=candidates, where=where, columns=columns, vectors=vectors)
+    hits = source.search_many(queries, candidates=candidates, **options)
     candidate_lists = [part.candidates() for part in hits if len(part)]
     rankings = iter(mc.rerank_many(candidate_lists, wishes, k, method) if candidate_lists else ())
     return [Steered(part, next(rankings) if len(part) else None) for part in hits]
@@ -168,7 +146,5 @@ def warn_of_few(candidates: int, k: int) -> None:
     check_whole("candidates", candidates, 1)
     check_whole("k", k, 1)
     if candidates <= k:
-        warn(
-            f"candidates={candidates} and k={k}: nothing is left to choose from; ask for ten times as many candidates",
-            FewCandidates,
-        )
+        rule = "nothing is left to choose from; ask for ten times as many candidates"
+        warn(f"candidates={candidates} and k={k}: {rule}", FewCandidates)

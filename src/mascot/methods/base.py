@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.attributes.attribute import Attribute, Columns
+from mascot.attributes.attribute import Attribute, Columns, as_matrix
 from mascot.bins import Bins, Bools, Floats, Ints
 from mascot.errors import InputError, OptionError
 from mascot.kernels.reference import Quota, QuotaCounts, select_stages
@@ -53,6 +53,7 @@ class Problem:
     rows: Ints | None = None  # [T] rows of the bins; None: candidate t is row t
     seen_ptr: Ints | None = None  # [Q + 1]; None: nothing was seen
     seen: Ints | None = None  # positions within a query that earlier pages showed
+    remaining: Ints | None = None  # [T] positions among all candidates of a query, where some were left out
     quotas: tuple[Quota, ...] = ()  # at most so many results per label; rows as for the bins
     named_weight: float = 0.0  # weight of the named focuses that are part of the scores
     aimed: bool = False  # the scores are steered by a named focus, outliers already handled
@@ -95,10 +96,11 @@ class Problem:
 
     def only(self, q: int) -> Problem:
         """Return one query as a problem of its own, without its table."""
-        rows, seen = self.rows_of(q), self.seen_of(q)
+        rows, seen, remaining = self.rows_of(q), self.seen_of(q), self.remaining
         return replace(
             self, ptr=np.array([0, len(rows)]), scores=self.scores_of(q), rows=rows, tables=(),
             seen_ptr=np.array([0, len(seen)]), seen=seen,
+            remaining=None if remaining is None else remaining[self.ptr[q] : self.ptr[q + 1]],
         )  # fmt: skip
 
     def features_of(self, q: int) -> tuple[Floats, ...]:
@@ -175,15 +177,7 @@ def _features(attribute: Any, table: Table, rows: int) -> Floats:
     owner = f"{type(attribute).__name__}.features"
     if not hasattr(attribute, "features"):
         raise InputError(f"{owner}(columns, vectors) is what this method compares by, got an attribute without it")
-    values = attribute.features(table.columns, table.floats)
-    try:
-        array = np.asarray(values, np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{owner} must be numbers in rows of one length, got {values!r:.60}") from None
-    if array.ndim != 2:
-        raise InputError(f"{owner} must be an array of two dimensions, got {array.ndim}")
-    if len(array) != rows:
-        raise InputError(f"{owner} must have {rows} rows, got {len(array)}")
+    array = as_matrix(attribute.features(table.columns, table.floats), owner, rows)
     if not np.isfinite(array).all():
         raise InputError(f"{owner} must be finite, got {array[~np.isfinite(array)][0]}")
     return array

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -19,8 +18,37 @@ LARGEST_THETA = 0.99  # at 1 the quality exp(theta / (1 - theta) * r) is infinit
 _BLOCKS = 96  # of features, whose similarities are cached
 
 
+class Determinantal(Value):
+    """What the methods share that select a set of large determinant."""
+
+    __slots__ = ()
+    strength: float
+    beta: float
+    released: bool
+
+    def __post_init__(self) -> None:
+        check_share(f"{type(self).__name__}.strength", self.strength)
+        check_share(f"{type(self).__name__}.beta", self.beta)
+        check_switch(f"{type(self).__name__}.released", self.released)
+
+    def _similarity(self, problem: Problem, q: int) -> tuple[Floats, Floats]:
+        """Return the similarity [N, N] of one query's candidates and the scores [N] of their quality."""
+        raise NotImplementedError
+
+    def select(self, problem: Problem, k: int) -> Selection:
+        """Select k of each query's candidates, or as many as there are."""
+        refuse_quotas(problem, self)
+        theta = min(1.0 - self.strength, LARGEST_THETA)
+
+        def choose(q: int, count: int) -> Ints:
+            kernel = ensemble(*self._similarity(problem, q), theta)
+            return greedy_map(kernel, problem.scores_of(q), count, problem.seen_of(q), self.released)
+
+        return select_each(problem, k, self.strength, choose)
+
+
 @dataclass(frozen=True, slots=True)
-class KDpp(Value):
+class KDpp(Determinantal):
     """k-determinantal point process (Kulesza and Taskar, 2011), greedy set of largest determinant.
 
     With theta = min(1 - strength, 0.99), raw scores r and similarities 1 / (1 + Euclidean distance)
@@ -58,16 +86,6 @@ class KDpp(Value):
     beta: float = 0.5
     released: bool = False
 
-    def __post_init__(self) -> None:
-        check_share("KDpp.strength", self.strength)
-        check_share("KDpp.beta", self.beta)
-        check_switch("KDpp.released", self.released)
-
-    def select(self, problem: Problem, k: int) -> Selection:
-        """Select k of each query's candidates, or as many as there are."""
-        refuse_quotas(problem, self)
-        return select_determinant(problem, k, self.strength, self.released, lambda q: self._similarity(problem, q))
-
     def _similarity(self, problem: Problem, q: int) -> tuple[Floats, Floats]:
         scores, vectors = problem.scores_of(q), problem.unit_vectors_of(q)
         similarity = np.zeros((len(scores), len(scores)))
@@ -86,19 +104,3 @@ class KDpp(Value):
 def _similarities(shape: tuple[int, ...], content: bytes) -> Floats:
     """Return the similarities of a block of features; those of the last queries are cached for the next setting."""
     return similarities(np.frombuffer(content).reshape(shape))
-
-
-def select_determinant(
-    problem: Problem, k: int, strength: float, released: bool, similarity: Callable[[int], tuple[Floats, Floats]]
-) -> Selection:
-    """Select the sets of largest determinant.
-
-    `similarity(q)` returns the similarity [N, N] of one query's candidates and the scores [N] of their quality.
-    """
-    theta = min(1.0 - strength, LARGEST_THETA)
-
-    def choose(q: int, count: int) -> Ints:
-        kernel = ensemble(*similarity(q), theta)
-        return greedy_map(kernel, problem.scores_of(q), count, problem.seen_of(q), released)
-
-    return select_each(problem, k, strength, choose)

@@ -9,18 +9,17 @@ from typing import Literal
 import numpy as np
 
 from mascot.bins import Floats
-from mascot.errors import InputError, check_one_of, check_share, check_switch
+from mascot.errors import InputError, check_one_of
 from mascot.kernels.tangents import combine, tangents, unit_logarithm
-from mascot.methods.base import Problem, Selection, refuse_quotas
-from mascot.methods.kdpp import select_determinant
-from mascot.serialize import Value
+from mascot.methods.base import Problem
+from mascot.methods.kdpp import Determinantal
 
 _QUERIES = 32  # whose matrices are cached: 200 candidates take about 2 MB
 _Blocks = tuple[tuple[tuple[int, ...], bytes], ...]  # shape and content of each block of features
 
 
 @dataclass(frozen=True, slots=True)
-class MsDpp(Value):
+class MsDpp(Determinantal):
     """Multi-source determinantal point process (Sogi et al., 2025).
 
     Similarities S = 1 / (1 + Euclidean distance) of each attribute and of the image vectors are added
@@ -60,15 +59,8 @@ class MsDpp(Value):
     released: bool = False
 
     def __post_init__(self) -> None:
-        check_share("MsDpp.strength", self.strength)
-        check_share("MsDpp.beta", self.beta)
-        check_switch("MsDpp.released", self.released)
+        Determinantal.__post_init__(self)
         check_one_of("MsDpp.normalize", self.normalize, None, "tn", "tn+tvms")
-
-    def select(self, problem: Problem, k: int) -> Selection:
-        """Select k of each query's candidates, or as many as there are."""
-        refuse_quotas(problem, self)
-        return select_determinant(problem, k, self.strength, self.released, lambda q: self._similarity(problem, q))
 
     def _similarity(self, problem: Problem, q: int) -> tuple[Floats, Floats]:
         scores, vectors = problem.scores_of(q), problem.unit_vectors_of(q)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import mmap
 import os
 import time
-import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -74,8 +73,8 @@ class Watch:
     """
 
     def __init__(self, path: Path) -> None:
-        self.descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-        weakref.finalize(self, os.close, self.descriptor)
+        self._file = path.open("rb", buffering=0)  # closed with this object: a finalizer in Python can swallow a Ctrl-C
+        self.descriptor = self._file.fileno()
         self._name, self._state = path.name, _state(os.fstat(self.descriptor))
         self._expires = time.monotonic() + _RECHECK_S
 

@@ -1,7 +1,14 @@
-"""Decoding pictures in worker processes: a file that crashes or stalls a decoder is skipped, and the run continues."""
+"""Decoding pictures in worker processes: a file that crashes or stalls a decoder is skipped, and the run continues.
+
+A worker reads requests from standard input, a JSON object per line, and writes messages to standard output: the length
+of a JSON object in four bytes, the object, then the parts whose lengths the object lists. It does not use pickle, so a
+picture that takes over a decoder cannot run code in the process that reads the answer.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import os
 import signal
@@ -10,28 +17,30 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, BinaryIO, TypeVar
 
 import numpy as np
+from PIL import Image
 
 import mascot
 from mascot.errors import MascotError
-from mascot.photos.images import Unreadable
+from mascot.photos.images import Unreadable, open_image, upright
 from mascot.photos.limits import Limits
-from mascot.photos.metadata import Metadata
-from mascot.photos.reading import Reading
+from mascot.photos.metadata import Metadata, metadata_of
+from mascot.photos.reading import SIDE, Reading, read
+from mascot.photos.sidecars import Sidecars, read_sidecars
+
+T = TypeVar("T")
 
 # Isolated mode: neither the current folder nor the environment can add modules.
-_COMMAND = (
-    "-I",
-    "-c",
-    "import sys; sys.path[:] = sys.argv[1:]; from mascot.photos.decoder_process import main; main()",
-)
+_COMMAND = ("-I", "-c", "import sys; sys.path[:] = sys.argv[1:]; from mascot.photos.decoding import main; main()")
 # Address space that threads reserve would count as memory of the worker.
 _THREADS = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
+_CHUNK = 1 << 20  # bytes hashed at a time
+_QUALITY = 90  # of a JPEG made for a browser
 
 
 class BrokenDecoder(Unreadable):
@@ -77,20 +86,33 @@ class DecoderPool:
         self, path: Path, is_wanted: Callable[[str], bool] = lambda digest: True, sidecars: Sequence[Path] = ()
     ) -> Decoded:
         """Hash a file, and decode it with its sidecars if `is_wanted(hash)`. Raises `Unreadable`."""
-        with self._worker() as worker:
-            request = {"task": "read", "path": os.fspath(path), "sidecars": list(map(os.fspath, sidecars))}
+
+        def exchange(worker: _Decoder, request: dict[str, Any]) -> Decoded:
             digest = worker.ask(request).header["hash"]
             if is_wanted(digest):
                 return Decoded(digest, worker.ask({"decode": True}).reading())
             worker.tell({"decode": False})
             return Decoded(digest, None)
 
+        return self._exchange({"task": "read", "path": os.fspath(path)}, sidecars, exchange)
+
     def look(self, path: Path, decode: bool = False, sidecars: Sequence[Path] = ()) -> Metadata:
         """Read a file's metadata; with `decode`, also check that its pixels can be decoded. Raises `Unreadable`."""
-        sidecar_paths = list(map(os.fspath, sidecars))
-        with self._worker() as worker:
-            request = {"task": "look", "path": os.fspath(path), "decode": decode, "sidecars": sidecar_paths}
-            return worker.ask(request).metadata()
+        request = {"task": "look", "path": os.fspath(path), "decode": decode}
+        return self._exchange(request, sidecars, lambda worker, request: worker.ask(request).metadata())
+
+    def _exchange(
+        self, request: dict[str, Any], sidecars: Sequence[Path], exchange: Callable[[_Decoder, dict[str, Any]], T]
+    ) -> T:
+        """Lend a worker; once more, without sidecars and with a problem to report, if these break the decoder."""
+        try:
+            with self._worker() as worker:
+                return exchange(worker, request | {"sidecars": [*map(os.fspath, sidecars)], "problems": []})
+        except BrokenDecoder as error:
+            if not sidecars:
+                raise
+            with self._worker() as worker:
+                return exchange(worker, request | {"sidecars": [], "problems": [f"sidecar: {error}"]})
 
     def is_dated(self, path: Path) -> bool:
         """Return whether the file itself, not only its name, has the time at which the photograph was taken."""
@@ -136,15 +158,11 @@ class _DecoderAnswer:
     parts: list[bytes]
 
     def reading(self) -> Reading:
-        """Return the photograph in this answer."""
-        from PIL import Image
-
         thumbnail, look, pixels = self.parts
         image = Image.frombytes("RGB", tuple(self.header["size"]), pixels)
         return Reading(self.metadata(), image, thumbnail, np.frombuffer(look, np.float32))
 
     def metadata(self) -> Metadata:
-        """Return the metadata in this answer."""
         values = dict(self.header["metadata"])
         for name in ("taken", "taken_utc"):
             values[name] = None if values[name] is None else datetime.fromisoformat(values[name])
@@ -231,3 +249,115 @@ class _Decoder:
         """End the process."""
         self._process.kill()
         self._process.wait()
+
+
+# In the worker
+
+
+def _serve(requests: IO[bytes], answers: IO[bytes]) -> None:
+    """Answer requests until the input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is left to the process that started this one
+    limits = Limits(**json.loads(requests.readline()))
+    _limit_memory(limits.max_memory_mb)
+    _send(answers, {"ready": True})
+    for line in requests:
+        request = json.loads(line)
+        try:
+            with open(request["path"], "rb") as file:
+                if request["task"] == "read":
+                    _send(answers, {"hash": _digest(file, limits)})
+                    if not json.loads(requests.readline())["decode"]:
+                        continue
+                with _time_limit(limits.max_seconds):
+                    header, *parts = _TASKS[request["task"]](file, limits, request)
+            _send(answers, header, *parts)
+        except Unreadable as error:
+            _send(answers, {"unreadable": str(error)})
+        except OSError as error:
+            _send(answers, {"unreadable": f"cannot be read: {error.strerror or error}"})
+        except MemoryError:
+            _send(answers, {"out_of_memory": True})
+
+
+def _digest(file: BinaryIO, limits: Limits) -> str:
+    digest, size = hashlib.blake2b(digest_size=16), 0
+    while chunk := file.read(_CHUNK):
+        digest.update(chunk)
+        size += len(chunk)
+        if size > limits.max_megabytes * 1e6:  # it has grown since its size was read
+            raise Unreadable(f"more than the {limits.max_megabytes:g} megabytes allowed (--max-megabytes)")
+    file.seek(0)
+    return digest.hexdigest()
+
+
+def _read(file: BinaryIO, limits: Limits, request: dict[str, Any]) -> tuple[Any, ...]:
+    """Return everything that the library stores."""
+    reading = read(file, limits.max_megapixels, _sidecars(request))
+    header = {"metadata": asdict(reading.metadata), "size": reading.image.size}
+    return header, reading.thumbnail, reading.look.tobytes(), reading.image.tobytes()
+
+
+def _look(file: BinaryIO, limits: Limits, request: dict[str, Any]) -> tuple[Any, ...]:
+    """Return the metadata of a picture; its pixels are decoded only to check that they can be."""
+    with open_image(file, limits.max_megapixels) as image:
+        metadata = metadata_of(image, _sidecars(request))
+        if request["decode"]:
+            upright(image, SIDE)
+    return ({"metadata": asdict(metadata)},)
+
+
+def _sidecars(request: dict[str, Any]) -> Sidecars:
+    sidecars = read_sidecars(request["sidecars"])
+    return replace(sidecars, problems=(*sidecars.problems, *request["problems"]))
+
+
+def _convert(file: BinaryIO, limits: Limits, request: dict[str, Any]) -> tuple[Any, ...]:
+    """Return a picture as JPEG."""
+    content = io.BytesIO()
+    with open_image(file, request["max_megapixels"]) as image:
+        upright(image, request["side"]).save(content, "JPEG", quality=_QUALITY)
+    return {}, content.getvalue()
+
+
+_TASKS = {"read": _read, "look": _look, "convert": _convert}
+
+
+def _send(answers: IO[bytes], header: dict[str, Any], *parts: bytes) -> None:
+    lengths = {"parts": [len(part) for part in parts]}
+    content = json.dumps(header | lengths, default=datetime.isoformat).encode()
+    answers.writelines([len(content).to_bytes(4, "big"), content, *parts])
+    answers.flush()
+
+
+@contextmanager
+def _time_limit(seconds: float) -> Iterator[None]:
+    """End this process if the block takes more CPU time. Waiting for a busy machine or a slow disk does not count."""
+    timer = getattr(signal, "setitimer", None)
+    if timer is None:  # Windows
+        yield
+        return
+    timer(signal.ITIMER_PROF, seconds)  # the default action of its signal ends the process
+    try:
+        yield
+    finally:
+        timer(signal.ITIMER_PROF, 0)
+
+
+def _limit_memory(megabytes: float) -> None:
+    """Let allocations of more than so many further megabytes fail, if the system supports it."""
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash writes no memory image
+        pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
+        limit = pages * os.sysconf("SC_PAGE_SIZE") + int(megabytes * 1e6)
+        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+        resource.setrlimit(resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+
+
+def main() -> None:
+    """Serve standard input and output; the output of libraries goes to standard error, apart from the answers."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    with suppress(BrokenPipeError):
+        _serve(sys.stdin.buffer, answers)

@@ -81,22 +81,20 @@ def safe_name(name: str, fallback: str = "photograph") -> str:
     name = _UNSAFE.sub("_", name).strip(" .") or fallback
     if _DEVICES.fullmatch(name):
         name = f"_{name}"
-    stem, dot, suffix = name.rpartition(".")
-    if not dot or len(suffix) > 10:
-        stem, dot, suffix = name, "", ""
-    while len(f"{stem}{dot}{suffix}".encode()) > _LONGEST_NAME:
+    stem, suffix = os.path.splitext(name)
+    if len(suffix) > 11:
+        stem, suffix = name, ""
+    while len(f"{stem}{suffix}".encode()) > _LONGEST_NAME:
         stem = stem[:-1]
-    return f"{stem.rstrip(' .') or fallback}{dot}{suffix}"
+    return f"{stem.rstrip(' .') or fallback}{suffix}"
 
 
 def _numbered(name: str) -> Iterator[str]:
     """Yield a name and its variants: `a.jpg`, `a (2).jpg`, `a (3).jpg`."""
-    stem, dot, suffix = name.rpartition(".")
-    if not dot:
-        stem, suffix = name, ""
     yield name
+    stem, suffix = os.path.splitext(name)
     for number in count(2):
-        yield f"{stem} ({number}){dot}{suffix}"
+        yield f"{stem} ({number}){suffix}"
 
 
 def unique_names(photos: Iterable[Photo]) -> list[str]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import io
 import logging
 import math
-import os
-import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -22,6 +21,8 @@ from mascot.extras import install_command, packages_of
 try:
     import pillow_heif
     from PIL import Image, ImageCms, UnidentifiedImageError, features
+    from PIL.ContainerIO import ContainerIO
+    from PIL.PngImagePlugin import PngStream
 except ModuleNotFoundError:
     raise MissingExtra(f"reading photographs needs: {install_command(*packages_of('photos'))}") from None
 
@@ -38,8 +39,6 @@ _FORMATS = ("JPEG", "PNG", "WEBP", "AVIF", "HEIF", "TIFF", "GIF", "BMP")
 _KINDS = "JPEG, PNG, WebP, HEIC, TIFF, GIF, AVIF, BMP or RAW"
 _SIZE = "mascot.size"  # in `Image.info` of a preview: width and height of its RAW file
 _XMP_TAG, _ORIENTATION_TAG = 0x02BC, 0x0112
-_PNG_XMP = b"XML:com.adobe.xmp\0"
-_LARGEST_PNG_XMP = 16 << 20  # bytes, decompressed
 _TURNED_ON_LOADING = ("TIFF", "HEIF")
 _TURN = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -66,7 +65,7 @@ class Unreadable(InputError):
 
 
 def open_image(source: Path | bytes | BinaryIO, max_megapixels: float = 150) -> Image.Image:
-    """Open a picture and read its header; nothing is decoded yet. Close it, or use it in a `with`.
+    """Open a picture and read its header; nothing is decoded yet.
 
     Raises `Unreadable` for what is not JPEG, PNG, WebP, HEIC, TIFF, GIF, AVIF, BMP or RAW, and for a picture of more
     than `max_megapixels`. Of several frames the first (in HEIC the primary one) is the picture. Of a RAW file it is
@@ -74,12 +73,14 @@ def open_image(source: Path | bytes | BinaryIO, max_megapixels: float = 150) -> 
     """
     require(max_megapixels > 0, "open_image.max_megapixels", "must be > 0", max_megapixels)
     try:
+        content = source.read_bytes() if isinstance(source, Path) else source
+        stream = io.BytesIO(content) if isinstance(content, bytes) else content
         with quietly():
-            image = _open_preview(source) or _open(io.BytesIO(source) if isinstance(source, bytes) else source)
+            image = _open_preview(stream) or _open(stream)
             if image.format == "PNG":
-                _take_late_chunks(image)
+                _take_late_chunks(image, stream)
     except UnidentifiedImageError:
-        raise Unreadable("empty file" if _is_empty(source) else f"not an image ({_KINDS})") from None
+        raise Unreadable(f"not an image ({_KINDS})" if stream.seek(0, io.SEEK_END) else "empty file") from None
     except NoPreview as error:
         raise Unreadable(str(error)) from None
     except MemoryError:
@@ -90,11 +91,10 @@ def open_image(source: Path | bytes | BinaryIO, max_megapixels: float = 150) -> 
     megapixels = width * height / 1e6
     if 0 < megapixels <= max_megapixels:
         return image
-    with image:  # closes the file, but not a stream that the caller opened
-        if megapixels <= 0:
-            raise Unreadable(f"no pixels ({width} x {height})")
-        allowed = f"{max_megapixels:g} allowed (--max-megapixels)"
-        raise Unreadable(f"{math.ceil(megapixels)} megapixels, more than the {allowed}")
+    if megapixels <= 0:
+        raise Unreadable(f"no pixels ({width} x {height})")
+    allowed = f"{max_megapixels:g} allowed (--max-megapixels)"
+    raise Unreadable(f"{math.ceil(megapixels)} megapixels, more than the {allowed}")
 
 
 def orientation(image: Image.Image) -> int:
@@ -181,28 +181,23 @@ def thumbnail(image: Image.Image, side: int = 512) -> bytes:
     return out.getvalue()
 
 
-def _open(source: Path | BinaryIO) -> Image.Image:
+def _open(stream: IO[bytes]) -> Image.Image:
     # The limit of Pillow is global to the process; ours is checked from the same header.
     limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
     try:
-        return Image.open(source, formats=_FORMATS)
+        return Image.open(stream, formats=_FORMATS)
     finally:
         Image.MAX_IMAGE_PIXELS = limit
 
 
-def _open_preview(source: Path | bytes | BinaryIO) -> Image.Image | None:
+def _open_preview(stream: BinaryIO) -> Image.Image | None:
     """Return the largest preview of a RAW file; None for a file of another kind."""
-    if isinstance(source, Path):
-        with source.open("rb") as file:
-            return _open_preview(file)
-    stream = io.BytesIO(source) if isinstance(source, bytes) else source
     preview = preview_of(stream)
     if preview is None:
-        stream.seek(0)
         return None
-    image = _open(io.BytesIO(preview.jpeg))
-    image.info[_SIZE] = preview.size
     tags = _tags_of(stream, preview)
+    image = _open(ContainerIO(stream, preview.offset, preview.length))
+    image.info[_SIZE] = preview.size
     if tags.exposure or not exif.read(image).picture:
         image.info[exif.CONTAINER] = tags
         packet = tags.picture.get(_XMP_TAG)
@@ -222,48 +217,19 @@ def _tags_of(file: BinaryIO, preview: Preview) -> exif.Exif:
     return blocks[0] if blocks else exif.Exif()
 
 
-def _take_late_chunks(image: Image.Image) -> None:
+def _take_late_chunks(image: Image.Image, file: BinaryIO) -> None:
     """Put the EXIF and XMP behind the pixels of a PNG into `image.info`: Pillow would only after decoding."""
-    file: IO[bytes] | None = getattr(image, "fp", None)
-    if file is None:
-        return
-    position = file.tell()
+    position, chunks = file.tell(), PngStream(file)
     file.seek(8)
-    while len(head := file.read(8)) == 8:
-        length, kind = int.from_bytes(head[:4], "big"), head[4:]
-        if kind not in (b"eXIf", b"iTXt"):
-            file.seek(length + 4, os.SEEK_CUR)
-            continue
-        body = file.read(length)
-        file.seek(4, os.SEEK_CUR)
-        if kind == b"eXIf" and len(body) == length:
-            image.info.setdefault("exif", b"Exif\0\0" + body)
-        elif body.startswith(_PNG_XMP) and len(body) == length and (packet := _png_text(body)):
-            image.info.setdefault("xmp", packet)
+    with suppress(Exception):  # at the end, and at damage
+        while True:
+            kind, start, length = chunks.read()
+            if kind in (b"eXIf", b"iTXt"):
+                chunks.call(kind, start, length)
+            file.seek(start + length + 4)
+    for name in {"exif", "xmp"} & chunks.im_info.keys():
+        image.info.setdefault(name, chunks.im_info[name])
     file.seek(position)
-
-
-def _png_text(body: bytes) -> bytes | None:
-    """Return the text of an iTXt chunk, after the keyword, two compression bytes, a language and a translation."""
-    fields = body[len(_PNG_XMP) :]
-    is_compressed, parts = fields[:1] == b"\1", fields[2:].split(b"\0", 2)
-    if len(parts) < 3:
-        return None
-    if not is_compressed:
-        return parts[2]
-    try:
-        return zlib.decompressobj().decompress(parts[2], _LARGEST_PNG_XMP)
-    except zlib.error:
-        return None
-
-
-def _is_empty(source: Path | bytes | BinaryIO) -> bool:
-    if isinstance(source, bytes):
-        return not source
-    try:
-        return (source.stat().st_size if isinstance(source, Path) else source.seek(0, io.SEEK_END)) == 0
-    except OSError:
-        return False
 
 
 def _reason(error: Exception) -> str:

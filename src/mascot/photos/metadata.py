@@ -1,24 +1,10 @@
 """The metadata of a photograph, from its file and its sidecars: place, time, camera and words.
 
-Several blocks may have the same field. Sidecars come first: they were written later, by a program that a person used.
-Then EXIF is preferred for what the camera measured, and XMP for what people typed:
-
-=================  ==========================================================================================
-place, altitude    sidecar (XMP, Takeout); EXIF, then XMP
-taken              sidecar (XMP); EXIF DateTimeOriginal, then DateTimeDigitized; XMP exif:DateTimeOriginal,
-                   photoshop:DateCreated, xmp:CreateDate; IPTC date and time created
-offset             from where `taken` is
-camera, lens       EXIF, then XMP, then sidecar (XMP)
-title              sidecar (XMP), XMP, IPTC, EXIF XPTitle
-caption            sidecar (XMP, Takeout), XMP, IPTC, EXIF ImageDescription, XPComment, UserComment
-keywords           all of the sidecars, XMP, IPTC and XPKeywords, and Takeout's people
-rating             sidecar (XMP), XMP, then EXIF; a favourite of Takeout without stars has 5
-taken_utc          Takeout
-=================  ==========================================================================================
-
-An implausible value is skipped in favour of the next source. If none remains, the field is missing and `problems`
-says why. A time in UTC (GPS, or marked Z) and a date without a time of day never become `taken`: neither is a local
-time. If the file has no time, its name is tried (`names`), and then Takeout.
+Several blocks may have the same field; `metadata_of` names them in their order. Sidecars come first: they were written
+later, by a program that a person used. Then EXIF is preferred for what the camera measured, and XMP for what people
+typed. An implausible value is skipped in favour of the next source. If none remains, the field is missing and
+`problems` says why. A time in UTC (GPS, or marked Z) and a date without a time of day never become `taken`: neither is
+a local time. If the file has no time, its name is tried, and then Takeout.
 """
 
 from __future__ import annotations
@@ -36,9 +22,10 @@ from PIL.ExifTags import Base
 from PIL.TiffImagePlugin import TiffImageFile
 
 from mascot.photos import exif, plausible, xmp
+from mascot.photos.exif import lens_name
 from mascot.photos.images import open_image, shown_size
 from mascot.photos.plausible import Moment, Wrong
-from mascot.photos.sidecars import Sidecars
+from mascot.photos.sidecars import Sidecars, is_favourite, taken_utc
 from mascot.photos.xmp import Xmp
 
 T = TypeVar("T")
@@ -80,9 +67,8 @@ def read_metadata(source: Path | BinaryIO) -> Metadata:
 def metadata_of(image: Image.Image, sidecars: Sidecars | None = None) -> Metadata:
     """Return the metadata of an image from `open_image`, not yet decoded by `upright`, and of its sidecars."""
     width, height = shown_size(image)
-    sidecars = sidecars or Sidecars()
-    besides, takeout = sidecars.packets, sidecars.takeout
-    problems = list(sidecars.problems)
+    besides = sidecars.packets if sidecars else ()
+    problems = list(sidecars.problems) if sidecars else []
 
     def first(name: str, *sources: Callable[[], T | None]) -> T | None:
         """Return the first plausible value, or None and note why there is none."""
@@ -98,8 +84,8 @@ def metadata_of(image: Image.Image, sidecars: Sidecars | None = None) -> Metadat
         problems.extend(wrong)
         return None
 
-    def texts(name: str, packets: Iterable[Xmp]) -> list[Callable[[], str | None]]:
-        return [partial(packet.text, name) for packet in packets]
+    def each(packets: Iterable[Xmp], *names: str, read: Callable[[Xmp, str], T | None]) -> list[Callable[[], T | None]]:
+        return [partial(read, packet, name) for packet in packets for name in names]
 
     def human(*sources: Callable[[], str | None]) -> list[Callable[[], str | None]]:
         return [partial(_human_text, source, maker, model) for source in sources]
@@ -107,42 +93,37 @@ def metadata_of(image: Image.Image, sidecars: Sidecars | None = None) -> Metadat
     tags, records = exif.read(image), _iptc(image)
     packet = first("xmp", lambda: xmp.parse(image.info.get("xmp"))) or Xmp()
     packets = (packet, *besides)
-    place = first("place", *(beside.place for beside in besides), takeout.place, tags.place, packet.place)
-    altitude = first(
-        "altitude", *(beside.altitude for beside in besides), takeout.altitude, tags.altitude, packet.altitude
-    )
+    place = first("place", *(beside.place for beside in besides), tags.place, packet.place)
+    altitude = first("altitude", *(beside.altitude for beside in besides), tags.altitude, packet.altitude)
     moment = first(
         "taken",
-        *(partial(beside.moment, name) for beside in besides for name in _TIMES[:2]),
+        *each(besides, *_TIMES[:2], read=Xmp.moment),
         tags.original,
         tags.digitized,
-        *(partial(packet.moment, name) for name in _TIMES),
+        *each([packet], *_TIMES, read=Xmp.moment),
         partial(_iptc_moment, records),
     )
     offset = first("offset", lambda: plausible.minutes_east(moment.offset if moment else None))
-    maker = first("camera", partial(tags.line, Base.Make), *texts("tiff:Make", packets))
-    model = first("camera", partial(tags.line, Base.Model), *texts("tiff:Model", packets))
-    lens = first("lens", tags.lens, *(partial(_lens, source, name) for source in packets for name in _LENSES))
+    maker = first("camera", partial(tags.line, Base.Make), *each(packets, "tiff:Make", read=Xmp.text))
+    model = first("camera", partial(tags.line, Base.Model), *each(packets, "tiff:Model", read=Xmp.text))
+    lens = first("lens", tags.lens, *each(packets, *_LENSES, read=lambda packet, name: lens_name(packet.text(name))))
     title = first(
         "title",
-        *texts("dc:title", besides),
+        *each(besides, "dc:title", read=Xmp.text),
         *human(partial(packet.text, "dc:title"), partial(_iptc_text, records, _IPTC_TITLE)),
         *human(partial(tags.windows_text, Base.XPTitle)),
     )
     caption = first(
         "caption",
-        *texts("dc:description", besides),
-        takeout.caption,
+        *each(besides, "dc:description", read=Xmp.text),
         *human(partial(packet.text, "dc:description"), partial(_iptc_text, records, _IPTC_CAPTION)),
         *human(tags.description, partial(tags.windows_text, Base.XPComment), tags.user_comment),
     )
     rating = first("rating", *(beside.rating for beside in besides), packet.rating, tags.rating)
-    if not rating and takeout.is_favourite():
+    if not rating and any(map(is_favourite, besides)):
         rating = _FAVOURITE
     words = [
-        *(word for beside in besides for word in beside.keywords()),
-        *takeout.people(),
-        *packet.keywords(),
+        *(word for source in (*besides, packet) for word in source.keywords()),
         *records.get(_IPTC_KEYWORD, ()),
         *(first("keywords", tags.keywords) or ()),
     ]
@@ -153,7 +134,7 @@ def metadata_of(image: Image.Image, sidecars: Sidecars | None = None) -> Metadat
         problems.append(f"keywords: only the first {plausible.MOST_KEYWORDS} keywords are used")
     if tags.damage and (place is None or moment is None):
         problems.append(f"exif: damaged: {tags.damage}")
-    taken_utc = first("taken", takeout.taken_utc) if moment is None else None
+    utc = first("taken", *(partial(taken_utc, beside) for beside in besides)) if moment is None else None
     lat, lon = place or (None, None)
     return Metadata(
         width=width,
@@ -170,16 +151,12 @@ def metadata_of(image: Image.Image, sidecars: Sidecars | None = None) -> Metadat
         keywords=tuple(dict.fromkeys(word for word in keywords if word)),
         rating=rating,
         problems=tuple(dict.fromkeys(problems))[:_MOST_PROBLEMS],
-        taken_utc=taken_utc,
+        taken_utc=utc,
     )
 
 
 def _human_text(source: Callable[[], str | None], maker: str | None, model: str | None) -> str | None:
     return plausible.human_text(source(), maker, model)
-
-
-def _lens(packet: Xmp, name: str) -> str | None:
-    return exif.lens_name(packet.text(name))
 
 
 def _keyword(word: str | bytes) -> str | None:

@@ -6,6 +6,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -23,6 +24,13 @@ _MOMENT = re.compile(
     r"(\d{4})(?:[:/.-] ?(\d{1,2})(?:[:/.-] ?(\d{1,2})"
     r"(?:[ T]+(\d{1,2}): ?(\d{1,2})(?:: ?(\d{1,2})(?:[.,](\d+))?)?\s*(Z|[+-]\d{2}:?\d{2})?)?)?)?"
 )
+_STAMP = re.compile(  # in the name of a file
+    r"(?<!\d)((?:18|19|20)\d\d)([-_.:]?)(\d\d)\2(\d\d)"  # 20190704, 2019-07-04
+    r"(?:[-_. T]*|[ _-]+at[ _-]+)"
+    r"(\d\d|\d(?=[-.:]))([-_.:]?)(\d\d)\6(\d\d)(?:\d{3})?(?!\d)"  # 181512, 18.15.12, 6.15.12; perhaps milliseconds
+    r"(?:[\s_]?([AaPp])\.?[Mm]\b)?"
+)
+_UTC_NAME = re.compile(r"PXL_", re.I)  # Pixel phones name files in UTC, not in local time
 _UNSET_CLOCKS = {datetime(2002, 12, 8, 12), datetime(1970, 1, 1)}  # defaults of cameras whose clock was never set
 
 _FILLER = re.compile(
@@ -130,6 +138,27 @@ def moment(text: str | None, fraction: str | None = None, offset: str | None = N
     if is_future(clock.year):
         raise Wrong(f"{quote(text)} is in the future")
     return Moment(clock, text_offset or offset)
+
+
+def moment_in_name(name: str) -> Moment | None:
+    """Return the local time in a file name, as phones and messengers write it; None unless date and time are complete.
+
+    >>> moment_in_name("IMG_20190704_181512.jpg").clock.isoformat()
+    '2019-07-04T18:15:12'
+    >>> moment_in_name("WhatsApp Image 2019-07-04 at 6.15.12 PM.jpeg").clock.isoformat()
+    '2019-07-04T18:15:12'
+    >>> moment_in_name("IMG-20190704-WA0001.jpg"), moment_in_name("PXL_20190704_181512345.jpg")
+    (None, None)
+    """
+    for match in () if _UTC_NAME.match(name) else _STAMP.finditer(name):
+        year, _, month, day, hour, _, minute, second, half = match.groups()
+        if half is not None:
+            if not 1 <= int(hour) <= 12:
+                continue
+            hour = str(int(hour) % 12 + (12 if half in "pP" else 0))
+        with suppress(Wrong):  # digits that are not a date
+            return moment(f"{year}-{month}-{day} {hour}:{minute}:{second}")
+    return None
 
 
 def is_future(year: int) -> bool:

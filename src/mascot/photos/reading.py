@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.photos import names
 from mascot.photos.encoders.describe import describe
 from mascot.photos.encoders.encoder import Picture
 from mascot.photos.gazetteer import City, gazetteer
@@ -20,6 +19,7 @@ from mascot.photos.look import look
 from mascot.photos.metadata import Metadata, metadata_of
 from mascot.photos.moments import part_of_day, season
 from mascot.photos.photo import COLUMNS, Photo
+from mascot.photos.plausible import moment_in_name
 from mascot.photos.sidecars import Sidecars, local_time
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _with_time(metadata: Metadata, path: str, city: City | None) -> Metadata:
     """Return the metadata; a missing time, as in pictures from messengers, is taken from the name or a sidecar."""
     if metadata.taken is not None:
         return metadata
-    moment, offset = names.moment(PurePosixPath(path).name), metadata.offset
+    moment, offset = moment_in_name(PurePosixPath(path).name), metadata.offset
     if moment is not None:
         taken = moment.clock
     elif metadata.taken_utc is not None:
@@ -102,7 +102,7 @@ def _with_time(metadata: Metadata, path: str, city: City | None) -> Metadata:
 
 def time_in_name(path: str) -> str | None:
     """Return the time in the name of a file, in ISO format."""
-    moment = names.moment(PurePosixPath(path).name)
+    moment = moment_in_name(PurePosixPath(path).name)
     return None if moment is None else moment.clock.isoformat()
 
 

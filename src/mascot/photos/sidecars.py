@@ -3,117 +3,105 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from mascot.photos import plausible, xmp
 from mascot.photos.plausible import Wrong
+from mascot.photos.xmp import Xmp
 
 _LONGEST_JSON = 1 << 20  # bytes
 _SIGNS = frozenset({"photoTakenTime", "geoData", "geoDataExif"})  # every file of Takeout has one of these
+_TIMESTAMP, _FAVOURITE = "takeout:timestamp", "takeout:favorited"  # what XMP has no name for
 _EPOCH = datetime(1970, 1, 1)
-
-
-@dataclass(frozen=True, slots=True)
-class Takeout:
-    """The raw values of a JSON file of Google Takeout. Methods raise `Wrong`."""
-
-    values: dict[str, Any] = field(default_factory=dict)
-
-    def caption(self) -> str | None:
-        text = self.values.get("description")
-        return plausible.clean(text) if isinstance(text, str) else None
-
-    def people(self) -> list[str]:
-        """Return the names of the people in the photograph."""
-        people = self.values.get("people")
-        entries = people[: plausible.MOST_KEYWORDS] if isinstance(people, list) else []
-        names = [person.get("name") for person in entries if isinstance(person, dict)]
-        return [name for name in names if isinstance(name, str)]
-
-    def is_favourite(self) -> bool:
-        return self.values.get("favorited") is True
-
-    def place(self) -> tuple[float, float] | None:
-        """Return latitude and longitude in degrees; Google writes 0,0 for "unknown"."""
-        lat, lon = self._number("geoData", "latitude"), self._number("geoData", "longitude")
-        if lat is None or lon is None or lat == lon == 0:
-            return None
-        return plausible.place(lat, lon)
-
-    def altitude(self) -> float | None:
-        """Return metres above sea level; 0 means "unknown"."""
-        metres = self._number("geoData", "altitude")
-        return plausible.height(metres) if metres and self.place() else None
-
-    def taken_utc(self) -> datetime | None:
-        """Return the time at which the photograph was taken, in UTC."""
-        seconds = self._number("photoTakenTime", "timestamp")
-        if seconds is None:
-            return None
-        try:
-            moment = _EPOCH + timedelta(seconds=round(seconds))
-        except (OverflowError, ValueError):
-            raise Wrong(f"{seconds:g} seconds is not a date") from None
-        parsed = plausible.moment(moment.isoformat(sep=" "))
-        return None if parsed is None else parsed.clock
-
-    def _number(self, group: str, name: str) -> float | None:
-        values = self.values.get(group)
-        value = values.get(name) if isinstance(values, dict) else None
-        if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-            return None
-        try:
-            number = float(value[:40] if isinstance(value, str) else value)
-        except (ValueError, OverflowError):
-            number = math.nan
-        if not math.isfinite(number):
-            raise Wrong(f"{plausible.quote(value)} is not a number")
-        return number
 
 
 @dataclass(frozen=True, slots=True)
 class Sidecars:
     """The content of the sidecars of one photograph."""
 
-    packets: tuple[xmp.Xmp, ...] = ()  # the most specific first
-    takeout: Takeout = field(default_factory=Takeout)
+    packets: tuple[Xmp, ...] = ()  # the most specific first, Takeout last
     problems: tuple[str, ...] = ()
 
 
 def read_sidecars(paths: Sequence[str | os.PathLike[str]]) -> Sidecars:
     """Read sidecar files; `problems` lists the errors of those that cannot be read."""
-    packets: list[xmp.Xmp] = []
-    takeout = Takeout()
+    packets: list[Xmp] = []
+    takeout = Xmp()
     problems: list[str] = []
     for path in paths:
         kind = "JSON" if os.fspath(path).lower().endswith(".json") else "XMP"
         try:
             if kind == "XMP":
                 packets.append(xmp.parse(_content(path, xmp.LONGEST_PACKET)))
-            elif not takeout.values:
+            elif not takeout.properties:
                 takeout = parse_takeout(_content(path, _LONGEST_JSON))
         except Wrong as reason:
             problems.append(f"{kind} sidecar: {reason}")
         except OSError as error:
             problems.append(f"{kind} sidecar: cannot be read: {error.strerror or error}")
-    return Sidecars(tuple(packets), takeout, tuple(problems))
+    return Sidecars((*packets, takeout), tuple(problems))
 
 
-def parse_takeout(content: bytes) -> Takeout:
-    """Return the values of a JSON file, none if it is not from Takeout. Raises `Wrong` if it is not JSON."""
+def parse_takeout(content: bytes) -> Xmp:
+    """Return a JSON file of Google Takeout under the names of XMP; empty if it is another file.
+
+    Raises `Wrong` if it is not JSON. Google writes 0 for an unknown place or altitude.
+    """
     try:
         values = json.loads(content.decode("utf-8-sig"))
     except RecursionError:
         raise Wrong("is nested too deeply") from None
     except ValueError:  # also for text that is not UTF-8
         raise Wrong("is not JSON in UTF-8") from None
-    is_takeout = isinstance(values, dict) and not _SIGNS.isdisjoint(values)
-    return Takeout(values) if is_takeout else Takeout()
+    if not isinstance(values, dict) or _SIGNS.isdisjoint(values):
+        return Xmp()
+    lat, lon, metres = (_number(values.get("geoData"), name) for name in ("latitude", "longitude", "altitude"))
+    people = values.get("people")
+    names = [person.get("name") for person in people if isinstance(person, dict)] if isinstance(people, list) else []
+    texts: dict[str, Sequence[Any]] = {
+        "dc:description": [values.get("description")],
+        "dc:subject": names[: plausible.MOST_KEYWORDS],
+        _TIMESTAMP: [_number(values.get("photoTakenTime"), "timestamp")],
+        _FAVOURITE: ["yes"] if values.get("favorited") is True else [],
+    }
+    if lat and lon and (lat, lon) != ("0.0", "0.0"):
+        texts |= {"exif:GPSLatitude": [lat], "exif:GPSLongitude": [lon]}
+        texts |= {"exif:GPSAltitude": [metres]} if metres != "0.0" else {}
+    strings = {name: tuple(item for item in items if isinstance(item, str)) for name, items in texts.items()}
+    return Xmp({name: items for name, items in strings.items() if items})
+
+
+def _number(values: object, name: str) -> str | None:
+    """Return a number as text, `nan` for what is not one; None if there is no value."""
+    value = values.get(name) if isinstance(values, dict) else None
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        return repr(float(value[:40] if isinstance(value, str) else value))
+    except (ValueError, OverflowError):
+        return "nan"
+
+
+def is_favourite(packet: Xmp) -> bool:
+    """Return whether Takeout has the photograph among the favourites."""
+    return _FAVOURITE in packet.properties
+
+
+def taken_utc(packet: Xmp) -> datetime | None:
+    """Return the time of Takeout at which the photograph was taken, in UTC."""
+    if _TIMESTAMP not in packet.properties:
+        return None
+    seconds = float(packet.properties[_TIMESTAMP][0])
+    try:
+        clock = _EPOCH + timedelta(seconds=round(seconds))
+    except (OverflowError, ValueError):
+        raise Wrong(f"{seconds:g} seconds is not a date") from None
+    moment = plausible.moment(clock.isoformat(sep=" "))
+    return moment.clock if moment else None
 
 
 def local_time(utc: datetime, zone: str | None, lon: float | None) -> tuple[datetime, int | None]:

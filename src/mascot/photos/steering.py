@@ -153,7 +153,7 @@ def _countable(name: str) -> Any:
 def _counted_label(name: str, counted_attribute: Any, value: str, rows: Rows) -> str:
     """Return the value by the name under which a limit or share counts it."""
     if isinstance(counted_attribute, mc.Category):
-        label = _find_label(name, value, rows)
+        label = _find_label(name, value, sorted(rows.labels(name), key=_numbers_first))
         return value if label is None else str(label)
     if name == "hour":
         return f"{int(words.focus(f'hour={_on_24_hours(value)}').near) % 24}:00"
@@ -224,22 +224,21 @@ def _point(name: str, rows: Rows) -> NamedPoint:
 
 def _label(name: str, value: str, rows: Rows) -> Any:
     """Return the label in the library that matches a value; raise `OptionError` if there is none."""
-    label = _find_label(name, value, rows)
+    labels = sorted(rows.labels(name), key=_numbers_first)
+    label = _find_label(name, value, labels)
     if label is not None:
         return label
-    labels = sorted(rows.labels(name), key=_numbers_first)
     close = _close(value, labels) if len(labels) > _MAX_LABELS else []
     candidates = f"nearest are: {_label_list(close)}" if close else f"there are: {_label_list(labels) or 'none'}"
     raise mc.OptionError(f"no photograph has {name} {value!r}; {candidates}")
 
 
-def _find_label(name: str, value: str, rows: Rows) -> Any:
-    """Return the label in the library that matches a value; None if there is none."""
+def _find_label(name: str, value: str, labels: list[Any]) -> Any:
+    """Return the label that matches a value; None if there is none."""
     if name == "country":
         value = gazetteer().country(value) or value
     if name == "part_of_day" and value.casefold() not in PARTS_OF_DAY:
         raise mc.OptionError(f"part_of_day must be one of {', '.join(PARTS_OF_DAY)}, got {value!r}")
-    labels = sorted(rows.labels(name), key=_numbers_first)
     for label in (*(label for label in labels if str(label) == value), *labels):
         if fold(str(label)) == fold(value):
             return label

@@ -80,7 +80,10 @@ class _Cursor(sqlite3.Cursor):
 
 
 class _Connection(sqlite3.Connection):
-    """A connection that is closed when its thread ends, with the path of its file for the errors of its cursors."""
+    """A connection with the path of its file, for the errors of its cursors.
+
+    It is closed when its thread ends, by sqlite3: a finalizer in Python can swallow a Ctrl-C.
+    """
 
     path: Path
 
@@ -92,10 +95,6 @@ class _Connection(sqlite3.Connection):
 
     def executemany(self, statement: str, parameters: Any, /) -> Any:
         return self.cursor().executemany(statement, parameters)
-
-    def __del__(self) -> None:
-        with suppress(sqlite3.ProgrammingError):  # it could not be opened
-            self.close()
 
 
 def plain_cursor(connection: sqlite3.Connection) -> sqlite3.Cursor:

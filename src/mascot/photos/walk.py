@@ -79,8 +79,6 @@ class _Walk:
         self._top, self._hidden, self._follow_links, self._unread = top, hidden, follow_links, unread
         self._real_top = os.path.realpath(top)
         self._visited: set[int] = set()
-        self._companions: dict[str, Companions] = {}  # of the pictures in folders being walked, by path
-        self._owned: set[str] = set()  # paths of films and RAW files in these folders that belong to a picture
         self._links: deque[str] = deque()
 
     def below(self, status: os.stat_result) -> Iterator[PictureFile | Skipped]:
@@ -91,10 +89,10 @@ class _Walk:
 
     def _folder(self, path: str) -> Iterator[PictureFile | Skipped]:
         """Yield everything below a folder; a stack replaces recursion, for trees of any depth."""
-        pending: list[str | os.DirEntry[str]] = [path]
+        pending: list[str | tuple[os.DirEntry[str], Companions]] = [path]
         while pending:
             item = pending.pop()
-            reading = item if isinstance(item, str) else self._entry(item)
+            reading = item if isinstance(item, str) else self._entry(*item)
             if isinstance(reading, str):
                 try:
                     pending += self._entries(reading)
@@ -103,18 +101,16 @@ class _Walk:
             elif reading is not None:
                 yield reading
 
-    def _entries(self, folder: str) -> list[os.DirEntry[str]]:
-        """Return the entries of a folder, last first; record which of its files belong together."""
+    def _entries(self, folder: str) -> list[tuple[os.DirEntry[str], Companions]]:
+        """Return the entries of a folder, last first, with their companions, which are not listed themselves."""
         with os.scandir(folder) as iterator:
-            entries = sorted(iterator, key=lambda entry: entry.name, reverse=True)
+            visible = [entry for entry in iterator if self._is_shown(entry.name)]
         if folder.lower().endswith(_APPLE_SUFFIXES):
-            entries = [entry for entry in entries if entry.name.lower() in _APPLE_ORIGINALS]
-        names = [entry.name for entry in entries if self._is_shown(entry.name) and _is_file(entry)]
-        for name, files in companions(names, SUFFIXES).items():
-            if files.sidecars or files.media:
-                self._companions[os.path.join(folder, name)] = files
-                self._owned.update(os.path.join(folder, other) for other in files.media)
-        return entries
+            visible = [entry for entry in visible if entry.name.lower() in _APPLE_ORIGINALS]
+        families = companions([entry.name for entry in visible if _is_file(entry)], SUFFIXES)
+        owned = {name for files in families.values() for name in files.media}
+        entries = sorted(visible, key=lambda entry: entry.name, reverse=True)
+        return [(entry, families.get(entry.name, Companions())) for entry in entries if entry.name not in owned]
 
     def _is_shown(self, name: str) -> bool:
         if name == FOLDER or name.startswith("._") or (name.startswith(".") and not self._hidden):
@@ -122,10 +118,8 @@ class _Walk:
         lower = name.lower()
         return lower not in _DERIVED and not lower.endswith(_DERIVED_SUFFIXES)
 
-    def _entry(self, entry: os.DirEntry[str]) -> PictureFile | Skipped | str | None:
+    def _entry(self, entry: os.DirEntry[str], files: Companions) -> PictureFile | Skipped | str | None:
         """Return a picture, a skipped file, the path of a folder to enter, or None for anything else."""
-        if not self._is_shown(entry.name):
-            return None
         try:
             if entry.is_symlink():
                 self._links.append(entry.path)
@@ -133,7 +127,7 @@ class _Walk:
             is_folder = entry.is_dir(follow_symlinks=False)
         except OSError as error:
             return Skipped(Path(entry.path), f"cannot be read: {error.strerror}")
-        return self._target(entry.path, is_folder)
+        return self._target(entry.path, is_folder, files)
 
     def _follow(self, path: str) -> Iterator[PictureFile | Skipped]:
         try:
@@ -146,7 +140,7 @@ class _Walk:
             if is_folder or os.path.splitext(path)[1].lower() in SUFFIXES:
                 yield Skipped(Path(path), "link out of the library (--follow-links)")
             return
-        reading = self._target(path, is_folder)
+        reading = self._target(path, is_folder, Companions())
         if isinstance(reading, str):
             yield from self._folder(reading)
         elif reading is not None:
@@ -156,10 +150,7 @@ class _Walk:
         target = os.path.realpath(path)
         return target != self._real_top and not target.startswith(os.path.join(self._real_top, ""))
 
-    def _target(self, path: str, is_folder: bool) -> PictureFile | Skipped | str | None:
-        if path in self._owned:
-            self._owned.discard(path)
-            return None
+    def _target(self, path: str, is_folder: bool, files: Companions) -> PictureFile | Skipped | str | None:
         suffix = os.path.splitext(path)[1].lower()
         if not is_folder and suffix not in SUFFIXES:
             if suffix in _UNREAD:
@@ -178,23 +169,7 @@ class _Walk:
             return Skipped(Path(path), "not a regular file")
         if not self._is_new(status):
             return None
-        return path if is_folder else self._picture(path, status)
-
-    def _picture(self, path: str, status: os.stat_result) -> PictureFile:
-        """Return the file with the files that belong to it."""
-        files = self._companions.pop(path, Companions())
-        folder = os.path.dirname(path)
-        sidecars: list[Path] = []
-        states: list[str] = []
-        for name in files.sidecars:
-            with suppress(OSError):
-                sidecar_status = os.stat(os.path.join(folder, name), follow_symlinks=False)
-                if stat.S_ISREG(sidecar_status.st_mode):
-                    sidecars.append(Path(folder, name))
-                    states.append(f"{name} {sidecar_status.st_size} {sidecar_status.st_mtime_ns}")
-        media = tuple(Path(folder, name) for name in files.media)
-        state = as_text("\n".join(states))
-        return PictureFile(Path(path), status.st_size, status.st_mtime_ns, tuple(sidecars), state, media)
+        return path if is_folder else _picture(path, status, files)
 
     def _is_new(self, status: os.stat_result) -> bool:
         """Return whether this file or folder is visited for the first time, and record the visit."""
@@ -210,3 +185,19 @@ def _is_file(entry: os.DirEntry[str]) -> bool:
         return entry.is_file(follow_symlinks=False)
     except OSError:
         return False
+
+
+def _picture(path: str, status: os.stat_result, files: Companions) -> PictureFile:
+    """Return the file with the files that belong to it."""
+    folder = os.path.dirname(path)
+    sidecars: list[Path] = []
+    states: list[str] = []
+    for name in files.sidecars:
+        with suppress(OSError):
+            sidecar_status = os.stat(os.path.join(folder, name), follow_symlinks=False)
+            if stat.S_ISREG(sidecar_status.st_mode):
+                sidecars.append(Path(folder, name))
+                states.append(f"{name} {sidecar_status.st_size} {sidecar_status.st_mtime_ns}")
+    media = tuple(Path(folder, name) for name in files.media)
+    state = as_text("\n".join(states))
+    return PictureFile(Path(path), status.st_size, status.st_mtime_ns, tuple(sidecars), state, media)

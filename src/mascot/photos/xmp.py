@@ -26,7 +26,7 @@ _PREFIXES = {
     "{http://ns.adobe.com/photoshop/1.0/}": "photoshop",
 }
 _COORDINATE = re.compile(r"(\d+(?:\.\d+)?)(?:,(\d+(?:\.\d+)?))?(?:,(\d+(?:\.\d+)?))?\s*([NSEW])", re.I)
-_SIGNED = re.compile(r"[+-]?\d+(?:\.\d+)?")
+_SIGNED = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e-?\d+)?")
 LONGEST_PACKET = 4 << 20  # bytes
 
 

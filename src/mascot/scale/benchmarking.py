@@ -101,14 +101,11 @@ class RayCrew:
         self._open = ExitStack()
         self._ray: Any = None
         self._datasets: dict[str, Any] = {}  # references, by content
-        self._tasks: dict[str, Any] = {}
 
     def __enter__(self) -> Each:
         self._ray = self._open.enter_context(cluster(self._address, self._cpus))
-        self._tasks = {
-            function.__name__: self._ray.remote(num_cpus=1, max_retries=_RETRIES)(function)
-            for function in (_choose, _measure)
-        }
+        as_task = self._ray.remote(num_cpus=1, max_retries=_RETRIES)
+        self._choose, self._measure = as_task(_choose), as_task(_measure)
         return self._each
 
     def __exit__(self, *_: object) -> None:
@@ -135,8 +132,8 @@ class RayCrew:
         worker_job = replace(job, source=_WorkerDataset(job.data_hash))
         queries = 0 if undivided else len(queries_of(job).queries)
         starts = range(0, queries, self._block) if queries > self._block else ()
-        parts = [self._tasks["_choose"].remote(worker_job, dataset, first, first + self._block) for first in starts]
-        return self._tasks["_measure"].remote(worker_job, dataset, *parts)
+        parts = [self._choose.remote(worker_job, dataset, first, first + self._block) for first in starts]
+        return self._measure.remote(worker_job, dataset, *parts)
 
     def _dataset(self, data_hash: str, source: Any) -> Any:
         if data_hash not in self._datasets:

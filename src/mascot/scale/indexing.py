@@ -88,7 +88,16 @@ def index_into(
             open_stage = partial(Encode, model.name, device, model.fingerprint)
         del model
         sink = stack.enter_context(TableSink(table, stamp, limits))
-        return Indexer([root.resolve()], sink, runner, open_stage, None, prune, hidden, follow_links, report).run()
+        return Indexer(
+            [root.resolve()],
+            sink,
+            runner,
+            open_stage,
+            prune=prune,
+            hidden=hidden,
+            follow_links=follow_links,
+            report=report,
+        ).run()
 
 
 def _table_encoder(uri: str) -> str | None:

@@ -8,7 +8,8 @@ from typing import Any
 
 import mascot as mc
 from mascot import words
-from mascot.connect.nested import stem_of, value_of
+from mascot.candidates import value_of
+from mascot.connect.responses import stem_of
 from mascot.kernels import native
 from mascot.server import arrow, limits, models
 from mascot.server.answers import JSON, BadBody

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from mascot.bench import naming
 from mascot.bench.averages import Measure, RunResults, summary, wished_diversity
 from mascot.bench.figures import style
-from mascot.bench.figures.relevance import Drawing, cases, facets, originals
+from mascot.bench.figures.relevance import Drawing, Panels, cases, facets, originals
 from mascot.bench.published import Published
 from mascot.bench.tables.analysis import milliseconds
 from mascot.bench.tables.control import SWEEPS
@@ -16,6 +18,7 @@ from mascot.bench.tables.control import SWEEPS
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _LOGARITHMIC = ("sigma_geo", "sigma_time")
 _TICKS = {
@@ -25,8 +28,9 @@ _TICKS = {
     "grid": (10, 20, 30, 40, 50),
 }
 _DASHED = (0, (3, 2))
-# How the queries were asked whose time is drawn.
-_WAYS = {"single": "one query at a time", "batch": "many at once", None: "ours"}
+# How the queries were asked whose time is drawn, and the mark of it.
+_DOT, _BAR = style.Look(style.QUIET, "o", size=5), style.Look(style.QUIET, "|", size=7)
+_WAYS = {"single": ("one query at a time", _DOT), "batch": ("many at once", _BAR), None: ("ours", _DOT)}
 
 
 def sensitivity(results: RunResults, published: Published) -> Iterator[Drawing]:
@@ -41,11 +45,10 @@ def sensitivity(results: RunResults, published: Published) -> Iterator[Drawing]:
             continue  # a method with a strength alone is in the strength figures
         directions, tasks = cases(runs)
         looks = style.tasks(tasks)
-        printed = any(published.sweep(s, t, d, label) for s in studies for t in tasks for d in directions)
-        keys = (results.retrieval,) if printed else (results.retrieval, "dm")
-        rows = [(direction, key) for direction in directions for key in keys]
+        printed = any(published.sweep(*case, label) for case in product(studies, tasks, directions))
+        rows = list(product(directions, (results.retrieval,) if printed else (results.retrieval, "dm")))
         size = (style.FULL * max(len(studies), 2) / 4, 0.7 + 1.55 * len(rows))
-        figure, axes = style.panels(len(rows), len(studies), size, share_y="row", share_x="col")
+        figure, axes = style.panels(len(rows), len(studies), size, sharey="row", sharex="col")
         for row, (direction, key) in zip(axes, rows, strict=True):
             for ax, study in zip(row, studies, strict=True):
                 for task, part in runs.where(study=study, direction=direction).split("task"):
@@ -69,23 +72,24 @@ def sensitivity(results: RunResults, published: Published) -> Iterator[Drawing]:
 
 def strength(results: RunResults, published: Published) -> Iterator[Drawing]:
     """Draw the wished diversity, and R@10 (or MAP), of every method as its strength goes from 0 to 1."""
-    study = _swept(results)
-    for name, measure, words in (
-        ("strength-diversity", wished_diversity, {"spread": "diversity V", "focus": "concentration 1 − V"}),
-        ("strength-recall", summary(results.retrieval), style.stretched(results.retrieval.upper())),
-    ):
-        is_recall = isinstance(words, str)
-        if not study:
-            return
-        figure, panels = facets(study, 1.75, "strength", words, share_y="row" if is_recall else False, share_x=True)
-        for ax, part in panels:
-            for label, runs in part.split("label"):
-                _curve(ax, runs, measure, style.method(label))
-            style.ticks(ax, _TICKS["strength"])
-            if is_recall:
-                style.recall_axis(ax)
-        style.legend(figure, _method_handles(study))
-        yield name, figure
+    if study := _swept(results):
+        words = {"spread": "diversity V", "focus": "concentration 1 − V"}
+        figure, panels = facets(study, 1.75, "strength", words, sharex=True)
+        yield "strength-diversity", _by_strength(study, wished_diversity, figure, panels)
+        recall = results.retrieval
+        figure, panels = facets(study, 1.75, "strength", style.stretched(recall.upper()), sharey="row", sharex=True)
+        for ax, _ in panels:
+            style.recall_axis(ax)
+        yield "strength-recall", _by_strength(study, summary(recall), figure, panels)
+
+
+def _by_strength(study: RunResults, measure: Measure, figure: Figure, panels: Panels) -> Figure:
+    for ax, part in panels:
+        for label, runs in part.split("label"):
+            _curve(ax, runs, measure, style.method(label))
+        style.ticks(ax, _TICKS["strength"])
+    style.legend(figure, _method_handles(study))
+    return figure
 
 
 def front(results: RunResults, published: Published) -> Iterator[Drawing]:
@@ -96,13 +100,12 @@ def front(results: RunResults, published: Published) -> Iterator[Drawing]:
     figure, panels = facets(study, 1.85, style.stretched(results.retrieval.upper()), "DM")
     for ax, part in panels:
         for label, method_runs in part.split("label"):
-            means = [
-                (runs.average(summary(results.retrieval)), runs.average(summary("dm")))
-                for _, runs in method_runs.split("value")
-            ]
-            if pairs := [(x.value, y.value) for x, y in means if x is not None and y is not None]:
-                recalls, diversities = zip(*pairs, strict=True)
-                style.band(ax, recalls, diversities, diversities, diversities, style.method(label))
+            steps = []
+            for _, runs in method_runs.split("value"):
+                recall, dm = (runs.average(summary(key)) for key in (results.retrieval, "dm"))
+                if recall is not None and dm is not None:
+                    steps.append((recall.value, replace(dm, low=dm.value, high=dm.value)))  # without a band
+            style.curve(ax, steps, style.method(label))
         ax.locator_params(axis="y", nbins=5)
         style.recall_axis(ax, upright=False)
     style.legend(figure, _method_handles(study))
@@ -117,14 +120,13 @@ def protection(results: RunResults, published: Published) -> Iterator[Drawing]:
         looks = style.tasks(tasks)
         handles = {naming.task(task): style.key(looks[task]) for task in tasks}
         size = (style.FULL * 0.85, 0.6 + 1.5 * len(directions))
-        figure, axes = style.panels(len(directions), len(keys), size, share_x=True)
+        figure, axes = style.panels(len(directions), len(keys), size, sharex=True)
         for row, direction in zip(axes, directions, strict=True):
             for ax, key in zip(row, keys, strict=True):
                 for task in tasks:
                     _curve(ax, runs.where(direction=direction, task=task), summary(key), looks[task])
                     base = results.where(study="main", label=naming.BASE, direction=direction, task=task)
-                    level = base.preferred().average(summary(key))
-                    if level is not None:
+                    if (level := base.preferred().average(summary(key))) is not None:
                         ax.axhline(level.value, color=looks[task].colour, linewidth=0.7, linestyle=_DASHED)
                         handles["base retriever"] = style.key(style.Look(style.QUIET, "none", 0.7, _DASHED))
                 ax.set_title(f"{key.upper()}, {direction}")
@@ -146,25 +148,24 @@ def runtime(results: RunResults, published: Published) -> Iterator[Drawing]:
     if not labels:
         return
     figure, ((ax,),) = style.panels(1, 1, (style.COLUMN, 0.9 + 0.16 * len(labels)))
-    quiet, bar = style.Look(style.QUIET, "o", size=5), style.Look(style.QUIET, "|", size=7)
-    handles = {}
-    for way in [way for way in _WAYS if study.where(point=way)]:
-        is_batch = way == "batch"
-        handles[_WAYS[way]] = style.key(bar if is_batch else quiet, line=False, hollow=is_batch)
+    handles = {
+        text: style.key(look, line=False, hollow=look is _BAR)
+        for way, (text, look) in _WAYS.items()
+        if study.where(point=way)
+    }
     for place, (label, runs) in enumerate(study.split("label")):
         colour = style.method(label).colour
         times = {way: mean.value for way in _WAYS if (mean := runs.where(point=way).average(milliseconds)) is not None}
         for way, time in times.items():
-            marker: dict[str, Any] = {"marker": "o", "markersize": 5, "markeredgewidth": 0}
-            if way == "batch":
-                marker = {"marker": "|", "markersize": 7, "markeredgewidth": 1.6}
+            look = _WAYS[way][1]
+            marker: Any = {"marker": look.marker, "markersize": look.size, "markeredgewidth": 1.6 * (look is _BAR)}
             ax.plot(time, place, color=colour, zorder=4, **marker)
         if len(times) > 1:
             ends = [min(times.values()), max(times.values())]
             ax.plot(ends, [place, place], color=colour, linewidth=1.0, alpha=0.6)
         paper = published.runtime(naming.origin(label))
         if paper is not None:
-            handles[f"{style.PAPER} (RTX A6000)"] = style.key(quiet, line=False, hollow=True)
+            handles[f"{style.PAPER} (RTX A6000)"] = style.key(_DOT, line=False, hollow=True)
             style.hollow(ax, [paper], [place], style.Look(colour, "o", size=5))
     ax.set_xscale("log")
     ax.xaxis.set_major_formatter("{x:g}")

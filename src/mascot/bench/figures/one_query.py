@@ -6,7 +6,7 @@ positions (`qualitative`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,32 +55,28 @@ def of_query(
     anything is chosen. `caption` is a column that names an image, such as a city (default: its coordinates);
     `picture` returns the image of a row of the dataset as an array, which is drawn in place of the captions.
     """
-    query_number = _first_right(dataset, split) if query is None else query
-    hits = dataset.candidates(query_number, n, split)
+    if query is None:
+        query = _first_right(dataset, split)
+    hits = dataset.candidates(query, n, split)
     values = [hours_of(dataset.columns, time), *(dataset.columns[name].astype(float) for name in place)]
     drawable = np.asarray(np.isfinite(values).all(axis=0))[hits.images]
     if drawable.sum() < 2:
         raise mc.InputError(
-            f"qualitative figure: query {query_number} must have 2 candidates with a place and a time, "
-            f"got {drawable.sum()}"
+            f"qualitative figure: query {query} must have 2 candidates with a place and a time, got {drawable.sum()}"
         )
     images = hits.images[drawable]
     columns = {name: column[images] for name, column in dataset.columns.items()}
     vectors = None if dataset.vectors is None else dataset.vectors[images]
     candidates = mc.Candidates(scores=hits.scores[drawable], columns=columns, vectors=vectors)
-
-    def positions(wishes: Sequence[mc.Wish], rerank_method: Method) -> list[int]:
-        return mc.rerank(candidates, list(wishes), k=k, method=rerank_method).positions.tolist()
-
-    if compared:
-        lists = {name: positions(point.wishes, point.method) for name, point in compared.items()}
-    else:
-        attributes = (mc.Place(*place), mc.HourOfDay(time))
-        lists = {"Plain": list(range(min(k, len(candidates))))}
-        lists |= {
-            name: positions([wish(attribute) for attribute in attributes], method or mc.Mascot())
-            for name, wish in {"Spread": mc.spread, "Focus": mc.focus}.items()
-        }
+    asked = {name: (point.wishes, point.method) for name, point in (compared or {}).items()}
+    lists: dict[str, Sequence[int]] = {}
+    if not compared:
+        lists["Plain"] = range(min(k, len(candidates)))
+        attributes: tuple[mc.Attribute, ...] = (mc.Place(*place), mc.HourOfDay(time))
+        for name, wish in {"Spread": mc.spread, "Focus": mc.focus}.items():
+            asked[name] = tuple(wish(attribute) for attribute in attributes), method or mc.Mascot()
+    for name, (wishes, rerank_method) in asked.items():
+        lists[name] = mc.rerank(candidates, list(wishes), k=k, method=rerank_method).positions.tolist()
     right = set(np.flatnonzero(hits.relevant[drawable]).tolist())
     row_picture = None if picture is None else lambda position: picture(int(images[position]))
     return qualitative(candidates, lists, place=place, time=time, caption=caption, right=right, picture=row_picture)
@@ -118,39 +114,39 @@ def qualitative(
     names = _captions(candidates, caption, lat, lon)
     extent = _extent(lat, lon)
     selections = {name: np.asarray(positions, dtype=np.int64) for name, positions in lists.items()}
-    heats = {name: _heat(lat[rows], lon[rows], extent) for name, rows in selections.items()}
-    counts = {name: np.histogram(clock[rows] % 24, bins=24, range=(0, 24))[0] for name, rows in selections.items()}
-    hottest = max(float(heat.max()) for heat in heats.values())
-    fullest = max(int(count.max()) for count in counts.values())
+    heats = [_heat(lat[rows], lon[rows], extent) for rows in selections.values()]
+    counts = [np.histogram(clock[rows] % 24, bins=24, range=(0, 24))[0] for rows in selections.values()]
+    hottest, fullest = float(np.max(heats)), int(np.max(counts))
     with style.drawing():
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(style.FULL, 0.35 + 1.55 * len(selections)), layout="constrained")
         grid = figure.add_gridspec(len(selections), 3, width_ratios=[1.55, 2.35, 0.95])
-        for place_in, (name, rows) in enumerate(selections.items()):
-            results_axes = figure.add_subplot(grid[place_in, 0])
+        for line, (name, rows) in enumerate(selections.items()):
+            results_axes = figure.add_subplot(grid[line, 0])
             if picture is None:
                 _captioned(results_axes, rows[:top], names, clock, relevance, right)
             else:
                 _pictured(results_axes, rows[:3], picture, right)
             results_axes.set_title(name, fontsize=8.5, pad=_OVER)
-            world = figure.add_subplot(grid[place_in, 1])
-            _map(world, heats[name], hottest, extent, (lat, lon), rows)
+            world = figure.add_subplot(grid[line, 1])
+            _map(world, heats[line], hottest, extent, (lat, lon), rows)
             diversity = _diversity(metrics.place_features(lat[rows][None], lon[rows][None]))
             world.set_title(f"place: V = {diversity:.2f}", pad=_OVER)
-            dial = figure.add_subplot(grid[place_in, 2], projection="polar")
-            _clock(dial, counts[name], clock[rows[:3]], fullest)
-            minutes = np.floor(clock[rows] * 60)[None]
-            heading = f"hour: V = {_diversity(metrics.time_of_day_features(minutes)):.2f}"
-            dial.set_title(heading, y=1.0, pad=_OVER)  # without y it would be above the dial's labels
+            dial = figure.add_subplot(grid[line, 2], projection="polar")
+            _clock(dial, counts[line], clock[rows[:3]], fullest)
+            diversity = _diversity(metrics.time_of_day_features(np.floor(clock[rows] * 60)[None]))
+            dial.set_title(f"hour: V = {diversity:.2f}", y=1.0, pad=_OVER)  # without y it is above the dial's labels
         looks = {
             "candidates": style.Look("#808080", ".", size=4),
             "results": style.Look(_DEEP, "o"),
             "first three results": style.Look(_ACCENT, "*", size=7),
         }
-        floor = _floor(selections.values())
+        # V of results that are all alike depends on how many there are.
+        alike = [np.ones((1, len(rows), len(rows))) for rows in selections.values()]
+        floors = sorted({f"{metrics.normalised_vendi(kernel)[0]:.2f}" for kernel in alike})
         notes = [
-            f"V: normalised Vendi score of the results, {floor} if all are alike, 1 if all differ.",
+            f"V: normalised Vendi score of the results, {' or '.join(floors)} if all are alike, 1 if all differ.",
             f"Clock: results in each hour; the outer ring is {fullest}.",
         ]
         if picture is None:
@@ -183,12 +179,6 @@ def pictures(folder: Path, side: int = 256) -> Picture:
 
 def _diversity(features: Floats) -> float:
     return float(metrics.normalised_vendi(metrics.similarity_kernel(features))[0])
-
-
-def _floor(lists: Iterable[Ints]) -> str:
-    """Return V of results that are all alike, which depends on how many there are."""
-    floors = {f"{metrics.normalised_vendi(np.ones((1, len(rows), len(rows))))[0]:.2f}" for rows in lists}
-    return " or ".join(sorted(floors))
 
 
 def _captions(candidates: mc.Candidates, caption: str | None, lat: Floats, lon: Floats) -> list[str]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _CUTOFFS = (1, 3, 5, 10, 20)
 _ROOM = np.array([0.16, 0.08])  # inches that half a number on a curve takes, across and up
 Drawing = tuple[str, "Figure"]
+Panels = list[tuple["Axes", RunResults]]
 
 
 def cases(results: RunResults) -> tuple[list[str], list[str]]:
@@ -32,11 +33,11 @@ def cases(results: RunResults) -> tuple[list[str], list[str]]:
 
 def facets(
     results: RunResults, height: float, x_label: str, y_label: str | Mapping[str, str], base: float = 0.75, **share: Any
-) -> tuple[Figure, list[tuple[Axes, RunResults]]]:
+) -> tuple[Figure, Panels]:
     """Return a figure and its panels, a row for each direction and a column for each task, with their records."""
     directions, tasks = cases(results)
-    size = (style.width(len(tasks)), base + height * len(directions))
-    figure, axes = style.panels(len(directions), len(tasks), size, **share)
+    width = min(style.FULL, max(style.COLUMN, style.FULL * len(tasks) / 3))
+    figure, axes = style.panels(len(directions), len(tasks), (width, base + height * len(directions)), **share)
     panels = []
     for row, direction in zip(axes, directions, strict=True):
         for ax, task in zip(row, tasks, strict=True):
@@ -64,22 +65,25 @@ def recall(results: RunResults, published: Published) -> Iterator[Drawing]:
     for point, main in _at_points(results, "r@1"):
         plain = originals(main)
         base = 0.75 + (len(plain.names("task")) == 1)  # the legend of a narrow figure is long
-        figure, panels = facets(plain, 1.75, "K", style.stretched("R@K"), base, share_y="row", share_x=True)
+        figure, panels = facets(plain, 1.75, "K", style.stretched("R@K"), base, sharey="row", sharex=True)
         handles = _handles(plain, point)
         for ax, part in panels:
             for label, runs in part.split("label"):
                 look = style.method(label)
                 curve = [(k, runs.average(recall_at(k))) for k in range(1, _CUTOFFS[-1] + 1)]
-                style.curve(ax, curve, look, _CUTOFFS, under=label == naming.BASE)  # others lie on it for a while
-                paper = published.recall(*runs.case)
-                if paper:
-                    handles[style.PAPER] = style.key(style.Look(style.QUIET, "none", 0.8, style.DOTS))
-                    at = [k for k in _CUTOFFS if f"r@{k}" in paper]
-                    style.published_line(ax, at, [paper[f"r@{k}"] for k in at], look)
+                style.curve(ax, curve, look, _CUTOFFS)
+                if label == naming.BASE and ax.lines:  # others lie on it for a while: a pale stroke keeps it visible
+                    x, y = ax.lines[-1].get_data()
+                    ax.plot(x, y, color=look.colour, linewidth=4.5, alpha=0.16, solid_capstyle="butt", zorder=1.5)
+                if paper := published.recall(*runs.case):
+                    dotted: Any = {"linewidth": 0.8, "linestyle": (0, (1, 1.3))}
+                    handles[style.PAPER] = style.key(style.Look(style.QUIET, "none", 0.8, dotted["linestyle"]))
+                    at = [int(key.removeprefix("r@")) for key in paper]
+                    ax.plot(at, list(paper.values()), color=look.colour, zorder=look.order - 0.5, **dotted)
             ax.set_xscale("log")
             style.ticks(ax, _CUTOFFS)
             style.recall_axis(ax)
-        style.legend(figure, handles, _sentences(main, point))
+        style.legend(figure, handles, list(stand_ins(main, point).values()))
         yield "-".join(filter(None, ("recall", point))), figure
 
 
@@ -92,10 +96,6 @@ def _handles(results: RunResults, point: str, line: bool = True) -> dict[str, Ar
     """Return the legend of the methods, with the marks of the tables."""
     methods = results.split("label")
     return {marked(point, label, runs): style.key(style.method(label), line=line) for label, runs in methods}
-
-
-def _sentences(results: RunResults, point: str) -> list[str]:
-    return [f"{mark} {sentence}" for mark, sentence in stand_ins(results, point).items()]
 
 
 def tradeoff(results: RunResults, published: Published) -> Iterator[Drawing]:
@@ -118,7 +118,7 @@ def _scatter(
         printed = False
         for ax, part in panels:
             for label, runs in part.split("label"):
-                row = published.row(*runs.case) or {}
+                row = published.row(*runs.case)
                 x, y = (runs.average(summary(key)) for key in keys)
                 if x is not None and y is not None:
                     printed |= _point(ax, x, y, (row.get(keys[0]), row.get(keys[1])), label)
@@ -133,7 +133,7 @@ def _scatter(
             handles[style.OURS] = style.key(quiet, line=False)
             handles[style.PAPER] = style.key(quiet, line=False, hollow=True)
         handles[mean] = style.key(style.Look(style.CONTOUR, "none", 0.8))
-        style.legend(figure, handles, _sentences(main, point))
+        style.legend(figure, handles, list(stand_ins(main, point).values()))
         yield "-".join(filter(None, (name, point))), figure
 
 
@@ -181,12 +181,9 @@ def _equal_means(ax: Axes) -> None:
 
 def _drawn_points(ax: Axes) -> list[Floats]:
     """Return points along everything that was drawn: markers, the lines between them, and the bars of the seeds."""
-    from matplotlib.container import ErrorbarContainer
-
+    bars: Any = ax.collections
     strokes = [np.asarray(line.get_xydata()) for line in ax.lines]
-    for container in ax.containers:
-        bars = container.lines[2] if isinstance(container, ErrorbarContainer) else ()
-        strokes += [np.asarray(segment) for bar in bars for segment in bar.get_segments()]
+    strokes += [np.asarray(segment) for lines in bars for segment in lines.get_segments()]
     steps = np.linspace(0, 1, 12)[:, None]
     return [point for stroke in strokes if len(stroke) for point in stroke[0] + steps * (stroke[-1] - stroke[0])]
 

@@ -6,6 +6,7 @@ them, also in grey. matplotlib is imported only here, and its global state is no
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,7 +30,6 @@ FULL, COLUMN = 7.0, 3.35  # inches: the width of a page and of a column
 INK, QUIET, FAINT, CONTOUR = "#222222", "#6E6E6E", "#E4E4E4", "#C4C4C4"
 PALE = 0.45  # opacity of the variant of a method
 OURS, PAPER = "ours", "published"
-DOTS = (0, (1, 1.3))  # of published curves
 
 _RC: Any = (
     {"font.family": "DejaVu Sans", "pdf.fonttype": 42}  # embed TrueType fonts: text stays selectable
@@ -112,21 +112,12 @@ def drawing() -> Iterator[None]:
         yield
 
 
-def panels(
-    rows: int, columns: int, size: tuple[float, float], *, share_y: bool | str = False, share_x: bool | str = False
-) -> tuple[Figure, list[list[Axes]]]:
-    """Return a figure of a size in inches, and its grid of axes."""
+def panels(rows: int, columns: int, size: tuple[float, float], **share: Any) -> tuple[Figure, list[list[Axes]]]:
+    """Return a figure of a size in inches, and its grid of axes; `share` is `sharex` and `sharey` of matplotlib."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=size, layout="constrained")
-    shared: dict[str, Any] = {"sharey": share_y, "sharex": share_x}
-    axes = figure.subplots(rows, columns, squeeze=False, **shared)
-    return figure, [list(row) for row in axes]
-
-
-def width(panels: int) -> float:
-    """Return the width in inches of panels side by side."""
-    return min(FULL, max(COLUMN, FULL * panels / 3))
+    return figure, [list(row) for row in figure.subplots(rows, columns, squeeze=False, **share)]
 
 
 def key(look: Look, *, line: bool = True, hollow: bool = False, pale: bool = False) -> Artist:
@@ -143,50 +134,30 @@ def key(look: Look, *, line: bool = True, hollow: bool = False, pale: bool = Fal
 def legend(figure: Figure, handles: Mapping[str, Artist], notes: Sequence[str] = ()) -> None:
     """Draw one legend under all panels, as many entries in a row as fit, with the notes above it."""
     most = max(2, round(6 * figure.get_figwidth() / FULL - 0.5))
-    rows = -(-len(handles) // most)
-    columns = -(-len(handles) // rows)
+    rows = math.ceil(len(handles) / most)
+    columns = math.ceil(len(handles) / rows)
     # matplotlib fills column by column; readers go row by row.
-    entries = list(handles.items())
-    ordered = dict(entry for column in range(columns) for entry in entries[column::columns])
+    names = [name for column in range(columns) for name in list(handles)[column::columns]]
     place: Any = {"loc": "outside lower center", "ncols": columns}
     title: Any = {"title": "\n".join(notes) or None, "title_fontsize": 6}
-    figure.legend(list(ordered.values()), list(ordered), **place, **title)
+    figure.legend([handles[name] for name in names], names, **place, **title)
 
 
 def curve(
     ax: Axes, steps: Iterable[tuple[float, Average | None]], look: Look, cutoffs: Sequence[float] | None = None,
-    under: bool = False,
 ) -> None:  # fmt: skip
-    """Draw the means of seeds, where there are any, in a band of their extremes, with markers at the cut-offs.
-
-    With `under` a broad pale stroke makes the line visible below others.
-    """
+    """Draw the means of seeds, where there are any, in a band of their extremes, with markers at the cut-offs."""
     present = [(at, step) for at, step in steps if step is not None]
-    if present:
-        x, y = [at for at, _ in present], [step for _, step in present]
-        means, lows, highs = ([getattr(step, name) for step in y] for name in ("value", "low", "high"))
-        band(
-            ax, x, means, lows, highs, look, None if cutoffs is None else [i for i, at in enumerate(x) if at in cutoffs]
-        )
-        if under:
-            ax.plot(x, means, color=look.colour, linewidth=4.5, alpha=0.16, solid_capstyle="butt", zorder=1.5)
-
-
-def band(
-    ax: Axes, x: Sequence[float], means: Sequence[float], lows: Sequence[float], highs: Sequence[float], look: Look,
-    marked: Sequence[int] | None = None,
-) -> None:  # fmt: skip
-    """Draw a line of means in a band from the lowest to the highest seed, with markers at the marked points."""
+    if not present:
+        return
+    x = [at for at, _ in present]
+    means, lows, highs = np.array([(step.value, step.low, step.high) for _, step in present]).T
     if not np.allclose(lows, highs):
         ax.fill_between(x, lows, highs, color=look.colour, alpha=0.16, linewidth=0, zorder=look.order - 1)
+    marked = None if cutoffs is None else [i for i, at in enumerate(x) if at in cutoffs]
     marker: Any = {"marker": look.marker, "markevery": marked, "markersize": look.size * 0.8}
     edge: Any = {"markeredgecolor": "white", "markeredgewidth": 0.3, "zorder": look.order}
     ax.plot(x, means, color=look.colour, linewidth=look.width, linestyle=look.dashes, **marker, **edge)
-
-
-def published_line(ax: Axes, x: Sequence[float], y: Sequence[float], look: Look) -> None:
-    """Draw a published curve: thin and dotted."""
-    ax.plot(x, y, color=look.colour, linewidth=0.8, linestyle=DOTS, zorder=look.order - 0.5)
 
 
 def hollow(ax: Axes, x: Sequence[float], y: Sequence[float], look: Look) -> None:
@@ -211,12 +182,10 @@ def recall_axis(ax: Axes, upright: bool = True) -> None:
     """Scale an axis of recall from 0 to 1 by the square root of 1 - recall, which stretches its upper part."""
 
     def stretch(recall: Floats) -> Floats:
-        missed: Floats = np.sqrt(np.clip(1.0 - np.asarray(recall), 0.0, None))
-        return 1.0 - missed
+        return 1.0 - np.asarray(np.sqrt(np.clip(1.0 - np.asarray(recall), 0.0, None)))
 
     def unstretch(height: Floats) -> Floats:
-        recall: Floats = 1.0 - np.square(np.clip(1.0 - np.asarray(height), 0.0, None))
-        return recall
+        return 1.0 - np.asarray(np.square(np.clip(1.0 - np.asarray(height), 0.0, None)))
 
     marks = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 1.0) if upright else (0.0, 0.4, 0.6, 0.8, 0.9, 1.0)
     axis, scale, limits = (ax.yaxis, ax.set_yscale, ax.set_ylim) if upright else (ax.xaxis, ax.set_xscale, ax.set_xlim)

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,14 +93,16 @@ def write(directory: str | Path, format: str = "text", out: str | Path | None = 
     """Return the tables of the results in a directory; `only` those of some names, see `select`.
 
     The format is ``"text"``, ``"markdown"``, ``"latex"`` (needs booktabs) or ``"csv"`` (one line a number, unrounded).
-    They are also written to the file `out`, or to ``tables.txt``, ``.md``, ``.tex`` or ``.csv`` in that folder.
+    They are also written to the file `out`, or to ``tables.txt``, ``.md``, ``.tex`` or ``.csv`` in that folder, which
+    is new where the name ends with a slash.
     """
     sheets = _build(averages.read(directory))
     if only:
         sheets = select(sheets, only)
     text = render(sheets.tables, sheets.notes, format)
     if out is not None:
-        path = Path(out) / f"tables.{_SUFFIXES[format]}" if Path(out).is_dir() else Path(out)
+        is_folder = Path(out).is_dir() or str(out).endswith(("/", os.sep))
+        path = Path(out) / f"tables.{_SUFFIXES[format]}" if is_folder else Path(out)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     return text

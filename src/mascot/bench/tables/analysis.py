@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from typing import Any
+
+import numpy as np
 
 from mascot.bench import naming
 from mascot.bench.averages import Average, Measure, RunResults, average, per_query, query_mean, summary, uninverted_hm
@@ -23,11 +26,7 @@ MIXED: dict[str, Measure] = {
     "dm": summary("dm"),
     "hm": uninverted_hm,
 }
-GAINS: dict[str, Callable[[Floats], float]] = {
-    "min": lambda values: float(values.min()),
-    "mean": lambda values: float(values.mean()),
-    "max": lambda values: float(values.max()),
-}
+GAINS: dict[str, Callable[[Floats], Any]] = {"min": np.min, "mean": np.mean, "max": np.max}
 DISPLACED = ("displaced, %", "other bin, %")
 _MIXED_NOTE = (
     "V: normalised Vendi score of one attribute, of geo in degrees. "
@@ -80,8 +79,7 @@ def first_gain(results: RunResults, published: Published) -> Iterator[ResultTabl
 
     def rows(part: RunResults) -> Iterator[TableRow]:
         for task, label, runs in part.split("task", "label"):
-            cells = tuple(column.cell(runs) for column in columns)
-            yield TableRow(f"{naming.method(label)}, {naming.task(task)}", cells)
+            yield grid.row(f"{naming.method(label)}, {naming.task(task)}", runs, columns)
 
     measured = main.filter(lambda record: len(per_query(record, "first_gain")) > 0)
     parts = grid.sections(measured, rows, ("direction",))
@@ -90,7 +88,7 @@ def first_gain(results: RunResults, published: Published) -> Iterator[ResultTabl
 
 def gain(runs: RunResults, name: str) -> Average | None:
     """Return a statistic of the first pick's gains: one of `GAINS`, or the percentage of those that are not 0."""
-    statistic: Callable[[Floats], float] = GAINS.get(name) or (lambda values: 100 * float((values != 0).mean()))
+    statistic = GAINS.get(name) or (lambda values: 100 * float((values != 0).mean()))
     return average(statistic(values) for record in runs.records if len(values := per_query(record, "first_gain")))
 
 
@@ -101,7 +99,7 @@ def top1(results: RunResults, published: Published) -> Iterator[ResultTable]:
         Column("agrees", OURS, grid.mean(query_mean("top1"))),
         *grid.means(("r@1",)),
         *(Column(name, OURS, partial(displaced, name=name), digits=1) for name in DISPLACED),
-        Column("agrees", PAPER, lambda runs: published.top1(*runs.case)),
+        *grid.printed(("agrees",), published.top1),
         *grid.printed(("r@1",), published.recall),
         *(Column(name, PAPER, digits=1) for name in DISPLACED),
     ]

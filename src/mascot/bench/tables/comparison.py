@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import product
 
@@ -19,10 +20,10 @@ from mascot.bench.tables.grid import OURS, PAPER, Column, ResultTable, Section, 
 _RECALLS = ("r@1", "r@3", "r@5", "r@10", "r@20")
 _SEVERAL = ("map", "mrr", *(f"p@{at}" for at in PRECISIONS))
 _JUDGED = ("p@20", "cr@20", "f1@20")
-# Settings that the paper does not print, by where they come from instead.
+# Settings that the paper does not print, by where they come from instead: the mark, and the sentence under a table.
 _STAND_INS = {
-    "inferred": ("†", "The paper does not print this setting; inferred from its rows."),
-    "validated": ("‡", "The paper does not print this setting; chosen on validation."),
+    "inferred": ("†", "† The paper does not print this setting; inferred from its rows."),
+    "validated": ("‡", "‡ The paper does not print this setting; chosen on validation."),
 }
 
 
@@ -41,11 +42,12 @@ def sizes(results: RunResults, published: Published) -> Iterator[ResultTable]:
     rows = []
     for split in dict.fromkeys((*split_sizes, "test")) if main else ():
         images, queries = (split_sizes.get(split, {}).get(kind) for kind in ("images", "queries"))
-        last_cells: tuple[Value, Value] = (test_queries, ", ".join(sorted(attributes)))
-        if split != "test":
-            limit = results.limits.get(split)
-            is_limited = split in results.limits and queries is not None
-            last_cells = (str(queries if limit is None else min(limit, queries or 0)) if is_limited else None, None)
+        last_cells: tuple[Value, Value] = (None, None)
+        if split == "test":
+            last_cells = (test_queries, ", ".join(sorted(attributes)))
+        elif split in results.limits and queries is not None:
+            limit = results.limits[split]
+            last_cells = (str(queries if limit is None else min(limit, queries)), None)
         rows.append(TableRow(split, (images, queries, *last_cells)))
     columns = (Column("images", digits=0), Column("queries", digits=0), Column("asked"), Column("attributes"))
     note = "Asked: queries of these results, and of the search before. Attributes: what is spread or focused."
@@ -149,7 +151,7 @@ def _by_direction_and_point(
     main = results.where(study="main")
     for (direction, runs), point in product(main.split("direction"), main.points or [""]):  # "": there is no choice
         part = runs.at(point)
-        notes = [*sentences, *(f"{mark} {word}" for mark, word in stand_ins(part, point).items())]
+        notes = [*sentences, *stand_ins(part, point).values()]
         where = f" {naming.POINTS[point]}" if point else ""
         key = prefix + "-".join(filter(None, (direction, point)))
         parts = grid.sections(part, grid.by_method(columns, partial(marked, point)), ("task",))
@@ -164,7 +166,7 @@ def appearance(results: RunResults, published: Published) -> Iterator[ResultTabl
 
     def numbers(*case: str) -> dict[str, float]:
         score = published.appearance(*case)
-        return {} if score is None else {"appearance": score, **(published.row(*case) or {})}
+        return {} if score is None else {"appearance": score, **published.row(*case)}
 
     keys = ("appearance", "dm", results.retrieval)
     columns = grid.means(keys) + grid.printed(keys, numbers)
@@ -177,19 +179,17 @@ def parameters(results: RunResults, published: Published) -> Iterator[ResultTabl
     main = results.where(study="main", point="validated")
 
     def ours(key: str) -> Callable[[RunResults], Value]:
-        return lambda runs: " / ".join(sorted({text for r in runs.records if (text := _texts(r)[key])})) or None
+        return lambda runs: " / ".join(sorted({text for r in runs.records if (text := _texts(r).get(key))})) or None
 
     def paper(key: str) -> Callable[[RunResults], Value]:
         return lambda runs: _text(published.operating_point(*runs.case).get(key))
-
-    def retrieved(runs: RunResults) -> Value:
-        return published.operating_point(*runs.case).get("retrieval")
 
     names = {"strength": "strength", "sigma_geo": "σ geo", "sigma_time": "σ time"}
     columns = [Column(name, OURS, ours(key)) for key, name in (names | {"other": "other"}).items()]
     columns += grid.means((results.retrieval,))
     columns += [Column(name, PAPER, paper(key)) for key, name in names.items()]
-    columns.append(Column(results.retrieval.upper(), PAPER, retrieved))
+    (retrieved,) = grid.printed(("retrieval",), published.operating_point)
+    columns.append(replace(retrieved, name=results.retrieval.upper()))
     notes = (
         "Several values: the seeds chose differently. Widths in degrees (geo) and hours (time).",
         "Strength of the DPPs is 1 - theta.",
@@ -199,18 +199,17 @@ def parameters(results: RunResults, published: Published) -> Iterator[ResultTabl
 
 def _texts(record: Record) -> dict[str, str | None]:
     """Return strength, widths and the other searched settings, as text."""
-    method, wishes = record["method"], record["wishes"]
-    texts = {"strength": _text(method.get("strength")), "sigma_geo": None, "sigma_time": None}
-    other_settings = [f"{name} {method[name]:g}" for name in ("beta", "clusters", "protect") if method.get(name)]
-    if method.get("keep") is not None:
-        other_settings.append(f"keep {method['keep']:g}")
+    method = record["method"]
+    texts = {"strength": _text(method.get("strength"))}
+    others = [f"{name} {method[name]:g}" for name in ("beta", "clusters", "protect") if method.get(name)]
+    others += [f"keep {method['keep']:g}"] if method.get("keep") is not None else []
     # The other methods do not see the bins.
-    for attribute in [wish["attribute"] for wish in wishes if method.get("kind") == "Mascot"]:
-        if attribute["kind"] in ("Grid", "HourOfDay"):
-            texts["sigma_geo" if attribute["kind"] == "Grid" else "sigma_time"] = _text(attribute["sigma"])
+    for attribute in [wish["attribute"] for wish in record["wishes"] if method.get("kind") == "Mascot"]:
+        if width := {"Grid": "sigma_geo", "HourOfDay": "sigma_time"}.get(attribute["kind"]):
+            texts[width] = _text(attribute["sigma"])
         elif attribute.get("sigma_km") is not None:
-            other_settings.append(f"{attribute['name']} {attribute['sigma_km']:g} km")
-    return texts | {"other": ", ".join(other_settings) or None}
+            others.append(f"{attribute['name']} {attribute['sigma_km']:g} km")
+    return texts | {"other": ", ".join(others)}
 
 
 def _text(value: float | None) -> str | None:

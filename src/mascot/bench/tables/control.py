@@ -9,7 +9,8 @@ from mascot import metrics
 from mascot.bench import naming
 from mascot.bench.averages import RunResults, average, summary, wished_diversity
 from mascot.bench.published import Published
-from mascot.bench.tables.grid import OURS, PAPER, Column, ResultTable, Section, TableRow, Value, means, sections, table
+from mascot.bench.tables import grid
+from mascot.bench.tables.grid import OURS, PAPER, Column, ResultTable, Section, TableRow, Value
 
 SWEEPS = {
     "strength": "strength",
@@ -36,14 +37,14 @@ def preference(results: RunResults, published: Published) -> Iterator[ResultTabl
         Column("PRS", OURS, lambda runs: reflection(runs, 0), ranked=comparable),
         Column("tau", OURS, lambda runs: reflection(runs, 1), ranked=comparable),
         Column("steps", OURS, steps, digits=0),
-        Column("PRS", PAPER, lambda runs: published.prs(*runs.case), ranked=True),
+        *grid.printed(("prs",), published.prs, ("prs",)),
     )
     notes = (
         "PRS sees only the first and the last strength and the extremes; "
         "tau is Kendall's tau of strength against the wished diversity over all steps.",
         *(() if comparable else ("Ours are not ranked: sweeps of unlike steps do not compare.",)),
     )
-    yield table(sweep, "prs", "Preference reflection", columns, notes)
+    yield grid.table(sweep, "prs", "Preference reflection", columns, notes)
 
 
 def reflection(sweep: RunResults, which: int) -> Value:
@@ -70,29 +71,27 @@ def sweeps(results: RunResults, published: Published) -> Iterator[ResultTable]:
 
 def _sweep(sweep: RunResults, published: Published, study: str, stub: str, label: str) -> ResultTable:
     cases = [(task, direction) for task, direction, _ in sweep.split("task", "direction")]
-    printed = {case: published.sweep(study, *case, label) for case in cases}
-    is_printed = any(printed.values())
+    paper = {case: published.sweep(study, *case, label) for case in cases}
+    is_printed = any(paper.values())
     names = ("ours", "publ.") if is_printed else (sweep.retrieval.upper(), "DM")
-    columns = [Column(name, f"{naming.task(task)} {direction}") for task, direction in cases for name in names]
-    # The paper's grid was 20 cells a side throughout.
-    published_values = {
-        case: 20 if study == "grid" else published.operating_point(*case, label).get(study) for case in cases
-    }
+    groups = {case: f"{naming.task(case[0])} {case[1]}" for case in cases}
+    columns = [Column(name, group) for group in groups.values() for name in names]
     rows = []
     for value, part in sweep.split("value"):
         cells: list[Value] = []
-        bold: set[int] = set()
-        for case in cases:
+        bold: set[str] = set()
+        for case, group in groups.items():
             runs, at = part.where(task=case[0], direction=case[1]), round(value, 6)
-            if printed[case] and at == published_values[case]:
-                bold |= {len(cells), len(cells) + 1}
             cells.append(runs.average(summary(sweep.retrieval)))
-            cells.append(printed[case].get(at) if is_printed else runs.average(summary("dm")))
+            cells.append(paper[case].get(at) if is_printed else runs.average(summary("dm")))
+            # The paper's grid was 20 cells a side throughout.
+            point = 20 if study == "grid" else published.operating_point(*case, label).get(study)
+            bold |= {group} if paper[case] and at == point else set()
         rows.append(TableRow(f"{value:g}", tuple(cells), bold=frozenset(bold)))
     key = f"{study}-{label}".replace(" ", "-")
     title = f"{naming.method(label)}{' R@10' if is_printed else ''} as {stub} changes"
     notes = ["* the published operating point."] if any(row.bold for row in rows) else []
-    return table(sweep, key, title, columns, notes, [Section("", tuple(rows))], stub)
+    return grid.table(sweep, key, title, columns, notes, [Section("", tuple(rows))], stub)
 
 
 def fixed_recall(results: RunResults, published: Published) -> Iterator[ResultTable]:
@@ -101,9 +100,9 @@ def fixed_recall(results: RunResults, published: Published) -> Iterator[ResultTa
 
     def rows(part: RunResults) -> Iterator[TableRow]:
         for label, runs in part.split("label"):
-            printed = published.fixed_recall(*runs.case).values()
-            paper: list[Value] = ["none" if value is None else value for value in printed] or [None] * len(FLOORS)
-            yield TableRow(naming.method(label), (*fronts(runs), *paper), ranked=label != naming.BASE)
+            paper = published.fixed_recall(*runs.case)
+            cells = ["none" if floor in paper and paper[floor] is None else paper.get(floor) for floor in FLOORS]
+            yield TableRow(naming.method(label), (*fronts(runs), *cells), ranked=label != naming.BASE)
 
     title = f"Best DM at a floor on {results.retrieval.upper()}"
     columns = [Column(f"≥ {floor:.2f}", group, ranked=True) for group in (OURS, PAPER) for floor in FLOORS]
@@ -111,7 +110,7 @@ def fixed_recall(results: RunResults, published: Published) -> Iterator[ResultTa
         "None: no setting meets the floor in every seed. Settings are all test runs, the sweeps included: who was run "
         "with more of them is favoured."
     )
-    yield table(points, "fixed-recall", title, columns, (note,), sections(points, rows))
+    yield grid.table(points, "fixed-recall", title, columns, (note,), grid.sections(points, rows))
 
 
 def all_points(results: RunResults) -> RunResults:
@@ -123,15 +122,13 @@ def fronts(results: RunResults) -> list[Value]:
     """Return the mean over seeds of the best DM at each floor, where every seed has one."""
     fronts = []
     for _, run in results.split("seed"):
-        pairs = [(summary(results.retrieval)(record), summary("dm")(record)) for record in run.records]
-        present = [(recall, dm) for recall, dm in pairs if recall is not None and dm is not None]
-        if present:
+        pairs = [[record["summary"].get(key) for key in (results.retrieval, "dm")] for record in run.records]
+        if present := [pair for pair in pairs if None not in pair]:
             recalls, diversities = zip(*present, strict=True)
             fronts.append(metrics.fixed_recall_front(recalls, diversities, FLOORS))
     best: list[Value] = []
     for reached in zip(*fronts, strict=True):
-        values = [point.diversity for point in reached if point is not None]
-        best.append(average(values) if len(values) == len(reached) else "none")
+        best.append("none" if None in reached else average(point.diversity for point in reached))
     return best or [None] * len(FLOORS)
 
 
@@ -139,16 +136,16 @@ def protection(results: RunResults, published: Published) -> Iterator[ResultTabl
     """Yield the measures by the number of protected results."""
     study = results.where(study="protect").preferred()
     base = results.where(study="main", label=naming.BASE).preferred()
-    columns = means(("r@1", results.retrieval, "dm", "hm", "kept"), "", ranked=("hm",))
+    columns = grid.means(("r@1", results.retrieval, "dm", "hm", "kept"), "", ranked=("hm",))
 
     def rows(part: RunResults) -> Iterator[TableRow]:
         task, direction, _ = part.case
         plain = base.where(direction=direction, task=task)
-        yield TableRow("base", tuple(column.cell(plain) for column in columns), ranked=False)
+        yield grid.row("base", plain, columns, ranked=False)
         for value, runs in part.split("value"):
-            yield TableRow(f"{value:g}", tuple(column.cell(runs) for column in columns))
+            yield grid.row(f"{value:g}", runs, columns)
 
     for label, runs in study.split("label"):
         title = f"{naming.method(label)} as the number of protected results changes"
         key = f"protect-{label}".replace(" ", "-")
-        yield table(study, key, title, columns, (), sections(runs, rows), "protect")
+        yield grid.table(study, key, title, columns, (), grid.sections(runs, rows), "protect")

@@ -57,16 +57,14 @@ def _columns(record: Record, measure: str) -> dict[int, Floats]:
     needed = {"hm": (retrieval, *channels), "dm": channels}.get(measure, (measure,))
     if any(not values.get(name) for name in needed):
         return {}
-    table = np.array([[np.nan if v is None else v for v in values[name]] for name in needed], dtype=np.float64).T
+    table = np.array([values[name] for name in needed], dtype=np.float64).T  # null becomes NaN
     present = np.isfinite(table).all(axis=1)
+    table = table[present]
     if measure in ("hm", "dm"):
-        looks = table[present, -2] if len(channels) == 2 else None
-        wished = dm_per_query(looks, table[present, -1], focus=record["direction"] == "focus")
-        table = np.column_stack([table[present, : -len(channels)], 1 / np.maximum(wished, _LEAST)])
-    else:
-        table = table[present]
-    queries = np.asarray(record["queries"])[present].tolist()
-    return dict(zip(queries, table, strict=True))
+        looks = table[:, -2] if len(channels) == 2 else None
+        wished = dm_per_query(looks, table[:, -1], focus=record["direction"] == "focus")
+        table = np.column_stack([table[:, : -len(channels)], 1 / np.maximum(wished, _LEAST)])
+    return dict(zip(np.asarray(record["queries"])[present].tolist(), table, strict=True))
 
 
 def _of_means(measure: str, means: Floats) -> Floats:
@@ -93,12 +91,10 @@ def _best_rival(results: RunResults, measure: str) -> RunResults | None:
     """
     seed_count = len(results.names("seed"))
     means = []
-    for label, rival in results.split("label"):
-        for point in dict.fromkeys(record.get("point") for record in rival.records):
-            runs = rival.where(point=point)
-            mean = runs.average(summary(measure))
-            if label not in GUARDED and len(runs.names("seed")) == seed_count and mean is not None:
-                means.append((mean.value, runs))
+    for label, _, runs in results.split("label", "point"):
+        mean = runs.average(summary(measure))
+        if label not in GUARDED and len(runs.names("seed")) == seed_count and mean is not None:
+            means.append((mean.value, runs))
     return max(means, key=lambda pair: pair[0])[1] if means else None
 
 
@@ -107,19 +103,16 @@ def differences(results: RunResults, published: Published) -> Iterator[ResultTab
 
     For spread on judged data the measures are those of the judgements.
     """
-    yield from _less_the_best(results, "differences", "Ours less the best rival on the same queries")
-    for name, part in subsets(results):
-        yield from _less_the_best(part, f"differences-{name}", f"Ours less the best rival, {name} queries")
-
-
-def _less_the_best(results: RunResults, key: str, title: str) -> Iterator[ResultTable]:
-    main = results.where(study="main")
-    usual = ("hm", results.retrieval, "dm")
-    if any(record["summary"].get("cr@20") is not None for record in main.records):
-        yield _against(main, key, title, _JUDGED, "spread")
-        yield _against(main, f"{key}-focus", f"{title}, focus", usual, "focus")
-    else:
-        yield _against(main, key, title, usual)
+    parts = {"differences": (" on the same queries", results)}
+    parts |= {f"differences-{name}": (f", {name} queries", part) for name, part in subsets(results)}
+    for key, (queries, part) in parts.items():
+        main, title = part.where(study="main"), f"Ours less the best rival{queries}"
+        usual = ("hm", part.retrieval, "dm")
+        if any(record["summary"].get("cr@20") is not None for record in main.records):
+            yield _against(main, key, title, _JUDGED, "spread")
+            yield _against(main, f"{key}-focus", f"{title}, focus", usual, "focus")
+        else:
+            yield _against(main, key, title, usual)
 
 
 def _against(
@@ -149,6 +142,5 @@ def _row(ours: RunResults, rival: RunResults, measures: tuple[str, ...]) -> Tabl
         difference = paired(ours, rival, measure)
         cells += [None] * 3 if difference is None else [difference.value, difference.low, difference.high]
     point = rival.records[0].get("point")
-    suffix = f", {point}" if point not in ("default", None) else ""
-    rival_name = naming.method(rival.records[0]["label"]) + suffix
-    return TableRow(naming.method(ours.records[0]["label"]), (*cells, rival_name))
+    label, rival_label = (naming.method(runs.records[0]["label"]) for runs in (ours, rival))
+    return TableRow(label, (*cells, rival_label if point in ("default", None) else f"{rival_label}, {point}"))

@@ -12,10 +12,7 @@ from mascot.bench.averages import Average, Measure, RunResults, summary
 Value = Average | float | str | None
 Rows = Callable[[RunResults], Iterable["TableRow"]]
 OURS, PAPER = "ours", "published"
-
-
-def _empty(runs: RunResults) -> Value:
-    return None
+_LEVELS = ("direction", "task")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +21,8 @@ class Column:
 
     name: str
     group: str = ""  # a heading over several columns
-    cell: Callable[[RunResults], Value] = field(default=_empty, compare=False)  # of records that differ in their seed
+    # The value for records that differ only in their seed.
+    cell: Callable[[RunResults], Value] = field(default=lambda runs: None, compare=False)
     digits: int = 4
     ranked: bool = False  # mark the best and the second best of each section; more is better
     signed: bool = False  # with its plus sign
@@ -41,19 +39,19 @@ def means(keys: Iterable[str], group: str = OURS, ranked: Sequence[str] = (), di
 
 
 def printed(
-    keys: Iterable[str], lookup: Callable[..., Mapping[str, Any] | None], ranked: Sequence[str] = (), digits: int = 4
+    keys: Iterable[str], lookup: Callable[..., Mapping[str, Any]], ranked: Sequence[str] = (), digits: int = 4
 ) -> list[Column]:
     """Return a column for each published number; `lookup(task, direction, label)` returns those of a method."""
 
     def cell(key: str) -> Callable[[RunResults], Value]:
-        return lambda runs: (lookup(*runs.case) or {}).get(key)
+        return lambda runs: lookup(*runs.case).get(key)
 
     return [Column(_heading(key), PAPER, cell(key), digits, key in ranked) for key in keys]
 
 
 def _heading(key: str) -> str:
     vendi_scores = {"geo": "geo V", "hour": "hour V"}
-    return key.upper() if "@" in key or key in ("hm", "dm", "map", "mrr") else vendi_scores.get(key, key)
+    return key.upper() if "@" in key or key in ("hm", "dm", "map", "mrr", "prs") else vendi_scores.get(key, key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +61,7 @@ class TableRow:
     name: str
     cells: tuple[Value, ...]
     ranked: bool = True
-    bold: frozenset[int] = frozenset()  # columns set in bold for a reason of the table's own
+    bold: frozenset[str] = frozenset()  # groups of columns set in bold for a reason of the table's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,17 +109,13 @@ class ResultTable:
 
     def trimmed(self) -> ResultTable:
         """Return the table without empty columns, rows and sections."""
-        filled = [c for c in range(len(self.columns)) if any(row.cells[c] is not None for row in self.rows)]
-
-        def trim(row: TableRow) -> TableRow:
-            bold = frozenset(filled.index(c) for c in row.bold if c in filled)
-            return replace(row, cells=tuple(row.cells[c] for c in filled), bold=bold)
-
+        columns = [c for c in range(len(self.columns)) if any(row.cells[c] is not None for row in self.rows)]
         sections = []
         for section in self.sections:
-            if rows := tuple(trim(row) for row in section.rows if any(cell is not None for cell in row.cells)):
-                sections.append(replace(section, rows=rows))
-        return replace(self, columns=tuple(self.columns[c] for c in filled), sections=tuple(sections))
+            rows = [row for row in section.rows if any(cell is not None for cell in row.cells)]
+            trimmed = tuple(replace(row, cells=tuple(row.cells[c] for c in columns)) for row in rows)
+            sections += [Section(section.heading, trimmed)] if rows else []
+        return replace(self, columns=tuple(self.columns[c] for c in columns), sections=tuple(sections))
 
 
 def by_method(columns: Sequence[Column], name: Callable[[str, RunResults], str] | None = None) -> Rows:
@@ -129,13 +123,18 @@ def by_method(columns: Sequence[Column], name: Callable[[str, RunResults], str] 
 
     def rows(part: RunResults) -> Iterator[TableRow]:
         for label, runs in part.split("label"):
-            cells = tuple(column.cell(runs) for column in columns)
-            yield TableRow(name(label, runs) if name else naming.method(label), cells, ranked=label != naming.BASE)
+            row_name = name(label, runs) if name else naming.method(label)
+            yield row(row_name, runs, columns, ranked=label != naming.BASE)
 
     return rows
 
 
-def sections(results: RunResults, rows: Rows, levels: Sequence[str] = ("direction", "task")) -> list[Section]:
+def row(name: str, runs: RunResults, columns: Sequence[Column], ranked: bool = True) -> TableRow:
+    """Return the row of records that differ only in their seed."""
+    return TableRow(name, tuple(column.cell(runs) for column in columns), ranked)
+
+
+def sections(results: RunResults, rows: Rows, levels: Sequence[str] = _LEVELS) -> list[Section]:
     """Return a section for each combination of the fields; `rows(records)` returns the rows of one."""
     return [
         Section(", ".join(map(naming.display, levels, names)), tuple(rows(part)))
@@ -145,7 +144,7 @@ def sections(results: RunResults, rows: Rows, levels: Sequence[str] = ("directio
 
 def table(
     results: RunResults, key: str, title: str, columns: Sequence[Column], notes: Iterable[str] = (),
-    parts: Sequence[Section] | None = None, stub: str = "method", levels: Sequence[str] = ("direction", "task"),
+    parts: Sequence[Section] | None = None, stub: str = "method", levels: Sequence[str] = _LEVELS,
 ) -> ResultTable:  # fmt: skip
     """Return a table of results, by default with a section for each of the levels, and a row for each method."""
     parts = sections(results, by_method(columns), levels) if parts is None else parts
@@ -155,7 +154,7 @@ def table(
 
 def marks(section: Section, columns: Sequence[Column]) -> list[list[str]]:
     """``"best"``, ``"second"`` or nothing for each cell of each row; equal as shown is equally good."""
-    grid = [["best" if c in row.bold else "" for c in range(len(columns))] for row in section.rows]
+    grid = [["best" if column.group in row.bold else "" for column in columns] for row in section.rows]
     for c, column in enumerate(columns):
         numbers = [number(row.cells[c]) if row.ranked and column.ranked else None for row in section.rows]
         rounded = [None if value is None else round(value, column.digits) for value in numbers]
@@ -181,4 +180,4 @@ def cell_text(value: Value, column: Column) -> str:
     if cell_number is None:
         return "—"
     rounded = round(cell_number, column.digits) + 0.0  # no -0.0000
-    return f"{rounded:+.{column.digits}f}" if column.signed and rounded else f"{rounded:.{column.digits}f}"
+    return f"{rounded:{'+' if column.signed and rounded else ''}.{column.digits}f}"

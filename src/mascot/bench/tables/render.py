@@ -38,13 +38,12 @@ def render(tables: Sequence[ResultTable], notes: Sequence[tuple[str, str]], form
     """Return all tables as one text; notes are pairs of a dataset and a sentence on its results as a whole."""
     if format not in FORMATS:
         raise OptionError(f"tables format must be one of {', '.join(FORMATS)}, got {format!r}")
-    return FORMATS[format](tables, notes)
-
-
-def _text(tables: Sequence[ResultTable], notes: Sequence[tuple[str, str]]) -> str:
-    parts = [_text_table(table) for table in tables]
+    if format == "csv":
+        return _csv(tables, notes)
+    table_text, before, heading, note_line = _LAYOUTS[format]
+    parts = [*before, *map(table_text, tables)]
     if notes:
-        parts.append("Notes\n" + "\n".join(f"- {dataset}: {note}" for dataset, note in notes))
+        parts.append(heading + "\n".join(note_line.format(*note) for note in notes))
     return "\n\n".join(parts) + "\n"
 
 
@@ -70,13 +69,6 @@ def _text_table(table: ResultTable) -> str:
     return "\n".join([*lines, *([""] if wrapped else []), *wrapped])
 
 
-def _markdown(tables: Sequence[ResultTable], notes: Sequence[tuple[str, str]]) -> str:
-    parts = [_markdown_table(table) for table in tables]
-    if notes:
-        parts.append("### Notes\n\n" + "\n".join(f"- {dataset}: {note}" for dataset, note in notes))
-    return "\n\n".join(parts) + "\n"
-
-
 def _markdown_table(table: ResultTable) -> str:
     head = [f"{column.group} {column.name}".strip() for column in table.columns]
     lines = [f"### {table.title}", "", f"{table.setting}.", "", _bars([table.stub, *head])]
@@ -93,14 +85,9 @@ def _bars(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def _latex(tables: Sequence[ResultTable], notes: Sequence[tuple[str, str]]) -> str:
-    parts = ["% Needs \\usepackage{booktabs}."]
-    for table in tables:
-        floats = table.split(_LINES)  # a float cannot break over pages
-        parts += [_latex_table(part, number, len(floats)) for number, part in enumerate(floats, 1)]
-    if notes:
-        parts.append("\n".join(f"% {dataset}: {note}" for dataset, note in notes))
-    return "\n\n".join(parts) + "\n"
+def _latex_tables(table: ResultTable) -> str:
+    floats = table.split(_LINES)  # a float cannot break over pages
+    return "\n\n".join(_latex_table(part, number, len(floats)) for number, part in enumerate(floats, 1))
 
 
 def _latex_table(table: ResultTable, part: int, parts: int) -> str:
@@ -125,14 +112,8 @@ def _latex_table(table: ResultTable, part: int, parts: int) -> str:
     sentences = _notes(table, r"\textbf{Best}, \underline{second best}", latex)
     caption = " ".join([latex(f"{title} ({table.setting})."), *sentences])
     label = _NOT_IN_LABELS.sub("-", f"{table.dataset}-{table.key}{f'-{part}' if part > 1 else ''}")
-    lines += [
-        r"\bottomrule",
-        r"\end{tabular}",
-        rf"\caption{{{caption}}}",
-        rf"\label{{tab:{label}}}",
-        rf"\end{{{kind}}}",
-    ]
-    return "\n".join(lines)
+    lines += [r"\bottomrule", r"\end{tabular}", rf"\caption{{{caption}}}", rf"\label{{tab:{label}}}"]
+    return "\n".join([*lines, rf"\end{{{kind}}}"])
 
 
 def _ampersands(cells: Iterable[str]) -> str:
@@ -198,9 +179,10 @@ def _spans(columns: Sequence[Column]) -> Iterator[tuple[int, int, str]]:
         start = stop
 
 
-FORMATS: dict[str, Callable[[Sequence[ResultTable], Sequence[tuple[str, str]]], str]] = {
-    "text": _text,
-    "markdown": _markdown,
-    "latex": _latex,
-    "csv": _csv,
+# How a table is written, what stands before all tables and before the notes, and a note of a dataset.
+_LAYOUTS: dict[str, tuple[Callable[[ResultTable], str], tuple[str, ...], str, str]] = {
+    "text": (_text_table, (), "Notes\n", "- {}: {}"),
+    "markdown": (_markdown_table, (), "### Notes\n\n", "- {}: {}"),
+    "latex": (_latex_tables, ("% Needs \\usepackage{booktabs}.",), "", "% {}: {}"),
 }
+FORMATS = (*_LAYOUTS, "csv")

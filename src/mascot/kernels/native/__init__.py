@@ -13,6 +13,7 @@ import struct
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -62,44 +63,32 @@ class Options(NamedTuple):
     flags: int
 
 
-class _Library:
-    """The loaded library, or None, found once."""
-
-    loaded = False
-    select: Any = None
-    variant = ""
-    problem = "it was not built: no C compiler was found when the package was installed"
-
-
-def _load() -> None:
-    _Library.loaded = True
+@cache
+def _library() -> tuple[Any, str]:
+    """Return the function `mascot_select` and the instruction set it uses; or None, and why there is none."""
     if not LIBRARY.exists():
-        return
+        return None, "it was not built: no C compiler was found when the package was installed"
     try:
         library = ctypes.CDLL(str(LIBRARY))
         library.mascot_abi.restype = ctypes.c_int64
         if library.mascot_abi() != ABI:
-            _Library.problem = f"{LIBRARY.name} is of another version: install the package again"
-            return
+            return None, f"{LIBRARY.name} is of another version: install the package again"
         library.mascot_variant.restype = ctypes.c_char_p
         select = library.mascot_select
         select.restype, select.argtypes = ctypes.c_int64, [ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64]
     except (OSError, AttributeError) as error:
-        _Library.problem = f"{LIBRARY.name} cannot be loaded: {error}"
-        return
-    _Library.select, _Library.variant = select, library.mascot_variant().decode()
+        return None, f"{LIBRARY.name} cannot be loaded: {error}"
+    return select, library.mascot_variant().decode()
 
 
 def available() -> bool:
     """Return whether the native kernel can be used."""
-    if not _Library.loaded:
-        _load()
-    return _Library.select is not None
+    return _library()[0] is not None
 
 
 def description() -> str:
     """Return the instruction set in use, or why there is no native kernel."""
-    return _Library.variant if available() else _Library.problem
+    return _library()[1]
 
 
 def _address(data: Any) -> int:
@@ -154,9 +143,10 @@ def cores() -> int:
 
 def _run(batch: bytes, count: int, threads: int | None) -> None:
     """Select in ranges of queries, on several threads; ctypes releases the interpreter lock."""
+    select_range, _ = _library()
 
     def work(first: int, last: int) -> None:
-        if _Library.select(batch, first, last):
+        if select_range(batch, first, last):
             raise MemoryError("the native kernel ran out of memory")
 
     threads = 1 if count == 1 else min(threads or cores(), count)

@@ -19,15 +19,9 @@ from pathlib import Path
 HERE = Path(__file__).parent
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 FLAGS = (
-    "-std=c11",
-    "-O3",
-    "-ffp-contract=fast",
-    "-fno-math-errno",
-    "-fno-trapping-math",
-    "-fvisibility=hidden",
-    "-Wall",
+    "-std=c11", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-fvisibility=hidden", "-Wall",
     "-Wno-psabi",
-)
+)  # fmt: skip
 VARIANTS = {
     "baseline": (),
     "avx2": ("-mavx2", "-mfma"),

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from mascot.errors import InputError
 from mascot.photos.indexing.runners import Runner
-from mascot.photos.indexing.stages import Contents, Encode, Hashed, IndexRow, Order, Stage, Unread, read_picture
+from mascot.photos.indexing.stages import Encode, Hashed, IndexRow, Order, Stage, Unread, read_picture
 from mascot.photos.walk import Skipped, walk
 from mascot.photos.whereabouts import name_of
 
@@ -46,15 +46,13 @@ class Summary:
 class IndexSink(Protocol):
     """Where rows are stored, and what decides which rows are needed. The methods are called in this order."""
 
-    contents: Contents
     is_in_folder: bool  # whether it is inside the first folder, which is mounted then
     missing: set[str]  # paths of rows whose files are gone
 
     def add(self, order: Order) -> str | None:
         """Record a file of the walk; return why it is skipped, None if it is not."""
 
-    def paths_without_files(self) -> Iterable[str]:
-        """Return the paths of rows whose files the walk did not see."""
+    def paths_without_files(self) -> Iterable[str]: ...
 
     def prepare(self, runner: Runner, report: Report) -> Iterator[Unread]:
         """Do what is necessary before `plan`; yield the files that give no row."""
@@ -63,6 +61,9 @@ class IndexSink(Protocol):
         """Return how many files must be read and encoded, which are the next `orders`; called until it returns 0."""
 
     def orders(self) -> Iterator[Order]: ...
+
+    def wants(self, order: Order, digest: str) -> bool:
+        """Return whether a file of this hash is to be decoded; called in threads or workers."""
 
     def put(self, rows: Sequence[IndexRow], same: Sequence[Hashed]) -> None:
         """Store complete rows, and record files whose content is not wanted; a kill loses at most the last ones."""
@@ -73,7 +74,7 @@ class IndexSink(Protocol):
     def remove(self, paths: Sequence[str]) -> None: ...
 
     def finish(self, skipped: Sequence[Skipped]) -> Mapping[str, int]:
-        """Complete the index; return `photos`, `new`, `changed`, `moved`, `copied` and `unchanged` of the summary."""
+        """Complete the index; return the counts of the summary."""
 
 
 @dataclass(slots=True)
@@ -171,7 +172,8 @@ class Indexer:
 
     def _index(self) -> None:
         """Read, encode and store files until the sink has all that it needs."""
-        stage = Stage(partial(read_picture, contents=self.sink.contents), self.open_encoder, _BATCH, encodes=True)
+        read = partial(read_picture, wants=self.sink.wants, broken={})
+        stage = Stage(read, self.open_encoder, _BATCH, encodes=True)
         total = 0
         while count := self.sink.plan():
             total = max(total, count)
@@ -198,8 +200,8 @@ def _skipped(unread: Unread) -> Skipped:
     return Skipped(unread.order.source.path, unread.reason)
 
 
-def _emptied(root: Path, missing: Iterable[str], is_mounted: bool) -> list[Skipped]:
-    """Return the folders that contained some of these missing files and are empty now."""
+def _emptied(root: Path, missing: Iterable[str], is_mounted: bool) -> Iterator[Skipped]:
+    """Yield the folders that contained some of these missing files and are empty now."""
 
     @cache
     def existing(folder: PurePosixPath) -> PurePosixPath:
@@ -208,32 +210,22 @@ def _emptied(root: Path, missing: Iterable[str], is_mounted: bool) -> list[Skipp
             folder = folder.parent
         return folder
 
-    counts = Counter(existing(PurePosixPath(path).parent) for path in missing)
-    return [
-        Skipped(
-            root / folder,
-            f"empty, as where a drive is not mounted: {count} of the library {'is' if count == 1 else 'are'} kept; "
-            "remove the folder to let --prune remove them",
-        )
-        for folder, count in sorted(counts.items())
-        if not (folder == _TOP and is_mounted) and _is_empty(root / folder)
-    ]
-
-
-def _in_sight(root: Path, paths: Iterable[str], skipped: Iterable[Skipped]) -> list[str]:
-    """Return the names that are neither skipped nor in a skipped folder."""
-    skipped_names = {name_of(root, item.path) for item in skipped}
-    return [
-        path
-        for path in paths
-        if skipped_names.isdisjoint(map(str, (PurePosixPath(path), *PurePosixPath(path).parents)))
-    ]
+    for folder, count in sorted(Counter(existing(PurePosixPath(path).parent) for path in missing).items()):
+        if not (folder == _TOP and is_mounted) and _is_empty(root / folder):
+            photographs = f"{count} of the library {'is' if count == 1 else 'are'} kept"
+            remedy = "remove the folder to let --prune remove them"
+            yield Skipped(root / folder, f"empty, as where a drive is not mounted: {photographs}; {remedy}")
 
 
 def _is_empty(folder: Path) -> bool:
     """Return whether a folder has no files except hidden ones."""
     try:
-        with os.scandir(folder) as entries:
-            return all(entry.name.startswith(".") for entry in entries)
+        return all(name.startswith(".") for name in os.listdir(folder))
     except OSError:
         return False
+
+
+def _in_sight(root: Path, paths: Iterable[str], skipped: Iterable[Skipped]) -> list[str]:
+    """Return the names that are neither skipped nor in a skipped folder."""
+    hidden = {PurePosixPath(name_of(root, item.path)) for item in skipped}
+    return [path for path in paths if hidden.isdisjoint((PurePosixPath(path), *PurePosixPath(path).parents))]

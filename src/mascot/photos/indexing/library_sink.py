@@ -6,23 +6,24 @@ Every batch is one transaction: a killed run loses at most the batch it was in, 
 from __future__ import annotations
 
 import re
+import sqlite3
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
 from mascot.photos import plausible
 from mascot.photos.decoding import DecoderPool
 from mascot.photos.encoders.describe import path_words
-from mascot.photos.indexing.adopting import IndexedRow, copy, move, plan_adoption
 from mascot.photos.indexing.indexer import Report
 from mascot.photos.indexing.runners import Runner, in_batches
-from mascot.photos.indexing.stages import Contents, Hashed, IndexRow, Order, Unread
+from mascot.photos.indexing.stages import Hashed, IndexRow, Order, Unread
 from mascot.photos.limits import Limits
 from mascot.photos.moments import Shot, moments
-from mascot.photos.reading import time_in_name
+from mascot.photos.photo import Photo
+from mascot.photos.reading import File, folder_of, time_in_name
 from mascot.photos.store import DamagedLibrary, Store, put_photo, put_pixels, put_sidecars, put_vector
 from mascot.photos.texts import as_text
 from mascot.photos.walk import PictureFile, Skipped
@@ -48,6 +49,16 @@ class _StoredRow:
         return self.is_fresh and self.is_dated and (self.size, self.mtime_ns, self.sidecars) == state
 
 
+@dataclass(frozen=True, slots=True)
+class _EncodedRow:
+    """A row whose content other files may share."""
+
+    id: int
+    path: str
+    hash: str
+    taken: str | None
+
+
 class LibrarySink:
     """The rows of one library during one run.
 
@@ -66,7 +77,6 @@ class LibrarySink:
     ) -> None:
         self._store, self._folders, self._stamp = store, folders, stamp
         self._limits, self._uses_words = limits, uses_words
-        self.contents = Contents(self._is_wanted)
         self.is_in_folder = store.path.is_relative_to(folders[0])
         self.missing: set[str] = set()
         self._rows = self._stored_rows()
@@ -139,7 +149,7 @@ class LibrarySink:
         files, self._files = self._files, []
         return iter(files)
 
-    def _is_wanted(self, order: Order, digest: str) -> bool:
+    def wants(self, order: Order, digest: str) -> bool:
         """Return whether a content must be decoded: its vector is neither there nor on its way, but is from now on."""
         if not order.source.sidecars and self._is_dated(order.path) and self._shares:
             words = self._words(order.path)
@@ -171,7 +181,7 @@ class LibrarySink:
                 is_stored = row.path in self._rows
                 orphan = None if is_stored else self._take_orphan(row.photo.hash)
                 if orphan is not None:
-                    move(connection, {orphan: row.order.file(row.photo.hash)})
+                    _move(connection, {orphan: row.order.file(row.photo.hash)})
                 id_ = put_photo(connection, row.photo)
                 put_sidecars(connection, id_, row.order.source.sidecar_state)
                 put_pixels(connection, id_, row.thumbnail, row.look)
@@ -191,33 +201,54 @@ class LibrarySink:
             self._states[as_text(str(file.order.source.path))] = self._state(file.order.source)
 
     def _adopt(self) -> list[Order]:
-        """Give files of known content their rows; return those that must be read after all."""
+        """Give files of known content their rows; return those that must be read after all.
+
+        A row follows its content: to the new name of a moved file, and crosswise if files exchanged their names.
+        """
         same, self._same = self._same, []
         query = (
             "SELECT id, path, hash, taken FROM photos JOIN vectors ON vectors.photo = id WHERE stamp = ? "
             "AND id NOT IN (SELECT photo FROM sidecars) ORDER BY id"
         )
-        rows = [IndexedRow(*row) for row in self._store.connection.execute(query, (self._stamp,))]
+        rows = [_EncodedRow(*row) for row in self._store.connection.execute(query, (self._stamp,))]
+        own_ids = {(row.path, row.hash): row.id for row in rows}
+        hashes = {item.path: item.hash for item in same}
+        # Rows whose file is missing, or has other content now.
+        free = {row.id for row in rows if row.path in self.missing or hashes.get(row.path, row.hash) != row.hash}
+        by_hash: dict[str, list[_EncodedRow]] = defaultdict(list)
+        for row in rows:
+            by_hash[row.hash].append(row)
+        unmoved: dict[int, File] = {}
+        moved: dict[int, File] = {}
+        copies: list[tuple[int, File]] = []
+        again: list[Order] = []
         with DecoderPool(self._limits) as decoders:
-            adoption = plan_adoption(
-                [item.order.file(item.hash) for item in same],
-                rows,
-                self.missing,
-                lambda row, path: self._fits(row, path, decoders),
-            )
-        if adoption.touched or adoption.moved:
+            for item in same:
+                file, own_id = item.order.file(item.hash), own_ids.get((item.path, item.hash))
+                if own_id is not None:
+                    unmoved[own_id] = file
+                    continue
+                candidates = sorted(by_hash[item.hash], key=lambda row: row.id not in free)  # free ones first
+                source = next((row for row in candidates if self._fits(row, item.path, decoders)), None)
+                if source is None:
+                    again.append(item.order)
+                elif source.id in free:
+                    free.discard(source.id)
+                    moved[source.id] = file
+                else:
+                    copies.append((source.id, file))
+        if unmoved or moved:
             with self._store.writing() as connection:
-                move(connection, {**adoption.touched, **adoption.moved})
-        for batch in in_batches(adoption.copied, _BATCH):
+                _move(connection, unmoved | moved)
+        for batch in in_batches(copies, _BATCH):
             with self._store.writing() as connection:
-                for source, file in batch:
-                    copy(connection, source, file)
-        self.missing -= {row.path for row in rows if row.id in adoption.moved}
-        self._counts.update(unchanged=len(adoption.touched), moved=len(adoption.moved), copied=len(adoption.copied))
-        unserved = {file.path for file in adoption.again}
-        return [item.order for item in same if item.path in unserved]
+                for id_, file in batch:
+                    _copy(connection, id_, file)
+        self.missing -= {row.path for row in rows if row.id in moved}
+        self._counts.update(unchanged=len(unmoved), moved=len(moved), copied=len(copies))
+        return again
 
-    def _fits(self, row: IndexedRow, path: str, decoders: DecoderPool) -> bool:
+    def _fits(self, row: _EncodedRow, path: str, decoders: DecoderPool) -> bool:
         """Return whether a row of the same content is right at another path, which may name a place or a time."""
         if self._words(row.path) != self._words(path):
             return False
@@ -261,3 +292,30 @@ def _is_dated_now(path: str, problems: str) -> bool:
     if time_in_name(path) is not None:
         return True
     return any(not plausible.is_future(int(year)) for year in _FUTURE.findall(problems))
+
+
+def _move(connection: sqlite3.Connection, moves: Mapping[int, File]) -> None:
+    """Give rows new paths, which may be those of each other; other rows at these paths are removed."""
+    # First to temporary paths, so that rows can exchange theirs. No real path begins with two slashes.
+    connection.executemany("UPDATE photos SET path = '//' || id WHERE id = ?", [(id_,) for id_ in moves])
+    connection.executemany("DELETE FROM photos WHERE path = ?", [(file.path,) for file in moves.values()])
+    connection.executemany(
+        "UPDATE photos SET path = ?, folder = ?, size = ?, mtime_ns = ? WHERE id = ?",
+        [(file.path, folder_of(file.path), file.size, file.mtime_ns, id_) for id_, file in moves.items()],
+    )
+    for id_, file in moves.items():
+        put_sidecars(connection, id_, file.sidecars)
+
+
+def _copy(connection: sqlite3.Connection, source: int, file: File) -> None:
+    """Write a row for this file as a copy of another row."""
+    row = connection.execute("SELECT * FROM photos WHERE id = ?", (source,)).fetchone()
+    photo = replace(
+        Photo.from_row(row), path=file.path, folder=folder_of(file.path), size=file.size, mtime_ns=file.mtime_ns
+    )
+    id_ = put_photo(connection, photo)
+    put_sidecars(connection, id_, file.sidecars)
+    for table, columns in (("pixels", "thumbnail, look"), ("vectors", "space, stamp, vector")):
+        connection.execute(
+            f"INSERT OR REPLACE INTO {table} SELECT ?, {columns} FROM {table} WHERE photo = ?", (id_, source)
+        )

@@ -1,14 +1,14 @@
 """Run the stages of indexing on a Ray cluster: actors work on batches, and this process hands them out.
 
-A crash ends the process of a worker. Its batch is retried by another one; a batch that kills workers too often is taken
-apart, and its files are tried one by one.
+A crash ends the process of a worker. Ray starts it again and retries its batches; a batch that kills it too often is
+taken apart, and its files are tried one by one.
 """
 
 from __future__ import annotations
 
 import pickle
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
@@ -80,41 +80,34 @@ class RayRunner:
         actors = self._actors[on_gpu]
         size = min(self._encoders if stage.encodes else self._cores, len(batches))
         actors += [self._new_actor(on_gpu) for _ in range(size - len(actors))]
-        starting = {actor.ready.remote(): actor for actor in actors[:size]}  # by reference; perhaps for long
-        running: dict[Any, tuple[Any, int]] = {}  # actor and number of a batch, by reference
-        free: list[Any] = []
-        deaths: Counter[int] = Counter()
+        # Actors that are not ready, perhaps for long, and how many batches each takes then, by reference.
+        starting = {_ready(actor): (actor, ahead) for actor in actors[:size]}
+        running: dict[Any, tuple[Any, list[Order]]] = {}  # actor and batch, by reference
+        free: deque[Any] = deque()
         lost_batches: list[list[Order]] = []
-        pending = deque(range(len(batches)))
+        pending = deque(batches)
         while pending or running:
             while pending and free:
-                actor, number = free.pop(0), pending.popleft()
-                running[submit(actor, batches[number])] = (actor, number)
+                actor, batch = free.popleft(), pending.popleft()
+                running[submit(actor, batch)] = (actor, batch)
             [reference], _ = self._ray.wait([*running, *starting], num_returns=1)
             try:
                 results = self._ray.get(reference)
             except self._ray.exceptions.RayError as error:
                 if reference in starting:
-                    actors.remove(starting.pop(reference))
+                    actors.remove(starting.pop(reference)[0])
                     if not (starting or running or free):
                         raise MascotError(f"a worker failed: {str(error).strip().splitlines()[-1].strip()}") from None
                     continue
-                actor, number = running.pop(reference)
-                deaths[number] += 1
-                if deaths[number] <= _RETRIES:
-                    pending.appendleft(number)
-                else:
-                    lost_batches.append(batches[number])
+                actor, batch = running.pop(reference)
+                starting[_ready(actor)] = (actor, 1)
+                lost_batches.append(batch)
                 if len(lost_batches) > _MOST_LOST:
                     raise _too_many_lost(lost_batches) from None
-                if actor in actors:
-                    self._ray.kill(actor)
-                    free = [other for other in free if other is not actor]
-                    actors[actors.index(actor)] = replacement = self._new_actor(on_gpu)
-                    starting[replacement.ready.remote()] = replacement
                 continue
             if reference in starting:
-                free += [starting.pop(reference)] * ahead
+                actor, places = starting.pop(reference)
+                free += [actor] * places
                 continue
             if isinstance(results, MascotError):
                 raise results
@@ -124,7 +117,7 @@ class RayRunner:
 
     def _new_actor(self, on_gpu: bool) -> Any:
         share = {"num_gpus": 1} if on_gpu else {"num_cpus": _SHARE}
-        return self._ray.remote(**share)(Worker).remote()
+        return self._ray.remote(max_restarts=-1, max_task_retries=_RETRIES, **share)(Worker).remote()
 
     def _submitter(self, stage: Stage, on_gpu: bool) -> Callable[[Any, list[Order]], Any]:
         """Return a function that gives an actor a batch, and returns the reference of its results."""
@@ -138,6 +131,11 @@ class RayRunner:
         return lambda actor, batch: actor.work.remote(opener, task.remote(batch))
 
 
+def _ready(actor: Any) -> Any:
+    """Return a reference that is ready when the actor has started, be it again."""
+    return actor.ready.options(max_task_retries=-1).remote()
+
+
 def _too_many_lost(batches: Sequence[Sequence[Order]]) -> MascotError:
     return MascotError(
         f"workers died at {len(batches)} batches, {1 + _RETRIES} times at each: the cause is probably the encoder "
@@ -149,10 +147,6 @@ def _too_many_lost(batches: Sequence[Sequence[Order]]) -> MascotError:
 class Worker:
     """An actor that works on batches. Errors are returned, because Ray would add its own traceback to exceptions."""
 
-    def __init__(self) -> None:
-        self._opener: Any = None
-        self._work: _Work | None = None
-
     def ready(self) -> None:
         """Do nothing: the actor has started."""
 
@@ -160,14 +154,16 @@ class Worker:
         """Return the results of a batch; `opener` has the reference of a pickled function that opens the work."""
         if isinstance(items, MascotError):
             return items
-        return _results_or_error(lambda batch: self._opened(opener[0])(batch), items)
+        return _results_or_error(lambda batch: _opened(opener[0])(batch), items)
 
-    def _opened(self, opener: Any) -> _Work:
-        import ray
 
-        if self._work is None or self._opener != opener:
-            self._work, self._opener = pickle.loads(ray.get(opener))(), opener
-        return self._work
+@lru_cache(maxsize=1)
+def _opened(opener: Any) -> _Work:
+    """Return the work of this process."""
+    import ray
+
+    work: _Work = pickle.loads(ray.get(opener))()
+    return work
 
 
 def _results_or_error(work: _Work, items: Sequence[Any]) -> list[Any] | MascotError:

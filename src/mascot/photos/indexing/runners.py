@@ -18,7 +18,6 @@ from mascot.photos.limits import Limits
 T = TypeVar("T")
 
 _FIRST = 8  # files of the first batch, so that the progress bar moves soon
-_BATCH = 32  # files of a batch
 _WORKER_FILES = 8  # a second worker takes as long to start as it needs for about so many
 
 
@@ -58,10 +57,10 @@ class LocalRunner:
         ahead: deque[list[Future[Any]]] = deque()
         with ThreadPoolExecutor(min(os.cpu_count() or 1, 1 + count // _WORKER_FILES)) as pool:
             try:
-                size = _FIRST
+                size = min(_FIRST, stage.batch)
                 while batch := list(islice(orders, size)):
                     ahead.append([pool.submit(stage.read, order, self._decoders) for order in batch])
-                    size = _BATCH
+                    size = stage.batch
                     if len(ahead) == 2:
                         yield [future.result() for future in ahead.popleft()]
                 for futures in ahead:

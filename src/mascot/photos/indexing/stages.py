@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,7 +21,6 @@ from mascot.photos.decoding import BrokenDecoder, DecoderPool
 from mascot.photos.encoders import open_encoder
 from mascot.photos.encoders.encoder import Encoder
 from mascot.photos.images import Unreadable
-from mascot.photos.metadata import Metadata
 from mascot.photos.photo import Photo
 from mascot.photos.reading import File, Reading, photos_of, picture
 from mascot.photos.walk import PictureFile
@@ -91,14 +90,6 @@ class IndexRow(OrderResult):
     vectors: NDArray[np.float32]  # tokens x dim
 
 
-@dataclass(frozen=True)
-class Contents:
-    """The contents of files by hash, as threads of this process see them."""
-
-    wants: Callable[[Order, str], bool] = lambda order, digest: True  # whether a file of this hash is to be decoded
-    broken: dict[str, str] = field(default_factory=dict)  # why contents cannot be decoded
-
-
 @dataclass(frozen=True, slots=True)
 class Stage:
     """What is done with files."""
@@ -112,52 +103,38 @@ class Stage:
 def read_header(order: Order, decoders: DecoderPool) -> ReadFile | Unread:
     """Read a file's metadata."""
     try:
-        metadata, problems = _with_sidecars(
-            order, lambda sidecars: decoders.look(order.source.path, order.checks_pixels, sidecars)
-        )
+        metadata = decoders.look(order.source.path, order.checks_pixels, order.source.sidecars)
     except Unreadable as error:
         return Unread(order, str(error))
-    return ReadFile(order, "", Reading(_with_problems(metadata, problems), _NO_IMAGE, b"", _EMPTY))
+    return ReadFile(order, "", Reading(metadata, _NO_IMAGE, b"", _EMPTY))
 
 
-def read_picture(order: Order, decoders: DecoderPool, contents: Contents) -> ReadFile | Hashed | Unread:
-    """Hash a file, and decode it if its content is wanted. A content that broke a decoder is not tried again."""
+def read_picture(
+    order: Order, decoders: DecoderPool, wants: Callable[[Order, str], bool], broken: dict[str, str]
+) -> ReadFile | Hashed | Unread:
+    """Hash a file, and decode it if its content is wanted.
+
+    `broken` has the reasons, by hash, of contents that broke a decoder; they are not tried again.
+    """
     digest = ""
 
     def is_wanted(hash_: str) -> bool:
         nonlocal digest
         digest = hash_
-        return hash_ not in contents.broken and contents.wants(order, hash_)
+        return hash_ not in broken and wants(order, hash_)
 
     try:
-        decoded, problems = _with_sidecars(
-            order, lambda sidecars: decoders.read(order.source.path, is_wanted, sidecars)
-        )
+        decoded = decoders.read(order.source.path, is_wanted, order.source.sidecars)
     except BrokenDecoder as error:
-        contents.broken[digest] = str(error)
+        broken[digest] = str(error)
         return Unread(order, str(error), is_broken=True)
     except Unreadable as error:
         return Unread(order, str(error))
     if decoded.reading is not None:
-        metadata = _with_problems(decoded.reading.metadata, problems)
-        return ReadFile(order, decoded.hash, replace(decoded.reading, metadata=metadata))
-    if digest in contents.broken:
-        return Unread(order, contents.broken[digest], is_broken=True)
-    return Hashed(order, decoded.hash)
-
-
-def _with_sidecars(order: Order, read: Callable[[Sequence[Path]], T]) -> tuple[T, tuple[str, ...]]:
-    """Read a file; without its sidecars, and with a problem to report, if these break the decoder."""
-    try:
-        return read(order.source.sidecars), ()
-    except BrokenDecoder as error:
-        if not order.source.sidecars:
-            raise
-        return read(()), (f"sidecar: {error}",)
-
-
-def _with_problems(metadata: Metadata, problems: tuple[str, ...]) -> Metadata:
-    return replace(metadata, problems=(*metadata.problems, *problems)) if problems else metadata
+        return ReadFile(order, digest, decoded.reading)
+    if digest in broken:
+        return Unread(order, broken[digest], is_broken=True)
+    return Hashed(order, digest)
 
 
 def interruptible(call: Callable[[], T]) -> T:
@@ -167,30 +144,31 @@ def interruptible(call: Callable[[], T]) -> T:
     """
     if threading.current_thread() is not threading.main_thread():  # signals do not reach it
         return call()
-    future: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(call())
-        except BaseException as error:
-            future.set_exception(error)
-
-    threading.Thread(target=run, name="mascot-interruptible").start()
-    return future.result()
+    pool = ThreadPoolExecutor(1, "mascot-interruptible")
+    try:
+        return pool.submit(call).result()
+    finally:
+        pool.shutdown(wait=False)
 
 
-def _split(items: Sequence[Any]) -> tuple[list[ReadFile], list[Photo], list[Any]]:
-    """Return the files that were read, their rows, and the other items."""
+def make_rows(items: Sequence[Any], encoder: Encoder | None = None) -> list[Any]:
+    """Make rows of files that were read, without vectors if there is no encoder; return them and the other items."""
     reads = [item for item in items if isinstance(item, ReadFile)]
     photos = photos_of([item.order.file(item.hash) for item in reads], [item.reading for item in reads])
-    return reads, photos, [item for item in items if not isinstance(item, ReadFile)]
-
-
-def headers(items: Sequence[Any]) -> list[Any]:
-    """Make rows of what headers say."""
-    reads, photos, others = _split(items)
-    rows = [IndexRow(item.order, photo, b"", _EMPTY, _EMPTY) for item, photo in zip(reads, photos, strict=True)]
-    return [*rows, *others]
+    vectors: Sequence[NDArray[np.float32]] = [_EMPTY] * len(reads)
+    if encoder is not None and reads:
+        pictures = [
+            picture(replace(photo, path=item.order.words_path), item.reading)
+            for item, photo in zip(reads, photos, strict=True)
+        ]
+        vectors = list(interruptible(partial(encoder.pictures, pictures)))
+    rows = [
+        IndexRow(
+            item.order, replace(photo, moment=item.order.moment), item.reading.thumbnail, item.reading.look, tokens
+        )
+        for item, photo, tokens in zip(reads, photos, vectors, strict=True)
+    ]
+    return [*rows, *(item for item in items if not isinstance(item, ReadFile))]
 
 
 class Encode:
@@ -205,21 +183,7 @@ class Encode:
             )
 
     def __call__(self, items: Sequence[Any]) -> list[Any]:
-        reads, photos, others = _split(items)
-        if not reads:
-            return others
-        pictures = [
-            picture(replace(photo, path=item.order.words_path), item.reading)
-            for item, photo in zip(reads, photos, strict=True)
-        ]
-        vectors = interruptible(lambda: self._encoder.pictures(pictures))
-        rows = [
-            IndexRow(
-                item.order, replace(photo, moment=item.order.moment), item.reading.thumbnail, item.reading.look, tokens
-            )
-            for item, photo, tokens in zip(reads, photos, vectors, strict=True)
-        ]
-        return [*rows, *others]
+        return make_rows(items, self._encoder)
 
 
-HEADERS = Stage(read_header, lambda: headers, 256)
+HEADERS = Stage(read_header, lambda: make_rows, 256)

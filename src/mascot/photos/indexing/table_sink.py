@@ -24,7 +24,7 @@ import numpy as np
 
 from mascot.photos.indexing.indexer import Report
 from mascot.photos.indexing.runners import Runner
-from mascot.photos.indexing.stages import HEADERS, Contents, Hashed, IndexRow, Order, Unread
+from mascot.photos.indexing.stages import HEADERS, Hashed, IndexRow, Order, Unread
 from mascot.photos.limits import Limits
 from mascot.photos.moments import Shot, label_moments
 from mascot.photos.photo import Photo
@@ -50,9 +50,12 @@ CREATE TABLE files (
 CREATE TABLE rows (path TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, stamp TEXT, old INTEGER NOT NULL)
   WITHOUT ROWID;
 CREATE TABLE labels (number INTEGER PRIMARY KEY, moment TEXT NOT NULL);
-CREATE TABLE orders (turn INTEGER PRIMARY KEY, number INTEGER NOT NULL);
 BEGIN
 """
+_STALE = (  # files whose rows the engine does not have
+    "is_readable AND (rows.path IS NULL OR "
+    "(rows.size, rows.mtime_ns, rows.stamp) IS NOT (files.size, files.mtime_ns, files.stamp))"
+)
 
 
 class TableSink:
@@ -70,9 +73,8 @@ class TableSink:
 
     def __init__(self, table: Sink, stamp: str, limits: Limits) -> None:
         self._table, self._stamp, self._limits = table, stamp, limits
-        self.contents = Contents()
         self.missing: set[str] = set()
-        self._suspects = _unreadable(table)
+        self._suspects: dict[str, list[int]] = json.loads(table.facts().get(_UNREADABLE, "{}"))
         self._damaged: dict[str, list[int]] = {}  # size and mtime_ns of files with a good header and damaged pixels
         self._pending: list[IndexRow] = []
         self._last_write = time.monotonic()
@@ -109,7 +111,7 @@ class TableSink:
         """Read all headers."""
         count, done = self._count("files"), 0
         report("reading headers", 0, count)
-        with closing(runner.run(HEADERS, self._files(), count)) as batches:
+        with closing(runner.run(HEADERS, self._pages(), count)) as batches:
             for results in batches:
                 for result in results:
                     if isinstance(result, IndexRow):
@@ -138,14 +140,7 @@ class TableSink:
         self._database.executemany("INSERT INTO labels VALUES (?, ?)", label_moments(self._shots()))
         self._run("UPDATE files SET moment = (SELECT moment FROM labels WHERE labels.number = files.number)")
         self._run("UPDATE files SET stamp = stamp_of(moment, path, sidecars) WHERE is_readable")
-        self._run("DELETE FROM orders")
-        self._run(
-            "INSERT INTO orders (number) SELECT number FROM files LEFT JOIN rows USING (path) "
-            "WHERE is_readable AND (rows.path IS NULL OR "
-            "(rows.size, rows.mtime_ns, rows.stamp) IS NOT (files.size, files.mtime_ns, files.stamp)) "
-            "ORDER BY number"
-        )
-        return self._count("orders")
+        return self._count("files LEFT JOIN rows USING (path)", _STALE)
 
     def _shots(self) -> Iterator[Shot]:
         """Yield what decides the moments, by time."""
@@ -157,13 +152,11 @@ class TableSink:
             yield Shot(number, datetime.fromisoformat(taken), *place)
 
     def orders(self) -> Iterator[Order]:
-        """Yield the files whose rows the engine does not have."""
-        query = (
-            "SELECT turn, item, moment, stamp FROM orders JOIN files USING (number) "
-            "WHERE turn > ? ORDER BY turn LIMIT ?"
-        )
-        for _, item, moment, stamp in self._pages(query):
-            yield replace(pickle.loads(item), moment=moment, stamp=stamp)
+        return self._pages(_STALE)
+
+    @staticmethod  # so that workers do not get the sink
+    def wants(order: Order, digest: str) -> bool:
+        return True
 
     def put(self, rows: Sequence[IndexRow], same: Sequence[Hashed]) -> None:
         self._pending += rows
@@ -213,24 +206,22 @@ class TableSink:
     def _note_unreadable(self) -> None:
         """Store which files have damaged pixels, so that the next run does not count them in a moment."""
         states: dict[str, list[int]] = {}
-        length = 0
         for path, state in sorted(self._damaged.items()):
-            length += len(json.dumps({path: state}))
-            states[path] = state
-            if length > _LETTERS:
-                break
+            if len(json.dumps(states)) < _LETTERS:
+                states[path] = state
         if states != self._suspects:
             self._table.set_facts({_UNREADABLE: json.dumps(states)})
 
-    def _files(self) -> Iterator[Order]:
-        query = "SELECT number, item FROM files WHERE number > ? ORDER BY number LIMIT ?"
-        return (pickle.loads(item) for _, item in self._pages(query))
-
-    def _pages(self, query: str) -> Iterator[Any]:
-        """Yield rows page by page, by the number in their first column, so that the caller may write meanwhile."""
+    def _pages(self, where: str = "TRUE") -> Iterator[Order]:
+        """Yield the orders of files, page by page so that the caller may write meanwhile."""
         last = 0
-        while page := self._run(query, last, _PAGE).fetchall():
-            yield from page
+        query = (
+            "SELECT number, item, files.moment, files.stamp FROM files LEFT JOIN rows USING (path) "
+            f"WHERE number > ? AND {where} ORDER BY number LIMIT {_PAGE}"
+        )
+        while page := self._run(query, last).fetchall():
+            for _, item, moment, stamp in page:
+                yield replace(pickle.loads(item), moment=moment, stamp=stamp or "")
             last = page[-1][0]
 
     def _count(self, table: str, where: str = "TRUE") -> int:
@@ -239,8 +230,3 @@ class TableSink:
 
     def _run(self, query: str, *values: Any) -> sqlite3.Cursor:
         return self._database.execute(query, values)
-
-
-def _unreadable(table: Sink) -> dict[str, list[int]]:
-    states: dict[str, list[int]] = json.loads(table.facts().get(_UNREADABLE, "{}"))
-    return states
