@@ -14,12 +14,10 @@ from mascot.cli import printing
 __all__ = ["check_figure", "command", "draw", "report", "run"]
 
 
-def run(queries: Any, wishes: Any, judged: str, clusters: str | None, *settings: Any) -> Tuning:
-    """Tune, with a progress bar on a terminal; the settings are k, folds, metric, relevance weight and seed."""
-    options = dict(zip(("k", "folds", "metric", "relevance_weight", "seed"), settings, strict=True))
+def run(*judgements: Any, **settings: Any) -> Tuning:
+    """Return the result of `mascot.bench.tuning.tune`, with a progress bar on a terminal."""
     with printing.progress_bar() as report:
-        bar = partial(report, "settings")
-        return tune(queries, wishes, judged, clusters, **options, report=bar)
+        return tune(*judgements, **settings, report=partial(report, "settings"))
 
 
 def command(tuning: Tuning, path: str | None, typed: Sequence[tuple[str, str]], flags: Sequence[str]) -> str:
@@ -48,7 +46,7 @@ def report(tuning: Tuning, line: str) -> Iterator[Any]:
 
 
 def _means_table(tuning: Tuning) -> Any:
-    names = [tuning.relevance_metric, tuning.diversity_metric, "objective", "95% interval"]
+    names = (tuning.relevance_metric, tuning.diversity_metric, "objective", "95% interval")
     grid = printing.new_grid(("held-out means", {}), *((name, printing.RIGHT) for name in names))
     rows = {"relevance alone": tuning.relevance_alone, "default": tuning.default, "tuned": tuning.tuned}
     for name, interval in rows.items():
