@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +21,9 @@ from mascot.connect.documents import warn
 from mascot.connect.responses import LazyHits, NamedColumns, names_of, row_of, stem_of
 from mascot.errors import InputError, MascotError, OptionError, check_whole, require
 from mascot.photos.photo import Photo
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 CANDIDATES = 200
 States = Iterator[tuple[str, tuple[int, int, str, str]]]  # path; size, mtime_ns, hash, stamp
@@ -37,6 +40,14 @@ LISTS = ("keywords", "problems")  # JSON text
 _AT_ONCE = 256
 STATE = ("path", "size", "mtime_ns", "hash", "stamp")
 _Self = TypeVar("_Self", bound="EngineTable")
+
+
+class SearchOptions(TypedDict, total=False):
+    """Options of a search, as for `EngineSource.search`."""
+
+    where: str | None
+    columns: Sequence[str] | None
+    vectors: bool
 
 
 class NoKey(UserWarning):
@@ -200,16 +211,20 @@ class EngineSource(EngineTable):
         """
         return self._answers([vector], candidates, where, columns, vectors)[0]
 
-    def search_many(self, queries: ArrayLike, *, candidates: int = CANDIDATES, **options: Any) -> list[Found]:
+    def search_many(
+        self, queries: ArrayLike, *, candidates: int = CANDIDATES, **options: Unpack[SearchOptions]
+    ) -> list[Found]:
         """Return the nearest rows of each query, a row of `queries`. The options are those of `search`.
 
         Qdrant and Milvus answer all of them in one request; LanceDB and PostgreSQL one after the other.
         """
         return self._answers(np.asarray(queries, np.float32), candidates, **options)
 
-    async def asearch(self, vector: ArrayLike, **options: Any) -> Found:
+    async def asearch(
+        self, vector: ArrayLike, *, candidates: int = CANDIDATES, **options: Unpack[SearchOptions]
+    ) -> Found:
         """Return what `search` returns. It runs in a thread, so that other tasks of the event loop continue."""
-        return await asyncio.to_thread(self.search, vector, **options)
+        return await asyncio.to_thread(self.search, vector, candidates=candidates, **options)
 
     def _answers(
         self,
