@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,11 +33,10 @@ class Served:
     """A running server."""
 
     address: str  # http://127.0.0.1:PORT
-    root: Path  # of the library
+    root: Path = Path()  # of the library
     token: str | None = None
     process: Any = None  # of `mascot serve`
     log: list[str] = field(default_factory=list)  # lines of its standard error
-    app: Any = None  # of a server in this process
 
     @property
     def port(self) -> int:
@@ -76,31 +75,21 @@ def hosted(library: Path | None = None, token: str | None = None, port: int = 0,
         wait_for(lambda: server.started or not thread.is_alive())
         address = f"http://127.0.0.1:{listener.getsockname()[1]}"
         try:
-            yield Served(address, library or Path(), token, app=config.app)
+            yield Served(address, library or Path(), token)
         finally:
             server.should_exit = True
             thread.join()
 
 
 @contextmanager
-def served(
-    root: Path, *options: str, token: str | None = None, environ: Mapping[str, str] | None = None
-) -> Iterator[Served]:
-    """Run `mascot serve` over an indexed folder on a free port, until the end of the block.
-
-    With the option `--no-library` the folder is only a place for its state.
-    """
-    arguments = ["serve", *([] if "--no-library" in options else ["--library", str(root)]), *options]
-    arguments += [] if "--port" in options else ["--port", "0"]
-    arguments += [] if token is None else ["--token", token]
+def served(state: Path, *options: str, **variables: str) -> Iterator[Served]:
+    """Run `mascot serve` on a free port until the end of the block, without a library if the options name none."""
+    library = [] if "--library" in options else ["--no-library"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "mascot.cli", *arguments],
-        env=environment(root.parent / "state", **(environ or {})),
-        stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        text=True,
-    )
-    server = Served("", root, token, process)
+        [sys.executable, "-m", "mascot.cli", "serve", "--port", "0", *library, *options],
+        env=environment(state, **variables), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    server = Served("", process=process)
     reader = threading.Thread(target=_read_log, args=(server,), daemon=True)
     reader.start()
     try:
@@ -109,13 +98,7 @@ def served(
             raise RuntimeError(f"mascot serve did not start: {''.join(server.log)}")
         yield server
     finally:
-        if process.poll() is None:
-            process.terminate()
-            try:
-                process.wait(5)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        server.stop()
         reader.join(5)
 
 

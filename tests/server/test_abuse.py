@@ -28,8 +28,8 @@ POST = b"POST /api/rerank HTTP/1.1\r\n" + HOST + b"Content-Type: application/jso
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server process with small budgets."""
-    environ = {"MASCOT_CONNECTIONS": "300", "MASCOT_HELD_BYTES": str(64 << 20)}
-    with served(tmp_path_factory.mktemp("abuse") / "x", "--no-library", environ=environ) as server:
+    limits = {"MASCOT_CONNECTIONS": "300", "MASCOT_HELD_BYTES": str(64 << 20)}
+    with served(tmp_path_factory.mktemp("abuse"), **limits) as server:
         yield server
 
 

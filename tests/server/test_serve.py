@@ -74,17 +74,17 @@ def test_refusals_are_one_line(
     assert not (Path("bare") / ".mascot").exists()
 
 
-def test_the_page_is_opened_where_the_server_is_and_the_token_is_not_logged(tmp_path: Path) -> None:
+def test_the_page_is_opened_where_the_server_is_and_the_token_is_not_logged(photographs: Path, tmp_path: Path) -> None:
     """--open runs the user's browser with the address, in which the token is quoted."""
     seen, browser = tmp_path / "seen", tmp_path / "browser"
     browser.write_text(f'#!/bin/sh\necho "$1" > {seen}\n')
     browser.chmod(0o755)
-    environ = {"BROWSER": f"{browser} %s", "MASCOT_TOKEN": "a&b c"}
-    with served(tmp_path / "x", "--no-library", "--open", environ=environ) as server, server.client() as client:
+    variables = {"BROWSER": f"{browser} %s", "MASCOT_TOKEN": "a&b c"}
+    with served(tmp_path, "--open", "--library", str(photographs), **variables) as server, server.client() as client:
         wait_for(lambda: seen.exists() and bool(seen.read_text().strip()))
         assert seen.read_text().strip() == f"{server.address}/?token=a%26b%20c"
-        assert client.get("/metrics").status_code == 401
-        assert client.get("/metrics", headers={"authorization": "Bearer a&b c"}).status_code == 200
+        assert client.get("/api/library").status_code == 401
+        assert client.get("/api/library", headers={"authorization": "Bearer a&b c"}).json()["photos"] == 32
         assert server.log[0] == f"mascot: {server.address}/ (Ctrl+C stops it)\n"
         assert not any("a&b c" in line for line in server.log)
 
@@ -156,8 +156,7 @@ def test_ctrl_c_stops_it_at_once_whatever_is_under_way(tmp_path: Path) -> None:
         host = "::1"
     except OSError:  # this machine has no IPv6 loopback
         host = "127.0.0.1"
-    environ = {"MASCOT_GRACE_S": "3600", "MASCOT_BODY_TIMEOUT_S": "3600"}
-    with served(tmp_path / "x", "--no-library", "--host", host, environ=environ) as server:
+    with served(tmp_path, "--host", host, MASCOT_GRACE_S="3600", MASCOT_BODY_TIMEOUT_S="3600") as server:
         assert server.address.startswith("http://[::1]:" if host == "::1" else "http://127.0.0.1:")
         with (
             socket.create_connection((host, server.port)) as idle,
@@ -175,7 +174,7 @@ def test_ctrl_c_stops_it_at_once_whatever_is_under_way(tmp_path: Path) -> None:
 def test_sigterm_lets_requests_under_way_finish(tmp_path: Path) -> None:
     part = b'{"scores": [1]}\n'
     chunk = b"%x\r\n%s\r\n" % (len(part), part)
-    with served(tmp_path / "x", "--no-library") as server, server.connect() as busy, server.connect() as idle:
+    with served(tmp_path) as server, server.connect() as busy, server.connect() as idle:
         busy.sendall(STREAM + chunk)
         while b'"results"' not in busy.recv(65536):
             pass
@@ -256,7 +255,7 @@ def test_a_restart_under_load_loses_no_request(tmp_path: Path) -> None:
         if connection is not None:
             connection.close()
 
-    with served(tmp_path / "x", "--no-library", "--workers", "2") as server:
+    with served(tmp_path, "--workers", "2") as server:
         clients = [threading.Thread(target=ask, args=(number, server)) for number in range(len(counts))]
         for client in clients:
             client.start()

@@ -15,7 +15,7 @@ import anyio
 import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.types import Message, Receive
+from starlette.types import Receive
 
 from mascot.server.answers import JSON, BadBody
 from mascot.server.settings import Settings
@@ -50,15 +50,19 @@ class HeldBody:
         if not self.refused:
             self.budget.bodies.move_to_end(self)
 
-    async def part(self, receive: Receive, deadline: float) -> Message:
-        """Return the next part of the body.
+    async def part(self, receive: Receive, deadline: float) -> tuple[bytes, bool]:
+        """Return the next part of the body, and whether there are more.
 
-        Raises an `HTTPException` if it does not arrive in time, or if the body was refused to make room for others.
+        Raises an `HTTPException` if it does not arrive in time, if the body was refused to make room for others, or if
+        the client has left.
         """
         with anyio.CancelScope(deadline=deadline) as scope:
             self.scope = scope
             if not self.refused:
-                return await receive()
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientLeft
+                return message.get("body", b""), message.get("more_body", False)
         if self.refused:
             raise HTTPException(503, "too many unfinished requests: send it again", {"retry-after": "1", **_CLOSE})
         raise HTTPException(408, "the request did not arrive in time", _CLOSE)
@@ -107,15 +111,12 @@ async def read_body(request: Request, budget: ByteBudget, settings: Settings, *f
         deadline = anyio.current_time() + settings.body_timeout_s
         more = bool(length) or "transfer-encoding" in request.headers
         while more:
-            message = await body.part(request.receive, deadline)
-            if message["type"] == "http.disconnect":
-                raise ClientLeft
-            parts.append(message.get("body", b""))
-            if body.size + len(parts[-1]) > largest:
+            part, more = await body.part(request.receive, deadline)
+            parts.append(part)
+            if body.size + len(part) > largest:
                 raise too_large
-            more = message.get("more_body", False)
             if more:
-                body.add(len(parts[-1]))
+                body.add(len(part))
     content = parts[0] if len(parts) == 1 else b"".join(parts)
     if not content:
         raise BadBody("the request must have a body, and it is empty")

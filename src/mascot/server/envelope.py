@@ -7,7 +7,7 @@ import os
 import re
 import time
 from collections.abc import Callable
-from typing import Literal
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
@@ -48,7 +48,7 @@ class Metrics:
         if photos is not None:
             self._photos = self._gauge("mascot_photos", "Photographs in the library", "mostrecent")
 
-    def _gauge(self, name: str, text: str, mode: Literal["livesum", "mostrecent"] = "livesum") -> Gauge:
+    def _gauge(self, name: str, text: str, mode: Any = "livesum") -> Gauge:
         return Gauge(name, text, registry=self.registry, multiprocess_mode=mode)
 
     def text(self) -> bytes:
@@ -57,9 +57,9 @@ class Metrics:
             self._photos.set(self._count())
         if SHARED_FOLDER not in os.environ:
             return generate_latest(self.registry)
-        registry = CollectorRegistry()
-        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-        return generate_latest(registry)
+        workers = CollectorRegistry()
+        MultiProcessCollector(workers)  # type: ignore[no-untyped-call]
+        return generate_latest(workers)
 
     def close(self) -> None:
         """Remove the gauges of this process."""
@@ -79,10 +79,8 @@ class Envelope:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        start, status, is_recorded = time.perf_counter(), 0, False
-        request_id = _request_id(scope)
+            return await self._app(scope, receive, send)
+        start, status, is_recorded, request_id = time.perf_counter(), 0, False, _request_id(scope)
         is_shared = self._shared is not None and self._shared.fullmatch(scope["path"])
         policy = (b"cross-origin-resource-policy", b"cross-origin" if is_shared else b"same-origin")
 
@@ -120,7 +118,5 @@ class Envelope:
 
 def _request_id(scope: Scope) -> bytes:
     """Return the request id that the client sent, else a new one."""
-    for name, value in scope["headers"]:
-        if name == REQUEST_ID.encode() and _REQUEST_ID.fullmatch(value):
-            return bytes(value)
-    return os.urandom(8).hex().encode()
+    ids = [value for name, value in scope["headers"] if name == REQUEST_ID.encode() and _REQUEST_ID.fullmatch(value)]
+    return bytes(ids[0]) if ids else os.urandom(8).hex().encode()

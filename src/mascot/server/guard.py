@@ -48,10 +48,8 @@ class Guard:
         self._delayed = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        await (await self._refusal(scope) or self._app)(scope, receive, send)
+        answer = await self._refusal(scope) if scope["type"] == "http" else None
+        await (answer or self._app)(scope, receive, send)
 
     async def _refusal(self, scope: Scope) -> Response | None:
         """Return the answer to a request that may not pass."""

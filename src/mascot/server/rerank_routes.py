@@ -34,10 +34,7 @@ def operations(settings: Settings, budget: ByteBudget) -> list[Operation]:
     async def rerank(request: Request) -> Response:
         """Re-rank the candidates of the request: JSON, msgpack, or an Arrow IPC stream."""
         task = RerankTask(*await read_body(request, budget, settings, JSON, MSGPACK, ARROW))
-        if task.small:
-            answer = task.answer()
-        else:
-            answer = await threads.run_while_connected(request.receive, task.answer)
+        answer = task.answer() if task.small else await threads.run_while_connected(request.receive, task.answer)
         if request.headers.get("accept", "").lower() == MSGPACK:
             return Response(msgspec.msgpack.encode(answer), media_type=MSGPACK)
         return JsonAnswer(answer)
@@ -48,10 +45,9 @@ def operations(settings: Settings, budget: ByteBudget) -> list[Operation]:
         return _Duplex(answers(request.receive), media_type=_LINES)
 
     async def answers(receive: Receive) -> AsyncIterator[bytes]:
-        longest = settings.request_bytes
-        too_long = failure("TooLarge", f"a line must be at most {longest} bytes")
+        too_long = failure("TooLarge", f"a line must be at most {settings.request_bytes} bytes")
         try:
-            async for line in lines(_parts(receive, budget, settings.body_timeout_s), longest):
+            async for line in lines(_parts(receive, budget, settings.body_timeout_s), settings.request_bytes):
                 yield msgspec.json.encode(too_long if line is None else await answer_of(bytes(line))) + b"\n"
         except HTTPException as error:
             yield msgspec.json.encode(failure_of(error)[1]) + b"\n"
@@ -79,10 +75,7 @@ def operations(settings: Settings, budget: ByteBudget) -> list[Operation]:
 
 
 class _Duplex(StreamingResponse):
-    """An answer that begins while the request is still being read.
-
-    `StreamingResponse` itself listens for a disconnect meanwhile, and would consume the request body.
-    """
+    """An answer that begins while the request is read: listening for a disconnect would consume the request body."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self.stream_response(send)
@@ -93,10 +86,7 @@ async def _parts(receive: Receive, budget: ByteBudget, seconds: float) -> AsyncI
     with budget.body() as body:
         more = True
         while more:
-            message = await body.part(receive, anyio.current_time() + seconds)
-            if message["type"] == "http.disconnect":
-                return
-            part, more = message.get("body", b""), message.get("more_body", False)
+            part, more = await body.part(receive, anyio.current_time() + seconds)
             if b"\n" in part:
                 body.clear()
             body.add(len(part) - part.rfind(b"\n") - 1)
