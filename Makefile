@@ -4,7 +4,8 @@ BIN := .venv/bin
 DEMO := .demo/trips
 ALBUM := .demo/album.html
 # One process per core, each with one thread for matrices. A file's tests run in one process, which sets up its fixtures once.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
+# Compiled modules are stored, whatever the environment says: many tests start processes.
+PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 PIP_FLAGS := --quiet --disable-pip-version-check -c constraints.txt
 
 .PHONY: demo test test-all check browser lint docs bench torture audit clean

@@ -70,6 +70,12 @@ def test_queries_need_not_look_alike(candidates: list[mc.Candidates], wishes: li
         assert [str(page.explain()) for page in together] == [str(page.explain()) for page in alone]
 
 
+@pytest.mark.parametrize("method", [mc.KDpp(0.5), mc.MsDpp(0.5)], ids=repr)
+def test_a_query_without_vectors_or_wishes_keeps_its_order(method: Any) -> None:
+    queries = [mc.Candidates([1.0, 3.0, 2.0], vectors=np.eye(3)), mc.Candidates([1.0, 3.0, 2.0])]
+    assert mc.rerank_many(queries, [], 2, method).ids == [[1, 2], [1, 2]]
+
+
 @pytest.mark.parametrize("threads", [1, 3, None])
 def test_a_batch_of_arrays_is_ranked_query_by_query_on_any_number_of_threads(threads: int | None) -> None:
     rng = np.random.default_rng(1)

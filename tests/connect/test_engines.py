@@ -26,7 +26,7 @@ from engine_stores import DIM, OTHER_VECTORS, PRODUCT_VECTORS, PRODUCTS, Engine,
 
 import mascot as mc
 from mascot import errors
-from mascot.connect.rows import FIELDS
+from mascot.connect.engine import FIELDS
 from mascot.connect.source import (
     FewCandidates,
     Found,

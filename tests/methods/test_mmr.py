@@ -45,7 +45,11 @@ def test_equal_candidates_tie_exactly():
     assert {i % 10 for i in selected(Mmr(0.5), bursts(), 20)} == {0}  # the first of each burst
 
 
-def test_limits_that_do_not_bind_change_nothing():
+def test_limits():
     problem = make_problem(seed=2, signs=())
     candidates = mc.Candidates(problem.scores, columns={"own": list(range(30))}, vectors=vectors(problem))
     assert mc.rerank(candidates, mc.limit("own", 1), 15, Mmr(0.6)).ids == selected(Mmr(0.6), problem, 15)
+    # By relevance the second would use up both labels, and the list would end.
+    labels, images = ["x", ("a", "b"), "a", "b"], np.eye(3)[[0, 0, 1, 2]]
+    binding = mc.Candidates([4, 3, 2, 1], columns={"label": labels}, vectors=images)
+    assert mc.rerank(binding, mc.limit("label", 1), 3, Mmr(1.0)).ids == [0, 2, 3]

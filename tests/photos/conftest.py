@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from libraries import opened_copy
+
+from mascot.photos import Library
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -18,18 +21,14 @@ def _own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
     """`small_library`, indexed with `BagOfWords`; not to be changed."""
-    from libraries import opened_copy  # here: tests of files run where a library cannot be indexed
-
     with opened_copy(tmp_path_factory.mktemp("library") / "photos") as library:
         yield library
 
 
 @pytest.fixture
-def library(tmp_path: Path) -> Iterator[object]:
+def library(tmp_path: Path) -> Iterator[Library]:
     """The same, to be changed."""
-    from libraries import opened_copy
-
     with opened_copy(tmp_path / "photos") as library:
         yield library

@@ -12,10 +12,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("PIL", reason="needs the extra photos")
-pytest.importorskip("pillow_heif", reason="needs the extra photos")
-
 from jpegs import write_jpeg
 
 from mascot.photos.watching import changes

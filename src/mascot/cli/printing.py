@@ -6,7 +6,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -218,9 +218,3 @@ def new_grid(*columns: tuple[str, Mapping[str, Any]], title: str | None = None) 
     for name, style in columns:
         grid.add_column(name, **style)
     return grid
-
-
-def add_columns(grid: Grid, names: Iterable[str], **style: Any) -> None:
-    """Add columns with the same options of Rich."""
-    for name in names:
-        grid.add_column(name, **style)

@@ -173,7 +173,8 @@ def tune(
         request.table.require(clusters, "name another with --clusters")
     candidates = [group.candidates for group in request.queries]
     with _line_in_errors(request):
-        tuning = program.run(candidates, request.wishes, judged, clusters, k, folds, metric, relevance_weight, seed)
+        settings = {"k": k, "folds": folds, "metric": metric, "relevance_weight": relevance_weight, "seed": seed}
+        tuning = program.run(candidates, request.wishes, judged, clusters, **settings)
     typed_options = {"spread": wishes.spread, "focus": wishes.focus, "limit": quotas.limit, "share": quotas.share}
     typed = [(f"--{option}", text) for option, texts in typed_options.items() for text in texts or []]
     flags = ["--fill"] if quotas.fill else []

@@ -14,12 +14,10 @@ from mascot.cli import printing
 __all__ = ["check_figure", "command", "draw", "report", "run"]
 
 
-def run(queries: Any, wishes: Any, judged: str, clusters: str | None, *settings: Any) -> Tuning:
-    """Tune, with a progress bar on a terminal; the settings are k, folds, metric, relevance weight and seed."""
-    options = dict(zip(("k", "folds", "metric", "relevance_weight", "seed"), settings, strict=True))
+def run(*judgements: Any, **settings: Any) -> Tuning:
+    """Return the result of `mascot.bench.tuning.tune`, with a progress bar on a terminal."""
     with printing.progress_bar() as report:
-        bar = partial(report, "settings")
-        return tune(queries, wishes, judged, clusters, **options, report=bar)
+        return tune(*judgements, **settings, report=partial(report, "settings"))
 
 
 def command(tuning: Tuning, path: str | None, typed: Sequence[tuple[str, str]], flags: Sequence[str]) -> str:
@@ -48,10 +46,8 @@ def report(tuning: Tuning, line: str) -> Iterator[Any]:
 
 
 def _means_table(tuning: Tuning) -> Any:
-    grid = printing.new_grid()
-    printing.add_columns(grid, ["held-out means"])
-    names = [tuning.relevance_metric, tuning.diversity_metric, "objective", "95% interval"]
-    printing.add_columns(grid, names, justify="right")
+    names = (tuning.relevance_metric, tuning.diversity_metric, "objective", "95% interval")
+    grid = printing.new_grid(("held-out means", {}), *((name, printing.RIGHT) for name in names))
     rows = {"relevance alone": tuning.relevance_alone, "default": tuning.default, "tuned": tuning.tuned}
     for name, interval in rows.items():
         means = tuning.scores[name]
@@ -72,10 +68,8 @@ def _ends(interval: MeanInterval, sign: str = "") -> str:
 
 
 def _folds_table(tuning: Tuning) -> Any:
-    grid = printing.new_grid()
-    printing.add_columns(grid, ["fold", "queries", "strength", "protect"], justify="right")
-    printing.add_columns(grid, ["widths"])
-    printing.add_columns(grid, ["relevance alone", "default", "tuned"], justify="right")
+    names = ("fold", "queries", "strength", "protect", "widths", "relevance alone", "default", "tuned")
+    grid = printing.new_grid(*((name, {} if name == "widths" else printing.RIGHT) for name in names))
     for number, fold in enumerate(tuning.folds, 1):
         knobs = fold.knobs
         widths = ", ".join(f"{tuning.wishes[at].attribute.name} {width:g}" for at, width in knobs.widths)

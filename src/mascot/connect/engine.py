@@ -7,9 +7,10 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from datetime import datetime
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,11 +19,35 @@ import mascot as mc
 from mascot.connect.address import Address
 from mascot.connect.documents import warn
 from mascot.connect.responses import LazyHits, NamedColumns, names_of, row_of, stem_of
-from mascot.connect.rows import LISTS, States, checked, chunks, state_of
 from mascot.errors import InputError, MascotError, OptionError, check_whole, require
+from mascot.photos.photo import Photo
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 CANDIDATES = 200
+States = Iterator[tuple[str, tuple[int, int, str, str]]]  # path; size, mtime_ns, hash, stamp
+
+# A photograph's columns as the library stores them, and the stamp of its encoding; the key is the first.
+_TYPES = {"int": int, "float": float}  # by the annotation; everything else is stored as text
+FIELDS: dict[str, type] = {
+    "path": str,
+    **{field.name: _TYPES.get(str(field.type).partition(" ")[0], str) for field in fields(Photo)},
+    "stamp": str,
+}
+VECTOR = "vector"
+LISTS = ("keywords", "problems")  # JSON text
+_AT_ONCE = 256
+STATE = ("path", "size", "mtime_ns", "hash", "stamp")
 _Self = TypeVar("_Self", bound="EngineTable")
+
+
+class SearchOptions(TypedDict, total=False):
+    """Options of a search, as for `EngineSource.search`."""
+
+    where: str | None
+    columns: Sequence[str] | None
+    vectors: bool
 
 
 class NoKey(UserWarning):
@@ -186,16 +211,20 @@ class EngineSource(EngineTable):
         """
         return self._answers([vector], candidates, where, columns, vectors)[0]
 
-    def search_many(self, queries: ArrayLike, *, candidates: int = CANDIDATES, **options: Any) -> list[Found]:
+    def search_many(
+        self, queries: ArrayLike, *, candidates: int = CANDIDATES, **options: Unpack[SearchOptions]
+    ) -> list[Found]:
         """Return the nearest rows of each query, a row of `queries`. The options are those of `search`.
 
         Qdrant and Milvus answer all of them in one request; LanceDB and PostgreSQL one after the other.
         """
         return self._answers(np.asarray(queries, np.float32), candidates, **options)
 
-    async def asearch(self, vector: ArrayLike, **options: Any) -> Found:
+    async def asearch(
+        self, vector: ArrayLike, *, candidates: int = CANDIDATES, **options: Unpack[SearchOptions]
+    ) -> Found:
         """Return what `search` returns. It runs in a thread, so that other tasks of the event loop continue."""
-        return await asyncio.to_thread(self.search, vector, **options)
+        return await asyncio.to_thread(self.search, vector, candidates=candidates, **options)
 
     def _answers(
         self,
@@ -379,3 +408,61 @@ def same_shape(label: str, table: tuple[int, bool], dim: int, tokens: int) -> No
     expected, actual = (f"{1 + several} x {size}" for size, several in (table, (dim, tokens > 1)))
     if expected != actual:
         raise InputError(f"{label} holds vectors of {expected} numbers, and these have {actual}: name another table")
+
+
+def checked(
+    rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.floating], dim: int, tokens: int
+) -> tuple[list[dict[str, Any]], NDArray[np.float32]]:
+    """Return rows with every column, and their vectors as n x tokens x dim; of two rows of one path, the last."""
+    numbers = np.asarray(vectors, np.float32)
+    if numbers.ndim == 2 and tokens == 1:
+        numbers = numbers[:, None]
+    if numbers.shape != (len(rows), tokens, dim):
+        shape = " x ".join(map(str, np.shape(vectors)))
+        raise InputError(f"vectors must be {len(rows)} x {tokens} x {dim}, a row each, got {shape}")
+    if not np.isfinite(numbers).all():
+        raise InputError("vectors must be finite")
+    for row in rows:
+        if not isinstance(row.get("path"), str) or not row["path"]:
+            raise InputError(f"a row must have a path, got {row.get('path')!r}")
+    last = {row["path"]: place for place, row in enumerate(rows)}
+    unknown = sorted({name for row in rows for name in row} - set(FIELDS))
+    if unknown:
+        raise InputError(f"a row has the columns {', '.join(FIELDS)}; got {', '.join(unknown)} besides")
+    places = list(last.values())
+    records = [{name: _value(rows[place].get(name), kind) for name, kind in FIELDS.items()} for place in places]
+    return records, numbers[places]
+
+
+def fits(address: Address, names: Iterable[str]) -> None:
+    """Refuse to write photographs into a table that was made for something else."""
+    columns = set(names)
+    lacks = [name for name in FIELDS if name not in columns]
+    if lacks:
+        names_lacking = ", ".join(lacks[:3]) + (f" and {len(lacks) - 3} more" if len(lacks) > 3 else "")
+        raise InputError(
+            f"{address.label}: {address.table!r} is not a table of photographs, its columns lack {names_lacking}: "
+            "name another table"
+        )
+
+
+def _value(value: Any, kind: type) -> Any:
+    if value is None or value != value:  # tables without None write NaN
+        return None
+    if isinstance(value, (list, tuple)):
+        return json.dumps(list(value), ensure_ascii=False)
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return kind(value)
+
+
+def state_of(row: Mapping[str, Any]) -> tuple[str, tuple[int, int, str, str]]:
+    """Return the path of a row, and what a later run compares the file with."""
+    size, mtime_ns = int(row["size"] or 0), int(row["mtime_ns"] or 0)
+    return row["path"], (size, mtime_ns, str(row["hash"] or ""), str(row["stamp"] or ""))
+
+
+def chunks(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """Yield the items in as many at once as every engine takes."""
+    for first in range(0, len(items), _AT_ONCE):
+        yield items[first : first + _AT_ONCE]

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from mascot.connect import engine
 from mascot.connect.address import Address, Metric, address_of_client
-from mascot.connect.engine import EngineSource, EngineTable, Found, OpenSink, Request
-from mascot.connect.rows import FIELDS, STATE, VECTOR, fits
+from mascot.connect.engine import FIELDS, STATE, VECTOR, EngineSource, EngineTable, Found, OpenSink, Request
 from mascot.errors import InputError
 from mascot.extras import package
 
@@ -131,7 +130,7 @@ class LanceSink(LanceTable, OpenSink):
         with self._opening():
             self._database = _connect(address, make=True)
             self._table = self._open_or_make(address.table, self._schema)
-            fits(address, self._table.schema.names)
+            engine.fits(address, self._table.schema.names)
             _, table_dim, several = self._shape()
             engine.same_shape(address.label, (table_dim, several), dim, tokens)
 

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from mascot.connect import engine
 from mascot.connect.address import Address, Metric, address_of_client
-from mascot.connect.engine import EngineSource, EngineTable, Found, OpenSink, Request
+from mascot.connect.engine import FIELDS, LISTS, STATE, VECTOR, EngineSource, EngineTable, Found, OpenSink, Request
 from mascot.connect.responses import names_of
-from mascot.connect.rows import FIELDS, LISTS, STATE, VECTOR, chunks, fits
 from mascot.errors import InputError, OptionError, require
 from mascot.extras import package
 
@@ -57,7 +56,7 @@ class MilvusTable(EngineTable):
         self._vectors = [field["name"] for field in fields if kinds(field["type"]).name.endswith("VECTOR")]
         self._names = [field["name"] for field in fields if field["name"] not in self._vectors]
         if of_photographs:
-            fits(address, self._names)
+            engine.fits(address, self._names)
         self._key = next(field["name"] for field in fields if field.get("is_primary"))
         dims = {field["name"]: int(field["params"]["dim"]) for field in fields if field["type"] == kinds.FLOAT_VECTOR}
         self._vector = address.pick(list(dims))
@@ -214,7 +213,7 @@ class MilvusSink(MilvusTable, OpenSink):
             {name: _fitting(name, value) for name, value in row.items()} | {self._vector: vector}
             for row, vector in zip(rows, vectors[:, 0], strict=True)
         ]
-        for batch in chunks(full):
+        for batch in engine.chunks(full):
             self._client.upsert(self._address.table, data=list(batch))
 
     def _states(self) -> Iterator[Mapping[str, Any]]:

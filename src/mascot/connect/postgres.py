@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from mascot.connect import engine
 from mascot.connect.address import METRICS, Address, Metric, address_of_client
-from mascot.connect.engine import EngineSource, EngineTable, Found, OpenSink, Request
-from mascot.connect.rows import FIELDS, STATE, VECTOR, fits
+from mascot.connect.engine import FIELDS, STATE, VECTOR, EngineSource, EngineTable, Found, OpenSink, Request
 from mascot.errors import InputError, OptionError
 from mascot.extras import package
 
@@ -285,7 +284,7 @@ class PostgresSink(PostgresTable, OpenSink):
         run("SET LOCAL client_min_messages = warning")
         run(sql.SQL("CREATE TABLE IF NOT EXISTS {} ({}, PRIMARY KEY (path))").format(self._table, fields))
         kinds = self._columns(self._connection)
-        fits(self._address, kinds)
+        engine.fits(self._address, kinds)
         if self._vector not in kinds:
             raise InputError(f"{self._address.label} has no column {self._vector!r}; it has: {', '.join(kinds)}")
         facts = sql.SQL("CREATE TABLE IF NOT EXISTS {} (name text PRIMARY KEY, value text NOT NULL)")

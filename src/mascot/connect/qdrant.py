@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from mascot.connect import engine
 from mascot.connect.address import Address, Metric, address_of_client
-from mascot.connect.engine import EngineSource, EngineTable, Found, OpenSink, Request
+from mascot.connect.engine import STATE, VECTOR, EngineSource, EngineTable, Found, OpenSink, Request
 from mascot.connect.responses import names_of
-from mascot.connect.rows import STATE, VECTOR, chunks
 from mascot.errors import InputError, OptionError
 from mascot.extras import package
 
@@ -164,7 +163,7 @@ class QdrantSink(QdrantTable, OpenSink):
             self._models.PointStruct(id=_id_of(name), vector=vector, payload=payload)
             for name, vector, payload in zip(names, vectors, payloads, strict=True)
         ]
-        for batch in chunks(points):
+        for batch in engine.chunks(points):
             self._client.upsert(table, points=batch, wait=True)
 
     def _states(self) -> Iterator[Mapping[str, Any]]:

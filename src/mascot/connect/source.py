@@ -6,17 +6,20 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from numpy.typing import ArrayLike
 
 import mascot as mc
 from mascot.connect.address import read_address
 from mascot.connect.documents import Wishes, warn
-from mascot.connect.engine import CANDIDATES, EngineSource, Found, NoKey, OpenSink, Sink
+from mascot.connect.engine import CANDIDATES, EngineSource, Found, NoKey, OpenSink, SearchOptions, Sink
 from mascot.errors import check_whole, require
 from mascot.methods.base import Method
 from mascot.rerank import Already
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = [
     "CANDIDATES", "FewCandidates", "Found", "NoKey", "Sink", "Steered", "asteer", "open_sink", "open_source", "steer",
@@ -92,7 +95,7 @@ def steer(
     candidates: int = CANDIDATES,
     method: Method | None = None,
     already: Already = None,
-    **options: Any,
+    **options: Unpack[SearchOptions],
 ) -> Steered:
     """Search for more candidates than are shown, and select k of them as the wishes ask.
 
@@ -128,7 +131,7 @@ def steer_many(
     *,
     candidates: int = CANDIDATES,
     method: Method | None = None,
-    **options: Any,
+    **options: Unpack[SearchOptions],
 ) -> list[Steered]:
     """Search with several vectors and select for each: what `steer` returns for each row of `queries`.
 

@@ -130,14 +130,14 @@ class Method(Protocol):
 def select_each(
     problem: Problem, k: int, strength: float, choose: Callable[[int, int], Ints] | None = None
 ) -> Selection:
-    """Select query by query: `choose(q, count)` returns that many positions of one; without it relevance decides.
+    """Select query by query: `choose(q, k)` returns at most k positions of one; without it relevance decides.
 
     So it does at strength 0, and for queries that have neither attributes nor vectors to compare by.
     """
-    picks = [best_positions(problem, q, k) for q in range(len(problem))]
-    for q, best in enumerate(picks):
-        if choose is not None and strength > 0 and len(best) and problem.comparable(q):
-            picks[q] = choose(q, len(best))
+    picks = []
+    for q in range(len(problem)):
+        steered = strength > 0 and len(problem.scores_of(q)) > 0 and problem.comparable(q)
+        picks.append(choose(q, k) if choose is not None and steered else best_positions(problem, q, k))
     positions = np.full((len(picks), max(map(len, picks), default=0)), -1, np.int64)
     for row, pick in zip(positions, picks, strict=True):
         row[: len(pick)] = pick

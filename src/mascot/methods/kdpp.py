@@ -40,9 +40,9 @@ class Determinantal(Value):
         refuse_quotas(problem, self)
         theta = min(1.0 - self.strength, LARGEST_THETA)
 
-        def choose(q: int, count: int) -> Ints:
+        def choose(q: int, k: int) -> Ints:
             kernel = ensemble(*self._similarity(problem, q), theta)
-            return greedy_map(kernel, problem.scores_of(q), count, problem.seen_of(q), self.released)
+            return greedy_map(kernel, problem.scores_of(q), k, problem.seen_of(q), self.released)
 
         return select_each(problem, k, self.strength, choose)
 

@@ -450,6 +450,7 @@ class Library:
         pinned, rejected = list(dict.fromkeys(pin)), set(reject)
         check_choice(pinned, rejected)
         require(candidates is None or candidates >= 1, "candidates", "must be >= 1", candidates)
+        wish_list = [wishes] if isinstance(wishes, (mc.Wish, mc.Limit, mc.Share)) else list(wishes)
         shown_ids = ids_before(already)
         count = max(candidates or CANDIDATES, k + len({*(shown_ids or ()), *rejected}))
 
@@ -460,7 +461,7 @@ class Library:
             hits = hits.around(self.hits_of(pinned) if pinned else None, rejected)
             if stacks:
                 hits = hits.stacked(self.store.detail, [*(shown_ids or ()), *pinned])
-            return hits.rerank(wishes, k, method, shown_ids, pinned)
+            return hits.rerank(wish_list, k, method, shown_ids, pinned)
 
         try:
             return results()

@@ -126,9 +126,11 @@ class Hits:
         """
         members = set(self.ids[[place for stack in self._stacks for place in stack]].tolist())
         top_ids = frozenset(members.intersection(tops))
-        if top_ids not in self._stacked:
-            self._stacked = {top_ids: self._without_stacks(detail, members, top_ids) if members else self}
-        return self._stacked[top_ids]
+        hits = self._stacked.get(top_ids)
+        if hits is None:
+            hits = self._without_stacks(detail, members, top_ids) if members else self
+            self._stacked = {top_ids: hits}  # replaced at once: other threads may read it
+        return hits
 
     def _without_stacks(self, detail: Detail, members: Collection[int], tops: Collection[int]) -> Hits:
         sharpness, ids = detail(sorted(members)), self.ids.tolist()
@@ -193,7 +195,7 @@ class Hits:
             has_near = [wish.near is not None for wish in wish_list if isinstance(wish, Wish) and wish.sign < 0]
             selected_method = replace(selected_method, protect=1 if has_near and not any(has_near) else 0)
         candidates = self.candidates_for(wish_list, selected_method)
-        ranking = mc.rerank(candidates, wishes, k, selected_method, already=ids_before(already), pin=pin)
+        ranking = mc.rerank(candidates, wish_list, k, selected_method, already=ids_before(already), pin=pin)
         self.read_photos(ranking.positions)  # now: another process may remove them later
         return Results(self, ranking, frozenset(pin))
 

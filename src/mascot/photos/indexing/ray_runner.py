@@ -95,7 +95,8 @@ class RayRunner:
                 results = self._ray.get(reference)
             except self._ray.exceptions.RayError as error:
                 if reference in starting:
-                    actors.remove(starting.pop(reference)[0])
+                    actor, _ = starting.pop(reference)
+                    actors[:] = [other for other in actors if other is not actor]
                     if not (starting or running or free):
                         raise MascotError(f"a worker failed: {str(error).strip().splitlines()[-1].strip()}") from None
                     continue
