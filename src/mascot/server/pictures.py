@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import re
 import threading
 from collections.abc import AsyncIterator, Mapping
@@ -30,6 +31,7 @@ _SIGNATURES = {
     rb"RIFF.{4}WEBP": "image/webp",
 }  # of the formats that browsers show
 _DECODERS = DecoderPool(Limits())
+atexit.register(_DECODERS.close)
 _CONVERTING = threading.Semaphore(2)  # photographs at once: decoded, one may take half a gigabyte
 _CONVERTED: LRUCache[tuple[Path, str], bytes] = LRUCache(64 * 1024 * 1024, len)
 
