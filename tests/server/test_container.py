@@ -82,25 +82,13 @@ def test_the_steps_of_the_container_give_a_service(tmp_path: Path) -> None:
             assert process.wait(60) in (0, -15)
 
 
-def test_the_container_is_slim_and_not_root() -> None:
-    assert [stage.split()[0] for stage in _all("FROM")] == ["python:3.12-slim"] * 2
-    names = [name for name, _ in _instructions()]
-    last = len(names) - names[::-1].index("FROM")
-    build, run = (" ".join(text for name, text in part if name == "RUN")
-                  for part in (_instructions()[:last], _instructions()[last:]))  # fmt: skip
-    assert "gcc" in build
-    assert "gcc" not in run
-    (user,) = _all("USER")
-    assert int(user) > 0
+def test_the_container_is_closed() -> None:
+    assert int(*_all("USER")) > 0, "not root"
     assert "HF_HUB_OFFLINE=1" in _all("ENV")[0]
     copied = {name for text in _all("COPY") if "--from" not in text for name in text.split()[:-1]}
     assert {f"!{name}" for name in copied} <= set((ROOT / ".dockerignore").read_text("utf-8").splitlines())
-
-
-def test_the_compose_file_asks_for_a_token_and_keeps_the_container_closed() -> None:
     yaml = pytest.importorskip("yaml", reason="needs pip install pyyaml")
     service: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text("utf-8"))["services"]["mascot"]
     assert service["environment"]["MASCOT_TOKEN"].startswith("${MASCOT_TOKEN:?")
-    assert service["read_only"] is True
-    assert service["cap_drop"] == ["ALL"]
+    assert (service["read_only"], service["cap_drop"]) == (True, ["ALL"])
     assert all(port.startswith("127.0.0.1:") for port in service["ports"])
