@@ -40,8 +40,8 @@ OPERATIONS = {
 
 
 @cache
-def _document(token: str | None = None) -> dict[str, Any]:
-    return dict(make_app(Settings(token=token)).state.openapi)
+def _document() -> dict[str, Any]:
+    return dict(make_app(Settings()).state.openapi)
 
 
 def test_operations_have_names_and_the_answers_they_may_give() -> None:
@@ -50,14 +50,6 @@ def test_operations_have_names_and_the_answers_they_may_give() -> None:
                 for operation in operations}  # fmt: skip
     assert statuses == OPERATIONS
     assert all(operation["description"] for operation in operations)
-
-
-def test_the_token_is_described() -> None:
-    document = _document("s3cret")
-    assert (document["security"], _document()["security"]) == ([{"token": []}], [{}, {"token": []}])
-    exceptions = {path: operation["security"] for path, methods in document["paths"].items()
-                  for operation in methods.values() if "security" in operation}  # fmt: skip
-    assert exceptions == {"/healthz": [], "/readyz": []}
 
 
 def test_everything_that_the_library_knows_is_in_the_schema() -> None:

@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from serving import message, result_ids
 
 import mascot as mc
-from mascot.server import arrow, models
+from mascot.server import arrow
 from mascot.server.answers import BadBody
-from mascot.server.bodies import ARROW, MSGPACK, ByteBudget, decode
+from mascot.server.bodies import ARROW, MSGPACK
 from mascot.server.rerank_routes import lines
 
 BOM = b"\xef\xbb\xbf"
@@ -263,13 +263,6 @@ def test_damaged_arrow_bodies_are_refused_or_read(data: st.DataObject) -> None:
         arrow.decode(bytes(body))
 
 
-@given(st.binary(max_size=30))
-def test_any_bytes_are_decoded_or_refused(body: bytes) -> None:
-    for format_ in ("application/json", MSGPACK):
-        with suppress(BadBody):
-            decode(body, models.Rerank, format_)
-
-
 # Streams
 
 
@@ -307,19 +300,3 @@ def test_lines_are_the_same_however_they_are_cut(sent: list[bytes], data: st.Dat
         return [line async for line in lines(parts(), 100)]
 
     assert asyncio.run(collected()) == [line for line in sent if line in (b"{}", b"[1]")]
-
-
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 50)), max_size=40))
-def test_held_bytes_never_exceed_the_budget_and_the_newest_stays(parts: list[tuple[int, int]]) -> None:
-    budget = ByteBudget(100)
-    contexts = [budget.body() for _ in range(6)]
-    bodies = [context.__enter__() for context in contexts]
-    for place, size in parts:
-        if not bodies[place].refused:
-            bodies[place].add(size)
-        assert sum(body.size for body in bodies if not body.refused) <= 100
-    refused = [body.refused for body in bodies]
-    assert refused == sorted(refused, reverse=True), "the oldest make room first"
-    for context in contexts:
-        context.__exit__(None, None, None)
-    assert budget.total == 0
