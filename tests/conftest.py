@@ -28,7 +28,7 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 # Tests by folder or file that need an engine, a framework, Ray, a browser or torch, or build the package.
 INTEGRATION = (
     "scale/", "bench/test_encode", "connect/test_engines", "connect/test_frameworks", "connect/test_searching",
-    "photos/test_clip", "server/test_container", "server/test_page", "test_docs", "test_packaging", "test_typing",
+    "photos/test_clip", "server/test_page", "test_docs", "test_packaging", "test_typing",
 )  # fmt: skip
 
 # Tests never ask a real model hub and never use a developer's own models; those of the hub serve one themselves.

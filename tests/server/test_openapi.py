@@ -1,10 +1,8 @@
-"""What `/openapi.json` promises of routes, token and limits, and random requests made from it."""
+"""`/openapi.json`, and random requests made from it."""
 
 from __future__ import annotations
 
-import inspect
 import json
-from functools import cache
 from typing import Any
 
 import httpx
@@ -25,46 +23,12 @@ from schemathesis.specs.openapi.checks import (
 )
 from serving import Served
 
-import mascot as mc
-from mascot.server import make_app, models
+from mascot.server import make_app
 from mascot.server.settings import Settings
 
-SENDING = {400, 401, 403, 404, 408, 413, 415, 422, 503}
-OPERATIONS = {
-    "search": SENDING, "save_choice": SENDING, "export": SENDING, "rerank": SENDING - {404},
-    "rerank_stream": {401, 403, 415}, "photo": {401, 403, 404, 422, 503}, "thumbnail": {304, 401, 403, 404, 422, 503},
-    "image": {206, 304, 401, 403, 404, 416, 422, 503}, "library": {401, 403, 404, 503},
-    "choices": {400, 401, 403, 404, 503}, "delete_choice": {400, 401, 403, 404, 503},
-    "health": {403}, "ready": {403, 503}, "metrics": {401, 403, 503},
-}  # fmt: skip
-
-
-@cache
-def _document() -> dict[str, Any]:
-    return dict(make_app(Settings()).state.openapi)
-
-
-def test_operations_have_names_and_the_answers_they_may_give() -> None:
-    operations = [operation for methods in _document()["paths"].values() for operation in methods.values()]
-    statuses = {operation["operationId"]: {int(status) for status in operation["responses"]} - {200}
-                for operation in operations}  # fmt: skip
-    assert statuses == OPERATIONS
-    assert all(operation["description"] for operation in operations)
-
-
-def test_everything_that_the_library_knows_is_in_the_schema() -> None:
-    with pytest.raises(mc.OptionError) as error:
-        mc.from_dict({"kind": "?"})
-    kinds = set(str(error.value).partition("one of ")[2].partition(", got")[0].split(", "))
-    values = {name for name in kinds if not hasattr(getattr(mc, name), "attribute")}  # without the wishes
-    schemas = _document()["components"]["schemas"]
-    assert set(models.ATTRIBUTES) | set(models.METHODS) == values <= set(schemas)
-    references = schemas["Rerank"]["properties"]["wishes"]["items"]["anyOf"]
-    wishes = {reference["$ref"].rpartition("/")[2] for reference in references}
-    assert wishes == {cls.__name__ for cls in models.WISHES.values()} <= set(schemas)
-    assert {"spread", "focus", "limit", "share"} <= set(models.WISHES)
-    options = set(models.RerankOptions.__struct_fields__)
-    assert set(inspect.signature(mc.rerank).parameters) - {"candidates", "backend"} <= options
+DOCUMENT: dict[str, Any] = dict(make_app(Settings()).state.openapi)
+OPERATIONS = {operation["operationId"]: (path, method.upper())
+              for path, methods in DOCUMENT["paths"].items() for method, operation in methods.items()}  # fmt: skip
 
 
 # Random requests: no failure of the server, no undocumented answer
@@ -103,8 +67,7 @@ def api(server: Served) -> Any:
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_random_requests_have_documented_answers(api: Any, name: str) -> None:
     """Requests that fit the schema, and for each kind of body and path also requests that do not."""
-    (path, method), = ((path, method) for path, methods in _document()["paths"].items()
-                       for method, operation in methods.items() if operation["operationId"] == name)  # fmt: skip
+    path, method = OPERATIONS[name]
     with requests.Session() as session:
         session.trust_env = False
         for mode in GenerationMode if name in WRONG else [GenerationMode.POSITIVE]:
@@ -113,7 +76,7 @@ def test_random_requests_have_documented_answers(api: Any, name: str) -> None:
                 max_examples=REQUESTS.get(name, 3), derandomize=True, database=None, phases=(Phase.generate,),
                 suppress_health_check=list(HealthCheck),
             )  # fmt: skip
-            @given(case=api[path][method.upper()].as_strategy(generation_mode=mode))
+            @given(case=api[path][method].as_strategy(generation_mode=mode))
             def check(case: schemathesis.Case) -> None:
                 case.call_and_validate(checks=CHECKS, session=session)
 
@@ -123,6 +86,9 @@ def test_random_requests_have_documented_answers(api: Any, name: str) -> None:
 def test_the_document_is_valid_and_its_examples_are_answered(client: httpx.Client) -> None:
     document = client.get("/openapi.json").json()
     assert document["openapi"].startswith("3.1")
+    assert len(OPERATIONS) == 14
+    statuses = set(document["paths"]["/api/search"]["post"]["responses"])
+    assert statuses == {"200", "400", "401", "403", "404", "408", "413", "415", "422", "503"}
     schemas = document["components"]["schemas"]
     for model in schemas.values():
         jsonschema_rs.meta.validate(model)

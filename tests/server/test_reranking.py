@@ -138,21 +138,6 @@ def test_mistakes_are_named_with_their_place(
     assert service.post("/api/rerank/stream", content=json.dumps(OWN | change)).json() == answer.json()
 
 
-@pytest.mark.parametrize(
-    ("body", "text"),
-    [
-        (b'{"columns": {"a": [' + b'{"a":' * 100_000, "the request must be JSON in UTF-8: "),
-        (b'{"scores": [NaN]}', "the request must be JSON in UTF-8: JSON is malformed: invalid character (byte 12)"),
-        (b'{"scores": [1e400]}', "scores[0]: Number out of range"),
-    ],
-)
-def test_a_body_that_is_not_json_is_a_mistake_like_others(service: httpx.Client, body: bytes, text: str) -> None:
-    answer = service.post("/api/rerank", content=body, headers=SENT)
-    assert message(answer, 422).startswith(text)
-    assert len(answer.content) < 1000
-    assert service.post("/api/rerank/stream", content=body).json() == answer.json()
-
-
 def test_a_body_must_be_there_and_not_compressed(client: httpx.Client) -> None:
     assert "empty" in message(client.post("/api/rerank", headers=SENT), 422)
     compressed = gzip.compress(b'{"scores": [1]}')

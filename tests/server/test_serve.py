@@ -1,4 +1,4 @@
-"""`mascot serve` as a process: how it starts, what it refuses, how it ends; other servers, and the client."""
+"""`mascot serve` as a process: how it starts, what it refuses, how it ends; the client and the container."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -21,7 +22,7 @@ import httpx
 import pytest
 import uvicorn
 from prometheus_client.parser import text_string_to_metric_families
-from serving import Served, environment, hosted, message, read_answer, read_to_end, served, wait_for
+from serving import Served, environment, free_port, hosted, message, read_answer, read_to_end, served, wait_for
 from starlette.responses import PlainTextResponse
 from uvicorn.server import ServerState
 
@@ -32,6 +33,7 @@ from retelling import run_command
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
 ROOT = Path(__file__).resolve().parents[2]
+PORT = "8765"  # of the container
 STREAM = b"POST /api/rerank/stream HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
 BODY = {"scores": [0.9, 0.8, 0.7], "columns": {"camera": ["X100", "X100", "Pixel"]}, "wishes": [{"spread": "camera"}]}
 
@@ -267,12 +269,52 @@ def test_the_client_answers_as_the_library_does(bare: Served) -> None:
         assert (error.value.status, error.value.request_id) == (422, "mine")
 
 
-def test_the_dashboard_shows_metrics_that_exist(service: httpx.Client, client: httpx.Client) -> None:
-    dashboard = json.loads((ROOT / "src" / "mascot" / "server" / "dashboard.json").read_text("utf-8"))
-    assert service.post("/api/rerank", json=BODY).status_code == 200
-    samples = {sample.name for text in (service.get("/metrics").text, client.get("/metrics").text)
-               for family in text_string_to_metric_families(text) for sample in family.samples}  # fmt: skip
-    expressions = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
-    names = {name for expression in expressions for name in re.findall(r"mascot_\w+", expression)}
-    assert names <= samples
-    assert len(names) == 5
+# The container: the steps of the Dockerfile, run without Docker
+
+
+def _instructions() -> list[tuple[str, str]]:
+    """Return the instructions of the Dockerfile, as name and text."""
+    text = re.sub(r"^#.*\n", "", (ROOT / "Dockerfile").read_text("utf-8"), flags=re.M)
+    lines = re.sub(r"\\\n\s*", " ", text).splitlines()
+    return [(line.split()[0], line.partition(" ")[2].strip()) for line in lines if line.strip()]
+
+
+def _all(name: str) -> list[str]:
+    return [text for instruction, text in _instructions() if instruction == name]
+
+
+def test_the_steps_of_the_container_give_a_service(tmp_path: Path) -> None:
+    port = str(free_port())
+    (entry,), (arguments,), (health,) = _all("ENTRYPOINT"), _all("CMD"), _all("HEALTHCHECK")
+    words = [*json.loads(entry), *json.loads(arguments)]
+    command = [sys.executable, "-m", "mascot.cli", *(port if word == PORT else word for word in words[1:])]
+    probe = [sys.executable, *(word.replace(PORT, port) for word in json.loads(health.partition("CMD ")[2])[1:])]
+    environ = environment(tmp_path, MASCOT_TOKEN="s3cret")
+    environ |= dict(word.split("=", 1) for word in shlex.split(_all("ENV")[0]) if not word.startswith("PATH="))
+    environ["XDG_STATE_HOME"] = str(tmp_path)
+    with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as process:
+        try:
+            wait_for(lambda: process.poll() is not None or Client(f"http://127.0.0.1:{port}").ready())
+            assert process.poll() is None, process.stderr and process.stderr.read()
+            subprocess.run(probe, check=True, timeout=240)
+            with Client(f"http://127.0.0.1:{port}", "s3cret") as client, Client(f"http://127.0.0.1:{port}") as stranger:
+                assert client.rerank([1, 2], k=1)["results"][0]["position"] == 1
+                with pytest.raises(ServiceError) as error:
+                    stranger.rerank([1, 2])
+                assert error.value.status == 401
+        finally:
+            process.terminate()
+            assert process.wait(60) in (0, -15)
+
+
+def test_the_container_is_closed() -> None:
+    assert int(*_all("USER")) > 0, "not root"
+    assert "HF_HUB_OFFLINE=1" in _all("ENV")[0]
+    copied = {name for text in _all("COPY") if "--from" not in text for name in text.split()[:-1]}
+    assert {"pyproject.toml", "README.md", "LICENSE", "hatch_build.py", "src"} <= copied, "what a build needs"
+    assert {f"!{name}" for name in copied} <= set((ROOT / ".dockerignore").read_text("utf-8").splitlines())
+    yaml = pytest.importorskip("yaml", reason="needs pip install pyyaml")
+    service: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text("utf-8"))["services"]["mascot"]
+    assert service["environment"]["MASCOT_TOKEN"].startswith("${MASCOT_TOKEN:?")
+    assert (service["read_only"], service["cap_drop"]) == (True, ["ALL"])
+    assert all(port.startswith("127.0.0.1:") for port in service["ports"])
