@@ -65,9 +65,7 @@ def _lists(sizes: list[int], lowest: float = 0.1) -> Dataset:
     )
 
 
-@pytest.mark.parametrize(
-    "method", [Mmr(0.5), GUARDED["guarded"], KDpp(), Clustering(clusters=5)], ids=lambda m: type(m).__name__
-)
+@pytest.mark.parametrize("method", [GUARDED["guarded"], KDpp(), Clustering(clusters=5)], ids=lambda m: type(m).__name__)
 @settings(max_examples=5, deadline=None)
 @given(sizes=st.lists(st.integers(1, 30), min_size=2, max_size=4))
 def test_a_list_is_measured_as_if_it_were_alone(method: object, sizes: list[int]) -> None:
