@@ -74,8 +74,7 @@ def test_files_round_trip(tmp_path: Path) -> None:
     assert data.positives[3].tolist() == [3]
     pairs = Arrays(npz_file(tmp_path, positives=np.array([[0, 4], [0, 5], [9, 1]]))).load().positives
     assert [pairs[0].tolist(), pairs[1].tolist(), pairs[9].tolist()] == [[4, 5], [], [1]]
-    data = Arrays(npz_file(tmp_path, scores=None, query_vectors=np.ones((10, 4)))).load()
-    assert data.query_vectors is not None
+    assert Arrays(npz_file(tmp_path, scores=None, query_vectors=np.ones((10, 4)))).load().query_vectors is not None
     data = Arrays(parquet_file(tmp_path)).load()
     assert (data.images, data.queries, data.positives[5].tolist()) == (25, 6, [5])
     assert data.vectors is not None
@@ -83,42 +82,29 @@ def test_files_round_trip(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "message"),
+    ("write", "changed", "message"),
     [
-        ({"scores": None}, "must hold either scores or query_vectors"),
-        ({"column:lat": np.ones(31)}, "column:lat must have 30 values like scores, got 31"),
-        ({"camera": np.ones(30)}, "'camera' is not known; an attribute is named column:camera"),
-        ({"positives": np.arange(9)}, r"positives must be 10 rows or pairs \(query, row\), got shape \(9,\)"),
-        ({"positives": np.array([[10, 0]])}, r"positives queries must lie in 0..9, got 10"),
-        ({"vectors": np.full((30, 4), np.inf)}, r"mine.npz: vectors must be finite, got inf"),
-        ({"column:r@10": np.ones(30)}, "column:r@10 must have another name: 'r@10' is a measure"),
-        ({"column:lon": None}, "column:lat needs 'lon' beside it"),
-        ({"column:taken": np.full(30, 25)}, "column:taken cannot be read: .* got 25"),
-        ({"vectors": np.zeros((30, 4))}, "vectors must not be 0 or missing everywhere"),
-        ({"column:who": np.array(["a", None] * 15, object)}, r"mine.npz: column:who must hold .* no Python objects"),
+        (npz_file, {"scores": None}, "must hold either scores or query_vectors"),
+        (npz_file, {"column:lat": np.ones(31)}, "column:lat must have 30 values like scores, got 31"),
+        (npz_file, {"camera": np.ones(30)}, "'camera' is not known; an attribute is named column:camera"),
+        (npz_file, {"positives": np.arange(9)}, r"positives must be 10 rows or pairs \(query, row\), got shape \(9,\)"),
+        (npz_file, {"positives": np.array([[10, 0]])}, r"positives queries must lie in 0..9, got 10"),
+        (npz_file, {"vectors": np.full((30, 4), np.inf)}, r"mine.npz: vectors must be finite, got inf"),
+        (npz_file, {"column:r@10": np.ones(30)}, "column:r@10 must have another name: 'r@10' is a measure"),
+        (npz_file, {"column:lon": None}, "column:lat needs 'lon' beside it"),
+        (npz_file, {"column:taken": np.full(30, 25)}, "column:taken cannot be read: .* got 25"),
+        (npz_file, {"vectors": np.zeros((30, 4))}, "vectors must not be 0 or missing everywhere"),
+        (npz_file, {"column:who": np.array(["a", None] * 15, object)}, "column:who must hold .* no Python objects"),
+        (parquet_file, {"positive": ["yes"] * 150}, "row 1: positive must be true or false, got 'yes'"),
+        (parquet_file, {"id": [0] * 150}, "an id must not occur twice in one query"),
+        (parquet_file, {"camera": [str(row) for row in range(150)]}, "row 26: camera must be the same for id 0"),
+        (parquet_file, {"score": [None] * 150}, "row 2: score must be a finite number, got None"),
+        (parquet_file, {"camera": [{"make": "a"}] * 150}, "must hold numbers, times, text or lists of them"),
     ],
 )
-def test_npz_errors_name_the_field(tmp_path: Path, changed: dict[str, Any], message: str) -> None:
+def test_errors_name_the_field(write: Any, tmp_path: Path, changed: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        Arrays(npz_file(tmp_path, **changed)).load()
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"positive": ["yes"] * 150}, "row 1: positive must be true or false, got 'yes'"),
-        ({"id": [0] * 150}, "an id must not occur twice in one query"),
-        (
-            {"camera": [str(row) for row in range(150)]},
-            "row 26: camera must be the same for id 0, got '25' and in row 1 '0'",
-        ),
-        ({"score": [None] * 150}, "row 2: score must be a finite number, got None"),
-        ({"camera": [{"make": "a"}] * 150}, "column 'camera' must hold numbers, times, text or lists of them"),
-    ],
-)
-def test_parquet_errors_name_the_column(tmp_path: Path, changed: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        Arrays(parquet_file(tmp_path, **changed)).load()
+        Arrays(write(tmp_path, **changed)).load()
 
 
 def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:

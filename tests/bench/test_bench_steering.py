@@ -42,7 +42,6 @@ def test_no_selection_is_more_even_than_the_best(labels: list[str], k: int) -> N
     assert 0 <= best <= 1 + 1e-9
     assert steering.entropy_of(["a", "b", "a", "b"], 2) == pytest.approx(1)
     assert steering.entropy_of(["a", "a"], 2) == 0
-    assert steering.entropy_of([], 2) == steering.entropy_of(["a"], 1) == 1
 
 
 def test_strength_buys_balance() -> None:

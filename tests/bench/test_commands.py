@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from mascot.bench.progress import Lines
 from mascot.cli.bench import _benchmark, bench
 
 
@@ -22,6 +20,7 @@ from mascot.cli.bench import _benchmark, bench
         (["run", "mine.npz", "--seeds", "1", "--out", "x"], "--seeds must not be given with a file"),
         (["compare", "."], ". holds no test results"),
         (["figures", ".", "--data", "mine.csv"], "--data must be an encoded folder or a file .npz or .parquet, got"),
+        (["prepare", "skyscript", "--option", "?", "--out", "x"], "skyscript has rows=20000, smallest=32"),
         (["steering", "--only", "tokyo"], "tokyo needs --data"),
         (["steering", "--only", "dresden", "--data", "nowhere"], "nowhere/flickr_dresden_cc-by.csv.gz: No such file"),
     ],
@@ -42,18 +41,3 @@ def test_methods_and_tasks_of_div400_are_its_own(data: Path, monkeypatch: pytest
     assert suite.subsets == ("unseen",)
     suite = _benchmark("div400", None, None, "base,mmr", "all-k-means", None, False)
     assert {point.task.name for point in suite.extra} == {"all-k-means"} == {task.name for task in suite.tasks}
-
-
-def test_without_a_terminal_progress_is_lines() -> None:
-    stream, seconds = io.StringIO(), iter([0.0, 1.0, 3.0, 4.0, 33.0, 34.0, 100.0])
-    report = Lines(stream, lambda: next(seconds))
-    for stage, done, total in (
-        ("search", 50, 100),  # too early to say anything
-        ("search", 60, 100),
-        ("search", 90, 100),  # too soon again
-        ("search", 91, 100),  # half a minute nearly, and more than a tenth
-        ("test", 0, 100),
-        ("pictures", 7, None),
-    ):
-        report(stage, done, total)
-    assert stream.getvalue().splitlines() == ["search: 60 of 100", "search: 91 of 100", "pictures: 7"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import tracemalloc
 from pathlib import Path
@@ -18,7 +17,6 @@ from mascot.bench.compare import differences
 from mascot.bench.datasets.folder import Folder, Query, read_folder, splits, write_folder
 from mascot.bench.encode import best_lists, scoring, store_vectors
 from mascot.bench.results import read
-from mascot.bench.run import run
 from mascot.cli.bench import bench
 from mascot.errors import InputError, MascotError
 
@@ -67,7 +65,11 @@ def incidents(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def results(incidents: Path) -> Path:
     out = incidents.parent / "results"
-    run(presets.folder(incidents, labels=("base", "mascot", "guarded")), out, jobs=1)
+    words = ["run", str(incidents), "--out", str(out), "--jobs", "1", "--model"]
+    done = CliRunner().invoke(bench, [*words, "blip2", "--methods", "base,mascot,guarded"])
+    assert done.exit_code == 0, done.output
+    refused = CliRunner().invoke(bench, [*words, "clip"])
+    assert (refused.exit_code, "mascot bench encode" in refused.output) == (2, True)
     return out
 
 
@@ -129,7 +131,6 @@ def test_incidents_are_measured_by_map(incidents: Path, results: Path) -> None:
     assert {len(record["queries"]) for record in searched} == {6}  # all there are, not fifty
     assert {record["k"] for record in searched} == {10}
     dataset, base = Folder(incidents).load(), next(record for record in main if record["label"] == "base")
-    assert 0 < base["summary"]["map"] < 1
     for query, precision in zip(base["queries"], base["per_query"]["map"], strict=True):
         right = dataset.candidates(query, 20).relevant  # averaged over the positives that were found
         precisions = [right[: rank + 1].mean() for rank in np.flatnonzero(right)]
@@ -181,34 +182,6 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
         read_folder(both)
 
 
-def test_the_command_runs_a_folder(incidents: Path, tmp_path: Path) -> None:
-    out = str(tmp_path / "out")
-    words = ["run", str(incidents), "--out", out, "--methods", "base", "--quick", "--jobs", "1", "--model"]
-    result = CliRunner().invoke(bench, [*words, "blip2"])
-    assert result.exit_code == 0, result.output
-    assert "MAP" in CliRunner().invoke(bench, ["compare", out]).output
-    refused = CliRunner().invoke(bench, [*words, "clip"])
-    assert (refused.exit_code, "mascot bench encode" in refused.output) == (2, True)
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["prepare", "skyscript", "--source", "moon=there"], "skyscript has base="),
-        (["prepare", "skyscript", "--option", "?"], "skyscript has rows=20000, smallest=32"),
-        (["encode", "."], "mascot bench prepare"),
-    ],
-)
-def test_the_commands_name_what_is_wrong(
-    tmp_path: Path, words: list[str], message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("urllib3", reason="needs mascot-rerank[prepare]")
-    monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(bench, words if words[0] == "encode" else [*words, "--out", "out"])
-    assert result.exit_code == 2
-    assert message in result.output, result.output
-
-
 def test_equal_images_have_equal_scores_and_the_lower_row_comes_first() -> None:
     """A matrix product gives copies of one image different scores, by their position."""
     copies = np.random.default_rng(2).integers(0, 37, 1003)  # 37 pictures in 1003 rows
@@ -235,17 +208,8 @@ def test_the_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         np.testing.assert_array_equal(lists.scores, reference.scores)
 
 
-def test_files_are_read_in_place_and_short_lists_are_padded(tmp_path: Path) -> None:
-    tokens, texts = (1e4 * _random(7, 90, 4, 16)).astype(np.float16), 1e-3 * _random(8, 12, 16)
-    np.save(tmp_path / "tokens.npy", tokens)
-    scattered, queries = np.arange(1, 90, 3), np.array([4, 2])
-    lists = best_lists(np.load(tmp_path / "tokens.npy", mmap_mode="r"), texts, scattered[::-1], queries, 10)
-    scores = np.einsum("itd,qd->qit", tokens[scattered].astype(float), texts[queries].astype(float)).max(2)
-    order = np.argsort(-scores, axis=1)[:, :10]
-    np.testing.assert_array_equal(lists.queries, queries)
-    np.testing.assert_array_equal(lists.rows, scattered[order])
-    np.testing.assert_allclose(lists.scores, np.take_along_axis(scores, order, 1), rtol=1e-5, atol=1e-6)
-    lists = best_lists(tokens[:, 0], texts, [6, 1, 3], [0, 1, 2], 5)  # one vector an image
+def test_short_lists_are_padded() -> None:
+    lists = best_lists(_random(7, 90, 16), _random(8, 12, 16), [6, 1, 3], [0, 1, 2], 5)  # one vector an image
     assert (lists.rows[:, 3:] == -1).all()
     assert (lists.scores[:, 3:] == -np.inf).all()
     assert np.sort(lists.rows[:, :3], axis=1).tolist() == [[1, 3, 6]] * 3
@@ -265,14 +229,6 @@ def test_memory_does_not_follow_the_queries(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 TOKENS, TEXTS = _random(19, IMAGES, 3, 12), _random(20, len(MANY), 12)
-
-
-def test_lists_that_cannot_be_made() -> None:
-    broken = np.full_like(TOKENS, np.nan)
-    with pytest.raises(MascotError, match=r"best_lists\.rows must be between 0 and 59, got 60"):
-        best_lists(TOKENS, TEXTS, [0, 60], [0], 3)
-    with pytest.raises(MascotError, match="needs finite tokens and texts"):
-        best_lists(broken, TEXTS, range(6), [0], 3)
 
 
 def test_storing_again(tmp_path: Path) -> None:
@@ -310,13 +266,3 @@ def test_vectors_that_cannot_be_stored(tmp_path: Path) -> None:
             store_vectors(folder, model, *arrays)
     with pytest.raises(InputError, match="has no vectors of mine"):
         Folder(folder, "mine").load()
-
-
-def test_no_room_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: Any, **__: Any) -> None:
-        raise OSError(errno.EFBIG, "File too large")
-
-    monkeypatch.setattr(np.lib.format, "open_memmap", full)
-    message = r"tokens\.npy cannot be written \(File too large\); it needs 0\.1 MB"
-    with pytest.raises(InputError, match=message):
-        store_vectors(_write(tmp_path), "mine", np.ones((60, 30, 12)), np.ones((7, 12)))
