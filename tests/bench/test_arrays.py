@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -45,12 +46,13 @@ def npz_file(folder: Path, **changed: Any) -> Path:
     return path
 
 
-def parquet_file(folder: Path, **changed: Any) -> Path:
+def parquet_file(folder: Path, sizes: Sequence[int] = (25,) * 6, **changed: Any) -> Path:
+    """A query for each size, with so many images."""
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as writer
 
     rng = np.random.default_rng(0)
-    rows = [(query, image) for query in range(6) for image in range(25)]
+    rows = [(query, image) for query, size in enumerate(sizes) for image in range(size)]
     columns: dict[str, Any] = {
         "query": [f"q{query}" for query, _ in rows],
         "id": [image for _, image in rows],
@@ -180,15 +182,8 @@ def test_short_lists_do_not_shorten_the_others(tmp_path: Path) -> None:
     """A query of two candidates and one of a single one are measured on what they show."""
     sizes = [25, 2, 25, 25, 1, 25]
     rows = [(query, image) for query, size in enumerate(sizes) for image in range(size)]
-    path = parquet_file(
-        tmp_path,
-        query=[f"q{query}" for query, _ in rows],
-        id=[image for _, image in rows],
-        score=[1.0 - image / 100 for _, image in rows],
-        positive=[image == min(query, sizes[query] - 1) for query, image in rows],
-        camera=["ab"[image % 2] for _, image in rows],
-        vector=[[float(image), 1.0] for _, image in rows],
-    )
+    right = [image == min(query, sizes[query] - 1) for query, image in rows]
+    path = parquet_file(tmp_path, sizes, score=[1.0 - image / 100 for _, image in rows], positive=right)
     suite = arrays(path, ["base", "k-dpp", "guarded"], quick=True)
     main = [record for record in run(suite, tmp_path / "out", jobs=1) if record["study"] == "main"]
     assert {record["label"] for record in main} == {"base", "k-dpp", "guarded"}

@@ -17,7 +17,6 @@ from mascot.bench.measure import per_query
 from mascot.bench.query_set import QuerySet
 from mascot.bench.studies import Benchmark, searched, studies
 from mascot.bench.tasks import FOCUS, GEO_HOUR, HOUR, SPREAD, Point
-from mascot.errors import InputError
 from mascot.methods import Clustering, KDpp, Mmr
 from mascot.rerank import Reranker
 
@@ -85,11 +84,6 @@ def test_a_list_is_measured_as_if_it_were_alone(method: object, sizes: list[int]
             np.testing.assert_allclose(found[name][query], values[0], atol=1e-12, err_msg=name)
         for k in (1, 3, 5, 10):
             assert found[f"r@{k}"][query] == (1 <= found["found_at"][query] <= k)
-
-
-def test_empty_lists_are_refused() -> None:
-    with pytest.raises(InputError, match="lists: every query must have a candidate, query 1 has none"):
-        QuerySet(_lists([3, 0]), "test", 30).rows  # noqa: B018
 
 
 def test_each_update_of_a_dpp_is_searched_for_and_swept() -> None:
