@@ -73,7 +73,7 @@ def test_the_scores_are_those_of_rerank_and_the_seed_decides_the_rest() -> None:
     assert json.dumps(again.to_dict()) == json.dumps(tuning.to_dict())
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(
     sizes=st.lists(st.integers(1, 9), min_size=2, max_size=6),
     k=st.integers(1, 12),
