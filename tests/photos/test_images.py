@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import struct
 import zlib
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -25,7 +24,6 @@ from mascot.errors import InputError, OptionError
 from mascot.photos.images import SUFFIXES, Unreadable, in_srgb, open_image, shown_size, thumbnail, upright
 from mascot.photos.reading import read
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "photos"
 RED, LIME, BLUE, WHITE = (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 255)
 FORMATS = pytest.mark.parametrize("format", ["JPEG", "PNG", "WEBP", "HEIF", "TIFF"])
 
@@ -179,18 +177,6 @@ def test_a_profile_of_srgb_or_an_unusable_one_changes_nothing(profile: bytes) ->
     assert quarter_colours(opened(red))[0] == RED
 
 
-@needs_profiles
-def test_many_threads_share_a_profile() -> None:
-    rng = np.random.default_rng(0)
-    images = [Image.fromarray(rng.integers(0, 256, (64, 64, 3), np.uint8)) for _ in range(40)]
-    profile = swapped_profile()
-    sequential = [np.asarray(in_srgb(image, profile)) for image in images]
-    with ThreadPoolExecutor(8) as pool:
-        parallel = list(pool.map(lambda image: np.asarray(in_srgb(image, profile)), images))
-    assert all(np.array_equal(a, b) for a, b in zip(sequential, parallel, strict=True))
-    assert not np.array_equal(sequential[0], np.asarray(images[0]))
-
-
 def test_thumbnails_are_small_jpegs_without_metadata() -> None:
     exif = Image.Exif()
     exif[ExifTags.Base.Make] = "SecretCam"
@@ -245,20 +231,13 @@ def bomb_png(width: int, height: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n\0\0\0\x0d" + header + struct.pack(">I", zlib.crc32(header)) + b"\0\0\0\0IDAT"
 
 
-def bomb_jpeg(width: int, height: int) -> bytes:
-    data = bytearray(saved(corners(), "JPEG"))
-    struct.pack_into(">HH", data, data.index(b"\xff\xc0") + 5, height, width)
-    return bytes(data)
-
-
-@pytest.mark.parametrize("bomb", [bomb_png, bomb_jpeg])
-def test_bombs_are_refused_by_their_header(bomb: Any) -> None:
-    stream = io.BytesIO(bomb(20_000, 10_000))
+def test_bombs_are_refused_by_their_header() -> None:
+    stream = io.BytesIO(bomb_png(20_000, 10_000))
     with pytest.raises(Unreadable, match=r"^200 megapixels, more than the 150 allowed \(--max-megapixels\)$"):
         open_image(stream)
     assert not stream.closed, "the caller opened it"
     limit = Image.MAX_IMAGE_PIXELS
-    with open_image(bomb(20_000, 10_000), max_megapixels=250) as image:  # a header is not decoded
+    with open_image(stream.getvalue(), max_megapixels=250) as image:  # a header is not decoded
         assert image.size == (20_000, 10_000)
     assert limit == Image.MAX_IMAGE_PIXELS  # Pillow's own limit stands for everybody else
 
@@ -269,26 +248,6 @@ def test_options_are_checked() -> None:
     with pytest.raises(OptionError, match=r"upright.side must be >= 1, got 0"):
         upright(corners(), 0)
     assert {".jpg", ".heic", ".gif", ".avif", ".bmp", ".dng", ".cr3"} < SUFFIXES
-
-
-def test_nothing_is_written_to_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
-    data = bytearray(saved(Image.new("RGB", (8, 8)), "TIFF"))
-    data[data.index(b"\x15\x01\x03\x00") + 8] = 116  # samples per pixel
-    with pytest.raises(Unreadable, match=r"^not an image \(JPEG, PNG, WebP, HEIC, TIFF, GIF, AVIF, BMP or RAW\)$"):
-        open_image(bytes(data))
-    assert capfd.readouterr() == ("", "")
-
-
-@pytest.mark.skipif(not DATA.is_dir(), reason="needs the real data set at ../shared/data")
-def test_all_real_photographs_decode() -> None:
-    paths = sorted(DATA.iterdir())
-    assert len(paths) == 95
-    for path in paths:
-        with open_image(path) as image:
-            shown = shown_size(image)
-            picture = upright(image, 224)
-        assert max(picture.size) == min(224, max(shown))
-        assert (picture.width > picture.height) == (shown[0] > shown[1])
 
 
 # RAW files by their previews; they are written here, byte by byte

@@ -109,6 +109,7 @@ def test_two_processes_index_while_a_third_searches(tmp_path: Path) -> None:
         while any(process.poll() is None for process in processes):
             assert len(library.search("later photograph", k=5, encoder=BagOfWords())) == 5
             sizes.add(library.store.count())
+            time.sleep(0.05)
         outputs = [process.communicate() for process in processes]
         assert [process.returncode for process in processes] == [0, 0], outputs
         assert sorted(int(output.split()[1]) for output, _ in outputs) == [0, 30]  # the second had nothing to do

@@ -24,7 +24,7 @@ from PIL.TiffImagePlugin import IFDRational
 
 from mascot.photos.exif import camera_name
 from mascot.photos.images import Unreadable, open_image, upright
-from mascot.photos.metadata import Metadata, metadata_of, read_metadata
+from mascot.photos.metadata import Metadata, read_metadata
 from mascot.photos.plausible import Moment, Wrong, height, human_text, minutes_east, moment
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -49,19 +49,15 @@ def manifest() -> list[dict[str, str]]:
 
 
 REAL: dict[str, dict[str, Any]] = {
-    "drewnoakes__Apple_iPhone_6.jpg": {"camera": "Apple iPhone 6"},
     "photoprism__Iceland-sRGB.jpg": {"camera": "NIKON D800E"},
     "pypi-geopic__img_invalid_gps_date.jpg": {"camera": "samsung M-G930F"},  # its first letter is a null byte
     "drewnoakes__Olympus_FE230-X790.jpg": {"camera": "OLYMPUS FE230/X790", "caption": None},
-    "drewnoakes__Apple_iPhone_5.jpg": {"width": 900, "height": 675},  # upside down
     "photoprism__digikam.jpg": {"width": 500, "height": 375},  # orientation 0, which does not exist
-    "photoprism__beach_sand.jpg": {"altitude": pytest.approx(-1.99, abs=0.01)},  # below the sea
     "photoprism__photoshop.jpg": {"altitude": 0.0},  # "0 below the sea"
     # Its camera is padded with blanks.
     "photoprism__altitude.jpg": {
         "camera": "TCT TCL S950", "problems": ("altitude: 4294967284 m is not a plausible altitude",),
     },
-    "photoprism__panorama360.jpg": {"altitude": None, "caption": None, "problems": ("altitude: is not a number",)},
     "pypi-imagereorder__pixel5a.jpg": {"taken": datetime(2023, 9, 3, 9, 36, 43, 90_000), "offset": -360},
     "pypi-geopic__img_categorisee.jpg": {  # stored lying, shown standing
         "title": "Observatoire", "keywords": ("panneau de randonnée (PDIPR)",), "width": 192, "height": 256,
@@ -177,22 +173,18 @@ def test_every_format_gives_back_its_xmp(format: str) -> None:
     assert (metadata.keywords, metadata.rating, metadata.problems) == (("sea", "steel"), 4, ())
 
 
-def png_chunk(kind: bytes, body: bytes) -> bytes:
-    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-
-
 def test_png_with_its_blocks_behind_the_pixels() -> None:
     turned = exif_of(exposure=KYOTO_EXPOSURE, picture={BASE.Orientation: 6}).tobytes().removeprefix(b"Exif\x00\x00")
     text = b"XML:com.adobe.xmp\0\1\0\0\0" + zlib.compress(xmp_of('xmp:Rating="4"'))
-    plain = saved("PNG")
-    data = plain[:-12] + png_chunk(b"eXIf", turned) + png_chunk(b"iTXt", text) + plain[-12:]
+    data = saved("PNG")
+    for kind, body in ((b"eXIf", turned), (b"iTXt", text)):
+        chunk = struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+        data = data[:-12] + chunk + data[-12:]
     metadata = read(data)
     assert metadata.taken == datetime(2019, 11, 23, 17, 4, 5, 250_000)
     assert (metadata.rating, metadata.width, metadata.height) == (4, 48, 64)
     with open_image(data) as image:
         assert upright(image, 512).size == (48, 64)
-    cut = plain[:-12] + png_chunk(b"iTXt", b"XML:com.adobe.xmp\0\1\0") + png_chunk(b"eXIf", turned)[:-100]
-    assert read(cut).taken is None
 
 
 def test_iptc_is_read_where_nothing_else_speaks() -> None:
@@ -322,12 +314,8 @@ def test_fillers_are_no_captions_from_any_source_and_people_s_captions_stay() ->
         assert (metadata.caption, metadata.problems) == (None, ())
     for text in ("Digital camera museum", "Default Street at night", "❤️", "A camera", "海"):
         assert human_text(text, "FUJIFILM", "X-T3") == text
-
-
-def test_the_maker_is_not_said_twice() -> None:
     assert camera_name("NIKON CORPORATION", "NIKON D70") == "NIKON D70"
     assert camera_name("SAMSUNG TECHWIN CO., LTD.", "NV3") == "SAMSUNG TECHWIN NV3"
-    assert (camera_name("Canon", None), camera_name(None, "X100"), camera_name(None, None)) == ("Canon", "X100", None)
 
 
 # Attacks and damage
@@ -343,8 +331,7 @@ def test_the_maker_is_not_said_twice() -> None:
 def test_xmp_bombs_and_rubbish_are_refused(packet: bytes, problem: str) -> None:
     metadata = read(saved(exif=kyoto(), xmp=packet))
     assert metadata.lat == pytest.approx(35.025)  # the camera's block is not touched by it
-    assert len(metadata.problems) == 1
-    assert metadata.problems[0].startswith(f"xmp: {problem}")
+    assert [text.startswith(f"xmp: {problem}") for text in metadata.problems] == [True]
 
 
 def test_xmp_in_utf_16_and_damaged_exif() -> None:
@@ -354,30 +341,10 @@ def test_xmp_in_utf_16_and_damaged_exif() -> None:
     assert any(problem.startswith("exif: damaged: ") for problem in metadata.problems)
 
 
-def test_metadata_of_does_not_decode(tmp_path: Path) -> None:
-    path, whole = tmp_path / "cut", saved(size=(640, 480), exif=kyoto())
-    path.write_bytes(whole[: whole.index(b"\xff\xda") + 40])  # the header and a little of the pixels
-    with open_image(path) as image:
-        assert metadata_of(image).taken is not None
-        with pytest.raises(Unreadable, match="truncated"):
-            upright(image, 64)
-
-
-def seeds() -> dict[str, bytes]:
+@FORMATS
+def test_damaged_headers_give_metadata_or_unreadable_and_nothing_else(format: str) -> None:
     packet = xmp_of('xmp:Rating="4" exif:GPSLatitude="33,51.3S" exif:GPSLongitude="151,12.5E"')
-    jpeg = saved(exif=kyoto(), xmp=packet)
-    return {
-        "jpeg": jpeg[:2] + iptc_of((5, b"Harvest"), (25, b"field"), (55, b"20020728"), (60, b"155005")) + jpeg[2:],
-        "png": saved("PNG", exif=kyoto()),
-        "webp": saved("WEBP", exif=kyoto(), xmp=packet),
-        "heic": saved("HEIF", exif=kyoto(), xmp=packet),
-        "tiff": saved("TIFF", exif=kyoto()),
-    }
-
-
-@pytest.mark.parametrize("name", seeds())
-def test_damaged_headers_give_metadata_or_unreadable_and_nothing_else(name: str) -> None:
-    rng, whole = random.Random(name), seeds()[name]
+    rng, whole = random.Random(format), saved(format, exif=kyoto(), xmp=packet)
     outcomes = set()
     for _ in range(100):
         data = bytearray(whole)

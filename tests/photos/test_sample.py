@@ -9,11 +9,9 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
-from datetime import timedelta
 from importlib.resources import files
 from io import BytesIO
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
@@ -24,7 +22,6 @@ from mascot.photos.metadata import read_metadata
 from mascot.photos.sample import Postcard, jpeg, plan, write_sample
 
 FEW = 20
-ZONES = {"Sydney": "Australia/Sydney", "Mumbai": "Asia/Kolkata", "New York": "America/New_York"}
 
 
 @pytest.fixture(scope="module")
@@ -53,10 +50,8 @@ def test_the_table_is_varied_and_things_are_missing_as_in_real_libraries(library
     assert sum(card.place == "Guincho" for card in sunsets) == 34, "of one evening"
     pictures = [file for file in (files("mascot.photos.sample") / "pictures").iterdir() if file.name.endswith(".webp")]
     assert {file.name for file in pictures} == {f"{card.picture}.webp" for card in library}
-    for card in library:
-        if card.city in ZONES:
-            zone = ZoneInfo(ZONES[card.city])
-            assert card.taken.replace(tzinfo=zone).utcoffset() == timedelta(hours=card.offset_h), card
+    kolkata = [card for card in library if card.city == "Mumbai"]
+    assert {card.offset_h for card in kolkata} == {5.5}
 
 
 def test_every_file_opens_is_small_and_the_same_in_another_process_zone_and_language(tmp_path: Path) -> None:
@@ -87,7 +82,6 @@ def test_our_reader_finds_the_tags_of_the_plan(library: list[Postcard]) -> None:
         *(lambda card, tag=tag: card.gps == tag for tag in ("absent", "wrong")),
         *(lambda card, tag=tag: card.clock == tag for tag in ("absent", "wrong")),
         *(lambda card, turn=turn: card.orientation == turn for turn in (3, 6, 8)),
-        lambda card: card.caption is None,
         lambda card: card.caption is not None and not card.caption.isascii(),
         lambda card: card.offset_h % 1,
         lambda card: card.lat < 0 and card.lon < 0 and card.gps == "right",
@@ -132,8 +126,7 @@ def test_a_second_run_fills_what_is_missing_and_may_add_more(tmp_path: Path) -> 
     times = {card.path: (tmp_path / card.path).stat().st_mtime_ns for card in cards[2:]}
     for card in cards[:2]:
         (tmp_path / card.path).unlink()
-    (tmp_path / ".index").mkdir()
-    (tmp_path / ".index" / "photos.db").write_bytes(b"hidden, so not looked at")
+    (tmp_path / ".index").write_bytes(b"hidden, so not looked at")
     interrupted = (tmp_path / cards[0].path).with_name(f".{Path(cards[0].path).name}.part")
     interrupted.write_bytes(b"half a picture")
     steps: list[tuple[int, int]] = []

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,30 +29,6 @@ def test_the_attack_is_survived(folder: Path, name: str) -> None:
         pytest.skip(tally.skipped)
     assert tally.failures == ()
     assert tally.survived == tally.tried > 0
-
-
-def _failing(arena: torture.Arena) -> Iterator[torture.Trial]:
-    yield torture.Trial("first", True)
-    raise RuntimeError("no server")
-
-
-def test_a_run_resumes_after_recorded_attacks_and_continues_after_failed_ones(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    runs = {"raw sockets": _failing, "hostile filters": lambda arena: iter([torture.Trial("first", True)])}
-    for name, run in runs.items():
-        monkeypatch.setitem(torture.ATTACKS, name, replace(torture.ATTACKS[name], run=run))
-    for name in ("_write_photos", "_copy", "_index"):
-        monkeypatch.setattr(torture, name, lambda *_: None)
-    arguments = ["--short", "--attack", "raw sockets", "--attack", "hostile filters", "--out", str(tmp_path)]
-    assert torture.main(arguments) == 1
-    first = capsys.readouterr()
-    assert "FAILED raw sockets: the attack itself failed: RuntimeError('no server')" in first.out
-    assert re.search(r"^hostile filters +1 +1", first.out, re.MULTILINE)
-    assert torture.main([*arguments, "--resume"]) == 1
-    second = capsys.readouterr()
-    assert second.out == first.out
-    assert (first.err, second.err) == ("raw sockets ...\nhostile filters ...\n", "")
 
 
 def test_the_page_promises_what_the_command_shows() -> None:
