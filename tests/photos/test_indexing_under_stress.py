@@ -97,10 +97,18 @@ def _count(database: Path) -> int:
         return 0
 
 
-def test_two_processes_index_while_a_third_searches(tmp_path: Path) -> None:
+def test_two_processes_index_while_a_third_searches_and_a_file_vanishes(tmp_path: Path) -> None:
     root = _folder(tmp_path / "photos", 8)
+
+    def report(step: str, count: int, total: int) -> None:
+        if step == "indexing" and count == 0:
+            (root / "1" / "1.jpg").unlink(missing_ok=True)
+
     with Library.open(root) as library:
-        library.index(BagOfWords())
+        skipped = library.index(BagOfWords(), report=report).skipped
+        assert {item.path.name: item.reason for item in skipped} == {
+            "1.jpg": "cannot be read: No such file or directory"
+        }
         for i in range(30):
             write_jpeg(root / "later" / f"{i}.jpg", f"later photograph {i}")
         shutil.copytree(root, tmp_path / "whole", ignore=shutil.ignore_patterns(".mascot"))
@@ -115,20 +123,6 @@ def test_two_processes_index_while_a_third_searches(tmp_path: Path) -> None:
         assert sorted(int(output.split()[1]) for output, _ in outputs) == [0, 30]  # the second had nothing to do
         assert len(sizes) > 1
     assert _content(root) == _content_of_new(tmp_path / "whole")
-
-
-def test_a_file_that_vanishes_while_indexing(tmp_path: Path) -> None:
-    root = _folder(tmp_path / "photos", 3)
-
-    def report(step: str, count: int, total: int) -> None:
-        if step == "indexing" and count == 0:
-            (root / "1" / "1.jpg").unlink(missing_ok=True)
-
-    with Library.open(root) as library:
-        done = library.index(BagOfWords(), report=report)
-    assert done.photos == 2
-    (skipped,) = done.skipped
-    assert (skipped.path.name, skipped.reason) == ("1.jpg", "cannot be read: No such file or directory")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")

@@ -22,7 +22,6 @@ from mascot.photos.companions import Companions, companions
 from mascot.photos.walk import PictureFile, Skipped, walk
 
 POSIX = os.name == "posix"
-_OUT = "link out of the library (--follow-links)"
 
 
 def grow(root: Path, *names: str) -> None:
@@ -88,54 +87,23 @@ def test_a_root_that_cannot_be_walked_is_refused_at_once(tmp_path: Path) -> None
 
 
 @pytest.mark.skipif(not POSIX, reason="needs symbolic links")
-@pytest.mark.parametrize(
-    ("files", "links", "follow_links", "pictures", "reasons"),
-    [
-        (["root/a/b/c.jpg"], {"a/b/up": "root", "a/self": "root/a"}, False, ["a/b/c.jpg"], {}),
-        (
-            [],
-            {"x.jpg": "root/x.jpg", "y.jpg": "root/gone.jpg"},
-            False,
-            [],
-            {"x.jpg": "loop of links", "y.jpg": "broken link: No such file or directory"},
-        ),
-        (
-            ["root/a.jpg", "outside/b.jpg", "outside/deep/c.jpg", "single.jpg", "outside.txt"],
-            {"0folder": "outside", "0file.jpg": "single.jpg", "0other.txt": "outside.txt"},
-            True,
-            ["a.jpg", "0file.jpg", "0folder/b.jpg", "0folder/deep/c.jpg"],
-            {},
-        ),
-        (
-            ["root/a.jpg", "outside/b.jpg", "single.jpg", "outside.txt"],
-            {"0folder": "outside", "0file.jpg": "single.jpg", "0other.txt": "outside.txt"},
-            False,
-            ["a.jpg"],
-            {"0file.jpg": _OUT, "0folder": _OUT},
-        ),
-        (  # a real file has its own path
-            ["root/z/real.jpg", "root/z/more.jpg"],
-            {"a.jpg": "root/z/real.jpg", "b.jpg": "root/z/real.jpg", "c": "root/z"},
-            False,
-            ["z/more.jpg", "z/real.jpg"],
-            {},
-        ),
-    ],
-    ids=["loop", "to itself and broken", "followed", "not followed", "once"],
-)
-def test_links(
-    files: list[str],
-    links: dict[str, str],
-    follow_links: bool,
-    pictures: list[str],
-    reasons: dict[str, str],
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "root").mkdir()
-    grow(tmp_path, *files)
+def test_links(tmp_path: Path) -> None:
+    grow(
+        tmp_path, "root/a/b/c.jpg", "root/z/real.jpg", "outside/b.jpg", "outside/deep/c.jpg", "single.jpg", "other.txt"
+    )
+    links = {
+        "a/b/up": "root", "a/self": "root/a", "loop.jpg": "root/loop.jpg", "broken.jpg": "root/gone.jpg",
+        "0real.jpg": "root/z/real.jpg", "0z": "root/z",  # a real file has its own path
+        "0folder": "outside", "0file.jpg": "single.jpg", "1file.jpg": "single.jpg", "0other.txt": "other.txt",
+    }  # fmt: skip
     for name, target in links.items():
         (tmp_path / "root" / name).symlink_to(tmp_path / target)
-    assert walked(tmp_path / "root", follow_links=follow_links) == (pictures, reasons)
+    real = ["a/b/c.jpg", "z/real.jpg"]
+    reasons = {"loop.jpg": "loop of links", "broken.jpg": "broken link: No such file or directory"}
+    outside = dict.fromkeys(["0file.jpg", "0folder", "1file.jpg"], "link out of the library (--follow-links)")
+    assert walked(tmp_path / "root") == (real, reasons | outside)
+    followed = [*real, "0file.jpg", "0folder/b.jpg", "0folder/deep/c.jpg"]
+    assert walked(tmp_path / "root", follow_links=True) == (followed, reasons)
 
 
 @pytest.mark.skipif(not POSIX, reason="needs links and pipes")

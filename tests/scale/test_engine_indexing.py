@@ -138,10 +138,6 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     refused = CliRunner().invoke(app, [str(own), "--ray"])
     assert isinstance(refused.exception, OptionError)
     assert "--ray needs --into URI" in str(refused.exception)
-
-
-def test_the_address_may_be_left_out() -> None:
-    assert with_address(["--ray", "--prune", "x"]) == ["--ray", "local", "--prune", "x"]
     assert with_address(["--ray", "x"]) == ["--ray", "local", "x"]
     assert with_address(["--ray", "head:6379", "x"]) == ["--ray", "head:6379", "x"]
 
