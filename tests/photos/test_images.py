@@ -57,7 +57,6 @@ def opened(data: bytes, side: int = 512, **options: Any) -> Image.Image:
 
 
 def quarter_colours(image: Image.Image) -> list[tuple[int, ...]]:
-    """The four quarters' middles, rounded to black or full."""
     w, h = image.size
     points = [(w // 4, h // 4), (3 * w // 4, h // 4), (w // 4, 3 * h // 4), (3 * w // 4, 3 * h // 4)]
     return [tuple(255 * round(channel / 255) for channel in image.getpixel(point)) for point in points]
@@ -147,7 +146,6 @@ SRGB, LAB = (ImageCms.ImageCmsProfile(ImageCms.createProfile(name)).tobytes() fo
 
 
 def swapped_profile() -> bytes:
-    """Return an sRGB profile with red and blue exchanged."""
     data = bytearray(SRGB.replace("sRGB".encode("utf-16-be"), "swap".encode("utf-16-be")))
     starts = range(132, 132 + 12 * struct.unpack_from(">I", data, 128)[0], 12)
     red, blue = (next(at for at in starts if data[at : at + 4] == name) for name in (b"rXYZ", b"bXYZ"))

@@ -209,8 +209,7 @@ def test_people_s_words_come_from_programs_and_measurements_from_the_camera() ->
     picture = {**KYOTO_PICTURE, BASE.Rating: 2}
     metadata = read(saved(exif=exif_of(KYOTO_GPS, KYOTO_EXPOSURE, picture), xmp=packet))
     assert (metadata.caption, metadata.rating) == ("Told by a program", 5)
-    assert metadata.lat == pytest.approx(35.025)
-    assert metadata.taken == datetime(2019, 11, 23, 17, 4, 5, 250_000)
+    assert (metadata.lat, metadata.taken) == (pytest.approx(35.025), datetime(2019, 11, 23, 17, 4, 5, 250_000))
     wrong = exif_of(KYOTO_GPS | {2: (91.0, 0.0, 0.0)})
     metadata = read(saved(exif=wrong, xmp=xmp_of('exif:GPSLatitude="48.5" exif:GPSLongitude="-9.25"')))
     assert (metadata.lat, metadata.lon, metadata.problems) == (48.5, -9.25, ()), "a wrong place gives way to the next"

@@ -79,9 +79,6 @@ def test_sizes_times_absolute_paths_and_kinds_that_are_not_read(
     root = tmp_path / "Photos Library.photoslibrary"
     grow(root, "originals/0/c.heic", "top.jpg")
     assert walked(root) == (["originals/0/c.heic"], {})
-
-
-def test_a_root_that_cannot_be_walked_is_refused_at_once(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nowhere cannot be walked: No such file"):
         walk(tmp_path / "nowhere")
 

@@ -25,8 +25,6 @@ PYTHONPATH = os.pathsep.join([*_FOLDERS, *filter(None, [os.environ.get("PYTHONPA
 
 
 class MemorySink:
-    """A sink as `mascot.connect.source` has them."""
-
     def __init__(self) -> None:
         self.rows: dict[str, dict[str, Any]] = {}
         self.vectors: dict[str, NDArray[np.float32]] = {}
@@ -87,8 +85,6 @@ class Reader(BagOfWords):
 
 
 class Failing(Reader):
-    """An encoder that fails at the last photograph."""
-
     def pictures(self, pictures: Sequence[Picture]) -> NDArray[np.float32]:
         if any("zz" in picture.words for picture in pictures):
             raise RuntimeError("CUDA out of memory\nand a page of advice")
@@ -96,8 +92,6 @@ class Failing(Reader):
 
 
 class Mortal(Reader):
-    """An encoder whose process dies at the sight of a picture of a certain size, as of a bad decoder or for memory."""
-
     def pictures(self, pictures: Sequence[Picture]) -> NDArray[np.float32]:
         if any(picture.image.size == DEADLY for picture in pictures):
             os._exit(139)
