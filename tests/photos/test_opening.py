@@ -12,10 +12,6 @@ import pytest
 from bag_of_words import BagOfWords
 from jpegs import write_jpeg
 
-from mascot.cli.photos import _print_warnings
-from mascot.connect.address import Address
-from mascot.connect.engine import key_of
-from mascot.connect.source import warn_of_few
 from mascot.photos import Library
 from mascot.server import models
 from mascot.server.service import LibraryGone, Service
@@ -47,16 +43,6 @@ def test_a_library_made_anew_is_served_with_its_own_encoder(tmp_path: Path) -> N
     assert after.query == "boat"
 
 
-def test_warnings_of_engines_are_a_line_each(capsys: pytest.CaptureFixture[str]) -> None:
-    with _print_warnings():
-        key_of(["colour"], Address("lance", "", "", "/folder", "t", label="lance:///folder/t"))
-        warn_of_few(5, 5)
-    assert capsys.readouterr().err.splitlines() == [
-        "mascot: lance:///folder/t has no key of one column: ids are places in the result; name a column with ?id=",
-        "mascot: candidates=5 and k=5: nothing is left to choose from; ask for ten times as many candidates",
-    ]
-
-
 def test_what_a_command_lacks_is_told_with_its_extra(tmp_path: Path) -> None:
     """Where only the command itself is installed, and where one of the packages of an extra is missing."""
     script = """
@@ -65,7 +51,7 @@ from mascot.errors import MissingExtra
 from mascot.cli.photos import sample
 from mascot.cli.serve import serve
 from pathlib import Path
-for missing in ("PIL", "uvicorn", "starlette", "anyio", "msgspec", "prometheus_client", "cachetools", "httptools"):
+for missing in ("PIL", "uvicorn", "msgspec"):
     loaded = {name for name in sys.modules if name.partition(".")[0] in (missing, "mascot")}
     kept = {name: sys.modules.pop(name) for name in loaded if name.startswith((missing, "mascot.p", "mascot.s"))}
     sys.modules[missing] = None
@@ -81,9 +67,7 @@ for missing in ("PIL", "uvicorn", "starlette", "anyio", "msgspec", "prometheus_c
         env=environment(), capture_output=True, text=True, timeout=240, check=False,
     )  # fmt: skip
     assert done.stderr == ""
-    sample, *pages = done.stdout.splitlines()
-    assert re.fullmatch(r"the sample library needs the package PIL: .*pip install .*\bpillow\b.*", sample)
-    names = ("uvicorn", "starlette", "anyio", "msgspec", "prometheus_client", "cachetools", "httptools")
-    for line, name in zip(pages, names, strict=True):
-        assert re.fullmatch(rf"the server needs the package {name}: .*pip install .*\buvicorn\b.*", line)
+    needs = {"PIL": ("sample library", "pillow"), "uvicorn": ("server", "uvicorn"), "msgspec": ("server", "uvicorn")}
+    for line, (name, (part, package)) in zip(done.stdout.splitlines(), needs.items(), strict=True):
+        assert re.fullmatch(rf"the {part} needs the package {name}: .*pip install .*\b{package}\b.*", line)
     assert not (tmp_path / "sample").exists()
