@@ -123,14 +123,12 @@ def test_without_words_nobody_is_protected_for_being_newest(shared: Library) -> 
     # Protection acts on what relevance and the named value say together; beside a spread that is the newest.
     protected = shared.hits().rerank(shared.focus("place=Lisbon"), 6, mc.Mascot(protect=2))
     assert {photo.city for photo in protected.photos} == {"Lisbon"}
-    protected = shared.hits().rerank(shared.spread("city"), 3, mc.Mascot(protect=2))
-    assert protected.photos[:2] == shared.search(None, k=2).photos
+    newest = shared.search(None, k=2).photos
+    assert shared.hits().rerank(shared.spread("city"), 3, mc.Mascot(protect=2)).photos[:2] == newest
     # A focus that names nothing stays near the newest, as it stays near the best where there are words.
-    newest = shared.search(None, k=1).photos[0]
-    for word, label in (("hour", "20"), ("place", "Sydney"), ("camera", "Pixel 5")):
-        photos = shared.search(None, [shared.focus(word)], k=3).photos
-        assert newest in photos
-        assert all(label in (str(photo.taken)[11:13], photo.city, photo.camera) for photo in photos), word
+    near = shared.search(None, [shared.focus("place")], k=3).photos
+    assert newest[0] in near
+    assert {photo.city for photo in near} == {"Sydney"}
 
 
 # Pinned and rejected

@@ -14,7 +14,9 @@ from mascot.photos import Library, whereabouts
 from mascot.photos.encoders import hub
 
 
-def test_a_library_cannot_start_a_download(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_cannot_start_a_download_or_bring_its_own_model(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
     downloads: list[str] = []
 
     def plan_download(model: str, *_: Any, **__: Any) -> hub.Download:
@@ -31,12 +33,8 @@ def test_a_library_cannot_start_a_download(library: Library, monkeypatch: pytest
         with pytest.raises(mc.InputError):
             other.search("boats", encoder="clip:someone/model")  # named by a person
         assert downloads == ["someone/model"]
-
-
-def test_a_library_cannot_bring_its_own_model(library: Library) -> None:
-    model = library.root / "model"
-    model.mkdir()
-    library.store.set_facts({"encoder": f"clip:{model}"})
+    (library.root / "model").mkdir()
+    library.store.set_facts({"encoder": f"clip:{library.root / 'model'}"})
     with Library.open(library.root) as other, pytest.raises(mc.OptionError, match="a model inside its own folder"):
         other.search("boats")
 
