@@ -22,11 +22,11 @@ def _photo(i: int) -> Photo:
     return bare_photo(id=0, path=f"{i}.jpg", folder=".", hash=str(i))
 
 
-def _filled(folder: Path, vectors: np.ndarray, fingerprint: str = "s") -> Store:
+def _filled(folder: Path, vectors: np.ndarray) -> Store:
     store = Store(folder / "library.sqlite", create=True)
     with store.writing() as connection:
         for i, vector in enumerate(vectors):
-            put_vector(connection, put_photo(connection, _photo(i)), stamp_of(fingerprint, 1), vector)
+            put_vector(connection, put_photo(connection, _photo(i)), stamp_of("s", 1), vector)
     return store
 
 
