@@ -16,7 +16,7 @@ from bag_of_words import BagOfWords
 from jpegs import write_jpeg
 
 import mascot as mc
-from mascot.photos import Library, whereabouts
+from mascot.photos import Library
 from mascot.photos.encoders import hub
 from mascot.photos.filters import within
 
@@ -181,8 +181,5 @@ def test_no_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.delenv("MASCOT_LIBRARY", raising=False)
     monkeypatch.setattr(Path, "home", no_home)
     monkeypatch.chdir(tmp_path)
-    whereabouts.remember(tmp_path)
-    assert whereabouts.remembered() is None
-    assert whereabouts.short_name(Path("/somewhere")) == "/somewhere"
     with pytest.raises(mc.InputError, match="no library: name one"):
         Library.open()

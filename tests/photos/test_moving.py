@@ -26,7 +26,6 @@ class Reader(BagOfWords):
 
 
 def indexed(root: Path, encoder: Any, **options: Any) -> tuple[Any, dict[str, tuple]]:
-    """The summary, and everything of each row but its id, by path."""
     with Library(root) as library:
         summary = library.index(encoder, **options)
         if summary.photos:
@@ -35,7 +34,6 @@ def indexed(root: Path, encoder: Any, **options: Any) -> tuple[Any, dict[str, tu
 
 
 def anew(root: Path, encoder: Any) -> dict[str, tuple]:
-    """The rows of a library made of the folder as it is now."""
     with tempfile.TemporaryDirectory() as folder:
         other = Path(shutil.copytree(root, Path(folder, "other"), ignore=shutil.ignore_patterns(".mascot")))
         return indexed(other, encoder)[1]

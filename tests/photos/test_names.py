@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mascot.photos.gazetteer import gazetteer
@@ -37,6 +37,7 @@ def test_timestamps_in_names() -> None:
 
 
 @given(st.datetimes(datetime(2003, 1, 1), datetime(2025, 12, 31)), st.text(max_size=40))
+@settings(max_examples=40)
 def test_every_time_round_trips_and_no_name_raises(when: datetime, name: str) -> None:
     for pattern in ("%Y%m%d_%H%M%S", "%Y-%m-%d %H.%M.%S"):
         result = moment(f"IMG_{when.strftime(pattern)}.jpg")
@@ -106,6 +107,7 @@ def test_simultaneous_moments_in_two_places_are_separate() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(0, 5000), st.floats(-90, 90), st.floats(-180, 180)), min_size=1, max_size=30))
+@settings(max_examples=40)
 def test_moments_do_not_depend_on_the_order_of_the_rows(rows: list[tuple[float, float, float]]) -> None:
     shots = [_shot(i, minutes, lat, lon) for i, (minutes, lat, lon) in enumerate(rows)]
     assert moments(shots) == moments(shots[::-1])

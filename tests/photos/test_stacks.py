@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from bag_of_words import BagOfWords
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from libraries import bare_photo
 from numpy.typing import NDArray
@@ -57,13 +57,12 @@ def test_copies_belong_together_whatever_their_time() -> None:
     assert group([photo(1, 0), photo(2, 9e5)], looks(0, 0)) == []  # the same view on another day
     assert group([photo(1, None), photo(2, None)], looks(0, 0)) == []  # two scanned pages
     flat = np.full((2, 176), 176**-0.5, np.float32)  # without edges
-    assert group([photo(1, 0), photo(2, 1)], flat) == []
-    assert group([photo(1, 0), photo(2, None)], flat) == []
-    assert group([], looks()) == []
+    assert group([photo(1, 0), photo(2, 1)], flat) == group([photo(1, 0), photo(2, None)], flat) == []
 
 
 @given(st.lists(st.tuples(st.none() | st.integers(0, 60), st.sampled_from("ab"), st.integers(0, 90)), max_size=30))
-def test_stacks_are_disjoint_and_do_not_depend_on_the_order(items: list[tuple[int | None, str, int]]) -> None:
+@settings(max_examples=30)
+def test_stacks_are_disjoint(items: list[tuple[int | None, str, int]]) -> None:
     shots = [photo(i, seconds, camera) for i, (seconds, camera, _) in enumerate(items)]
     groups = group(shots, looks(*(angle for *_, angle in items)))
     members = [place for stack in groups for place in stack]
