@@ -89,6 +89,7 @@ def test_an_album_in_the_browser(chromium: Any, file: Path) -> None:
         return [-1, 0, 1].some(i => [-1, 0, 1].some(j =>
             document.elementFromPoint(x + width / 2 + 9 * i, y + width / 2 + 9 * j)?.matches('.land *, use')));
     }"""
+    page.set_viewport_size({"width": 1280, "height": 900})
     second.locator(".map").scroll_into_view_if_needed()
     for place in second.locator(".map .is").all()[::-1]:  # Lisbon, Tokyo and Sydney
         assert place.evaluate(over_land)

@@ -1,4 +1,4 @@
-"""The derived vector index: exact, stale, damaged, large."""
+"""The derived vector index: exact, stale, large."""
 
 from __future__ import annotations
 
