@@ -58,16 +58,13 @@ class Silent:
 
 
 COVER = [[1.0], [0.0]]
-LABEL = "Category near must be a label or a list of labels"
 
 INPUT = {
     # Scores and ids
     "scores must be finite, got nan at position 1": lambda: mc.Candidates([1.0, NAN]),
     "scores must be numbers, got ['a', 'b']": lambda: mc.Candidates(["a", "b"]),
-    "scores must be numbers, got complex128": lambda: mc.Candidates(np.array([1 + 2j, 3])),
     "scores must not be masked, got a masked value at position 1": lambda: mc.Candidates(MASKED),
     "scores must be below 1.8e308, got a larger integer": lambda: mc.Candidates([HUGE, 1]),
-    "scores must have 1 dimension(s), got 2": lambda: mc.Candidates([[1.0]]),
     "scores must have the same number of values in each query, got 1 or 2": lambda: mc.Batch([[1, 2], [3]]),
     "scores must be within -1e150..1e150 without rescaling, got 1e+151": lambda: mc.rerank(
         mc.Candidates([1.0, -1e151]), [], 1, mc.Mascot(normalize=False)
@@ -77,9 +74,7 @@ INPUT = {
     "Candidates.ids must be hashable, got (1, [2])": lambda: mc.Candidates([1], ids=[(1, [2])]),
     # Columns and vectors
     "Candidates.columns['x'] must have 2 values like scores, got 1": lambda: mc.Candidates([1, 2], None, {"x": [1]}),
-    "Candidates.columns must be a dictionary or a table, got list": lambda: mc.Candidates([1], columns=[1]),
     "Candidates.vectors must be 2 x D like scores, got 3 x 1": lambda: mc.Candidates([1, 2], vectors=[[1]] * 3),
-    "Batch.columns['x'] must have 1 x 2 values like scores, got 2": lambda: mc.Batch([[1, 2]], {"x": [1, 2]}),
     "Candidates.from_records needs dictionaries, got str: 'a'": lambda: mc.Candidates.from_records(["a"]),
     "Candidates.from_records needs 'score' in every record, got none at position 1": lambda: mc.Candidates.from_records(
         [{"score": 1.0}, {"id": 2}]
@@ -88,20 +83,15 @@ INPUT = {
     "Category column 'who' must hold hashable labels, got {'a': 1}": lambda: spread("who", who=[{"a": 1}, {}]),
     "Place column 'lat' must be a latitude in -90..90, got 90.5": lambda: spread(mc.Place(), lat=[1.0, 90.5]),
     "Number column 'who' must hold numbers: could not convert string to float: 'a'": lambda: spread(mc.Number("who")),
-    "Number column 'n' must lie within -1e150..1e150, got a larger integer": lambda: spread(
-        mc.Number("n"), n=[HUGE, 1]
-    ),
     "Date column 'taken' must hold times (ISO, EXIF or datetime), got 'soon'": lambda: spread(
         mc.Date(), taken=["soon", None]
     ),
     "Clusters needs vectors, got none": lambda: mc.rerank(mc.Candidates([1, 2]), mc.spread(mc.Clusters(2))),
-    "Clusters column 'lat' must hold vectors, N x D numbers, got 1 dim": lambda: spread(mc.Clusters(2, column="lat")),
     "Branches compares all pairs and takes at most 10000 rows, got 10001": lambda: mc.Branches().membership(
         {}, np.ones((10_001, 1))
     ),
     # Attributes of the user's own
     "Loud.membership must lie in 0..1, got 1.5": lambda: spread(Loud([[1.5], [0]])),
-    "Loud.membership must have 2 rows, got 1": lambda: spread(Loud([[1.0]])),
     "Loud.membership must be numbers in rows of one length, got [[1], [1, 0]]": lambda: spread(Loud([[1], [1, 0]])),
     "Loud.features must be finite, got nan": lambda: spread(Loud(COVER, [[1.0], [NAN]]), mc.MsDpp()),
     "Silent.features(columns, vectors) is what this method compares by, got": lambda: spread(Silent(), mc.Mmr()),
@@ -112,17 +102,13 @@ INPUT = {
     "rerank needs Candidates, got Batch: rerank_many": lambda: mc.rerank(mc.Batch([[1.0]]), []),
     "rerank_many needs at least one query, got none": lambda: mc.rerank_many([], []),
     "rerank_many needs a Batch or a list of Candidates, got Candidates": lambda: mc.rerank_many(hits(), []),
-    "already must name candidates by their ids, got [0]": lambda: mc.rerank(hits(), [], already=[[0]]),
     "already must have 1 entries like the queries, got 2": lambda: mc.rerank_many([hits()], [], already=[[], []]),
     "pin must name candidates by their ids, got 'c'": lambda: mc.rerank(hits(), [], pin=["c"]),
-    "pin must be a list of ids, got 'a'": lambda: mc.rerank(hits(), [], pin="a"),
     # A corpus
     "Reranker must be fitted to a corpus first: call fit(columns, vectors)": lambda: mc.Reranker([]).rerank([0], [1.0]),
-    "Reranker.fit needs columns or vectors, got neither": lambda: fit(),
     "Reranker.vectors must be a list or an array of values, got 5": lambda: fit(vectors=5),
     "Reranker.vectors must be 2 x D like 'lat', got 1 x 1": lambda: fit(HIT, vectors=[[1.0]]),
     "Reranker.append needs the columns ['c'], got ['d']": lambda: fit({"c": [1]}).append({"d": [1]}),
-    "Reranker.append needs vectors exactly where fit had them": lambda: fit({"c": [1]}).append({"c": [2]}, [[1.0]]),
     "Reranker.remove needs ids of the corpus, got 'z'": lambda: fit(HIT, ids=["a", "b"]).remove(["z"]),
     "rows must lie in 0..1, got 2": lambda: fit(HIT).rerank([0, 2], [1.0, 0.5]),
     "scores must have 2 values like rows, got 1": lambda: fit(HIT).rerank([0, 1], [1.0]),
@@ -140,16 +126,12 @@ OPTIONS = {
     ),
     "strength is not a parameter of Relevance, got 1": lambda: mc.rerank(hits(), [], 1, mc.Relevance(), strength=1),
     # Attributes
-    "Place.sigma_km must be > 0, got 0": lambda: mc.Place(sigma_km=0),
     "Place.sigma_km must be >= 0.001, a metre, got 1e-300": lambda: mc.Place(sigma_km=1e-300),
-    "Place.grid.cells must be a whole number >= 2, got 1": lambda: mc.Place.grid(cells=1),
-    "HourOfDay.bins must be a whole number >= 1, got 10.5": lambda: mc.HourOfDay(bins=10.5),
     "Cycle.period must lie within 1e-150..1e150, got 1e-300": lambda: mc.Cycle("x", period=1e-300),
     "Number.sigma must be > 0, got nan": lambda: mc.Number("x", sigma=NAN),
     "Number.sigma must leave at most 4,000,000 bins over the candidates' range, got 1e-09": lambda: spread(
         mc.Number("lat", sigma=1e-9)
     ),
-    "Branches.counts must be whole numbers >= 1, such as (15, 30, 60), got (2.5,)": lambda: mc.Branches((2.5,)),
     "Branches.counts must be whole numbers >= 1, such as (15, 30, 60), got ()": lambda: mc.Branches(()),
     "Category.missing must be 'last', 'neutral' or 'drop', got 'skip'": lambda: mc.Category("x", missing="skip"),
     # Methods
@@ -159,9 +141,7 @@ OPTIONS = {
     "Mascot.keep searches for the strength: give keep or strength, got keep=0.9 and strength=0.5": lambda: mc.rerank(
         hits(), [], keep=0.9, strength=0.5
     ),
-    "Mascot.bin_weight must be 'uniform' or 'query', got 'omega'": lambda: mc.Mascot(bin_weight="omega"),
     "Mascot.order must be 'relevance' or 'selection', got 'best'": lambda: mc.Mascot(order="best"),
-    "KDpp.beta must be in 0..1, got 1.5": lambda: mc.KDpp(beta=1.5),
     "MsDpp.normalize must be None, 'tn' or 'tn+tvms', got 'tvms'": lambda: mc.MsDpp(normalize="tvms"),
     "Clustering has one direction: wishes must be all spread or all focus": lambda: mc.rerank(
         hits(), [mc.spread("who"), mc.focus("lat")], method=mc.Clustering()
@@ -171,23 +151,18 @@ OPTIONS = {
     ),
     # Wishes
     "a wish needs an attribute such as Place() or Category('camera'), got <class": lambda: mc.spread(mc.Place),
-    "Wish.sign must be 1 (spread) or -1 (focus), got 0": lambda: mc.Wish(mc.Category("c"), 0),
-    "spread(place).weight must be > 0, got '2'": lambda: mc.spread(mc.Place(), "2"),
     "spread(who).weight must be at most 1e100, got 1e+101": lambda: mc.spread("who", 1e101),
     "spread(hour) cannot have near: only focus can, got 18": lambda: mc.Wish(mc.HourOfDay(), 1, near=18),
     "focus(loud): near needs an attribute with point(value), got <": lambda: near(Loud([]), 1),
     "focus(hour).within must be > 0, got nan": lambda: near(mc.HourOfDay(), 18, within=NAN),
     "focus(hour).within needs near, the value it is measured from, got 2": lambda: mc.focus(mc.HourOfDay(), within=2),
     "focus(who).within needs an attribute with distances, got labels: 2": lambda: near("who", "a", within=2),
-    f"{LABEL}, got nan": lambda: near("c", NAN),
-    f"{LABEL}, got []": lambda: near("c", []),
-    "Number near must be a number, got 'abc'": lambda: near(mc.Number("c"), "abc"),
+    "Category near must be a label or a list of labels, got nan": lambda: near("c", NAN),
     "Weekday near must be a day of the week or a time, got 'Caturday'": lambda: near(mc.Weekday(), "Caturday"),
     "HourOfDay near must be an hour like 18 or 18:30, got '25:99'": lambda: near(mc.HourOfDay(), "25:99"),
     "limit(who).n must be a whole number >= 1, got 2.0": lambda: mc.limit("who", 2.0),
     "share(who)['a'] must be in 0..1, got 'half'": lambda: mc.share("who", {"a": "half"}),
     "share(who) must sum to at most 1, got 1.2": lambda: mc.share("who", {"a": 0.6, "b": 0.6}),
-    "share(who) needs a dictionary of value: share, got {}": lambda: mc.share("who", {}),
     "limit(who) contradicts share(who): 'a' is to have 12 of 20 results, and at most 3": lambda: mc.rerank(
         hits(), [mc.limit("who", 3), mc.share("who", {"a": 0.6})]
     ),
@@ -196,7 +171,6 @@ OPTIONS = {
     ),
     # Dictionaries
     "from_dict needs a dictionary as returned by to_dict(), got [1]": lambda: mc.from_dict([1]),
-    "kind must be one of Branches, Category, Clustering,": lambda: mc.from_dict({"kind": ["Mmr"]}),
     "Place does not take {'latitude': 'x'}": lambda: mc.from_dict({"kind": "Place", "latitude": "x"}),
 }
 

@@ -13,7 +13,6 @@ import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -24,10 +23,8 @@ import pytest
 from engine_stores import DIM, OTHER_VECTORS, PRODUCT_VECTORS, PRODUCTS, Engine, Shop, new_database, some_rows, unit
 
 import mascot as mc
-from mascot import errors
 from mascot.connect.engine import FIELDS
 from mascot.connect.source import (
-    FewCandidates,
     Found,
     NoKey,
     Steered,
@@ -309,41 +306,11 @@ def test_several_queries_and_tasks_find_what_single_searches_find(shop: Shop) ->
     assert [skus(part) for part in together] == [skus(part) for part in steered] == expected
     with pytest.raises(mc.InputError, match="is closed"):
         source.search(QUERY)
-    assert shop.count() == len(PRODUCTS)  # the client is still open
-    with shop.source() as again:
+    with shop.source() as again:  # the client is still open
         assert again.search(QUERY, candidates=3, columns=["price"], vectors=False).ids == BEST_PRODUCTS[:3]
 
 
-@pytest.mark.parametrize("engine", ["lance"], indirect=True)
-def test_pages_limits_and_missing_columns_pass_through(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(errors, "_WARNINGS", set())
-    with shop.source() as source:
-        page = partial(steer, source, QUERY, mc.limit("brand", 2), k=6, candidates=30)
-        first = page()
-        assert first.ranking is not None
-        brands = [record["brand"] for record in first.records()]
-        assert max(map(brands.count, brands)) == 2
-        second = page(already=[*first.ranking.ids, "sold out", 7])
-        assert skus(second) == skus(page(already=first.ranking))
-        assert set(skus(first)).isdisjoint(skus(second))
-        with pytest.warns(RuntimeWarning, match="no record has 'colour': its values count as missing"):
-            assert skus(steer(source, QUERY, mc.spread("colour"), k=5, candidates=30)) == BEST_PRODUCTS[:5]
-        with pytest.warns(FewCandidates, match="candidates=10 and k=10") as caught:
-            steer(source, QUERY, mc.spread("brand"), k=10, candidates=10)
-        assert caught[0].filename == __file__
-
-
 # What only some engines have
-
-
-@pytest.mark.parametrize("engine", ["milvus"], indirect=True)
-def test_a_row_without_a_path_is_named_by_its_own_id(engine: Engine) -> None:
-    with engine.client() as client:
-        client.create_collection("pathless", dimension=2, metric_type="COSINE", consistency_level="Strong")
-        paths: list[dict[str, Any]] = [{"path": "a"}, {"path": None}, {}]
-        client.insert("pathless", [{"id": i, "vector": [1.0, i / 9]} | row for i, row in enumerate(paths)])
-    assert search(engine.uri("pathless"), [1.0, 0.0]).ids == ["a", 1, 2]
-    assert search(engine.uri("pathless", id="path"), [1.0, 0.0]).ids == ["a", None, None]
 
 
 @pytest.mark.parametrize("engine", ["postgres"], indirect=True)
