@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import signal
 import ssl
 import threading
 import time
@@ -36,15 +34,12 @@ class Manners:
     wait: float = 0.0  # seconds before any answer
     drip: float = 0.0  # seconds between bytes
     cut: list[int] = field(default_factory=list)  # the connection breaks after so many bytes, one for each request
-    interrupt: bool = False  # a cut connection stays open, and this process gets a SIGINT
     hang_up: int = 0  # so many connections are closed without an answer
     etag: str | None = None  # instead of the hash of the content; "" for none
 
 
 @dataclass
 class Request:
-    """One request, as it came."""
-
     method: str
     path: str
     headers: dict[str, str]
@@ -60,7 +55,6 @@ class Server:
         self.reset()
 
     def reset(self) -> None:
-        """Forget all files and requests."""
         self.files: dict[str, bytes] = {}
         self.manners: dict[str, Manners] = {}
         self.requests: list[Request] = []
@@ -68,14 +62,12 @@ class Server:
         self.together = 0  # the most requests that were answered at a time
 
     def put(self, path: str, content: bytes, **manners: Any) -> str:
-        """Serve a file; its address."""
         self.files[path] = content
         if manners:
             self.manners[path] = Manners(**manners)
         return self.url + path
 
     def count(self, path: str, method: str | None = None) -> int:
-        """How often that path was asked for."""
         with self.lock:
             return sum(each.path == path and method in (None, each.method) for each in self.requests)
 
@@ -154,10 +146,6 @@ class _Handler(BaseHTTPRequestHandler):
                     state.sent[path] += len(block)
                 self.wfile.write(block)
                 time.sleep(manners.drip)
-            if manners.interrupt and cut is not None:
-                time.sleep(0.5)  # until the client has written what was sent
-                os.kill(os.getpid(), signal.SIGINT)
-                self.rfile.read(1)  # until the client hangs up
         except OSError:
             self.close_connection = True
         if cut is not None and cut < len(content):
@@ -179,7 +167,7 @@ def serving(certificate: ssl.SSLContext | None = None) -> Iterator[Server]:
     http.state = state = Server()
     if certificate is not None:
         http.socket = certificate.wrap_socket(http.socket, server_side=True)
-    state.url = f"{'https' if certificate else 'http'}://127.0.0.1:{http.server_address[1]}"
+    state.url = f"http{'s' if certificate else ''}://127.0.0.1:{http.server_address[1]}"
     thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:

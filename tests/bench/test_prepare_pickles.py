@@ -91,17 +91,8 @@ def test_malicious_pickles_do_nothing(tmp_path: Path) -> None:
         with contextlib.suppress(InputError):
             read_pickle(data)
         assert not victim.exists(), name
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"c__builtin__\ngetattr\n(c__builtin__\nstr\nVupper\ntR.",
-        b"(itrap_module\nthing\n.",
-    ],
-)
-def test_names_are_never_looked_up(data: bytes) -> None:
-    assert isinstance(read_pickle(data), Opaque)
+    for data in (b"c__builtin__\ngetattr\n(c__builtin__\nstr\nVupper\ntR.", b"(itrap_module\nthing\n."):
+        assert isinstance(read_pickle(data), Opaque), "names are never looked up"
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 from PIL import ExifTags
 from range_server import Server, local_web
-from worlds import exif, labelled, zipped
+from worlds import exif, zipped
 
 from mascot.bench.prepare import archives, exif_text
 from mascot.bench.prepare import incidents1m as incidents
 from mascot.bench.prepare.archives import Member
-from mascot.bench.prepare.outcomes import Loss, Tally
+from mascot.bench.prepare.outcomes import Loss
 from mascot.bench.prepare.skyscript import centre
 from mascot.bench.prepare.web import Web
 from mascot.errors import InputError
@@ -82,11 +82,7 @@ def test_names_without_their_block_and_noise_around_letters() -> None:
 def test_what_means_nothing_is_lost_for_a_reason(name: str, values: list[Any], lost: str) -> None:
     assert {reason(parsed, exif(**{name: value})) for value in values} == {lost}
     assert reason(parsed, exif("[0, 0, 0]", GPS_GPSLongitude="[0, 0, 0]")) == "no place"
-
-
-@pytest.mark.parametrize("text", ["", "null", "{bad", "3", "[" * 100_000])
-def test_what_is_no_record_at_all(text: str) -> None:
-    assert reason(exif_text.parse, text) == "no metadata"
+    assert {reason(parsed, text) for text in ("", "null", "{bad", "3", "[" * 100_000)} == {"no metadata"}
 
 
 # Boxes on the ground
@@ -103,29 +99,6 @@ def test_the_middle_of_a_box() -> None:
 
 
 # Annotations of incidents, and where the hosts of their pictures are
-
-
-def test_entries_keep_the_order_of_the_file_and_types_with_one_text_are_one_query(tmp_path: Path) -> None:
-    urls = {name: f"HTTPS://User@{name}.Example:8443/x" for name in "zxy"}
-    annotations = {name: labelled(url, ("on_fire", "flooded"), ("beach",)) for name, url in urls.items()}
-    (tmp_path / "a.json").write_text(json.dumps(annotations))
-    rows = incidents.read_annotations(tmp_path / "a.json", Tally("labels"))
-    assert [row["host"] for row in rows] == ["z.example", "x.example", "y.example"]
-    assert rows[0]["incidents"] == ("flooded", "on_fire")
-    rows = [
-        {"incidents": ("dust_storm", "fire"), "places": ("beach",)},
-        {"incidents": ("fire",), "places": ("dust storm",)},
-        {"incidents": ("fire",), "places": ("airport",)},
-    ]
-    queries = list(incidents.queries_of(rows).items())
-    assert queries == [("dust storm", {0, 1}), ("fire", {0, 1, 2}), ("airport", {2}), ("beach", {0})]
-
-
-def test_a_name_becomes_its_lowest_address(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert reason(incidents.address, "x" * 70 + ".com") == "dead link"
-    entries = [(2, 1, 6, "", (ip, 0)) for ip in ("203.0.113.9", "2001:db8::1", "203.0.113.7")]
-    monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: entries)
-    assert incidents.address("several.example") == "203.0.113.7"
 
 
 def test_services_are_asked_in_the_order_of_their_names(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,8 +124,8 @@ def test_services_are_asked_in_the_order_of_their_names(server: Server, monkeypa
     assert reason(published, "127.0.0.4") == "no answer"  # which is not a host without a place
 
 
-def moves(count: int, noise: str, place: tuple[float, float] = (10.001, 20.004), seed: int = 0) -> Any:
-    places = np.tile(place, (count, 1))
+def moves(count: int, noise: str, seed: int = 0) -> Any:
+    places = np.tile((10.001, 20.004), (count, 1))
     return incidents.scattered([f"image {i}" for i in range(count)], places, seed, noise) - places
 
 
@@ -163,15 +136,12 @@ def test_published_noise_grows_with_the_earlier_images_and_is_not_capped() -> No
     near = np.array([[10.00001, 20.0], [10.00002, 20.0], [10.0003, 20.0]])  # compared to four decimals
     moved = incidents.scattered(["a", "b", "c"], near, 0, "count") - near
     assert np.abs(moved).max(axis=1).astype(bool).tolist() == [False, True, False]
-    edge = moves(400, "count", (90.0, -180.0))
-    assert (edge[:, 0].max(), edge[:, 1].min()) == (0, 0)
 
 
 def test_capped_noise_is_alike_for_all_images_of_a_place_and_an_image_alone_stays() -> None:
     for count, half in ((2, 0.001 * 2**0.5), (400, 0.02)):
         widths = np.abs(moves(count, "capped"))
         assert 0 < widths.min() <= widths.max() <= half
-        assert count == 2 or widths.mean() == pytest.approx(half / 2, rel=0.1)
         assert not np.isin(moves(count, "capped", seed=4), moves(count, "capped", seed=3)).any()
     places = np.array([[10.0, 20.0], [10.02, 20.0]])
     for noise in ("count", "capped", "none"):
@@ -219,8 +189,7 @@ def test_a_directory_is_read_once_in_pieces_and_the_members_alone(
     stems = {"a01234_with_a_rather_long_name"}
     first = directory(web, url, stems, tmp_path)
     assert next(iter(first.values())).read(web, url) == b"1234"
-    size = 1500 * (46 + len("images2/a00000_with_a_rather_long_name.jpg"))
-    assert size < server.sent["/a.zip"] < size + 3 * 65536 + 1000
+    assert server.sent["/a.zip"] < 1500 * (46 + 42) + 3 * 65536 + 1000  # the directory, and less than the large member
     before = server.count("/a.zip")
     assert directory(web, url, stems, tmp_path) == first
     assert server.count("/a.zip") == before + 1  # the size

@@ -59,10 +59,9 @@ class LocalHub:
             if len(content) > 50_000:
                 self.server.files[path] = content[:100] + bytes([content[100] ^ 1]) + content[101:]
 
-    def cut(self, name: str, *counts: int, interrupt: bool = False) -> None:
+    def cut(self, name: str, *counts: int) -> None:
         """Break the connection after so many bytes of a file, once for each count."""
-        manners = self.server.manners[f"/{self.model}/resolve/{COMMIT}/{name}"]
-        manners.cut, manners.interrupt = list(counts), interrupt
+        self.server.manners[f"/{self.model}/resolve/{COMMIT}/{name}"].cut = list(counts)
 
     @property
     def downloads(self) -> list[tuple[str, str | None]]:
