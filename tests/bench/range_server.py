@@ -51,7 +51,6 @@ class Server:
     def __init__(self) -> None:
         self.url = ""
         self.lock = threading.Lock()
-        self.busy = 0
         self.reset()
 
     def reset(self) -> None:
@@ -59,7 +58,6 @@ class Server:
         self.manners: dict[str, Manners] = {}
         self.requests: list[Request] = []
         self.sent: Counter[str] = Counter()  # body bytes by path
-        self.together = 0  # the most requests that were answered at a time
 
     def put(self, path: str, content: bytes, **manners: Any) -> str:
         self.files[path] = content
@@ -77,22 +75,11 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True  # else every answer waits for the head to be acknowledged
     server: Any
 
-    def do_GET(self) -> None:
-        state: Server = self.server.state
-        with state.lock:
-            state.busy += 1
-            state.together = max(state.together, state.busy)
-        try:
-            self._answer(state, unquote(self.path.split("?")[0]))
-        finally:
-            with state.lock:
-                state.busy -= 1
-
-    do_HEAD = do_GET
-
     def log_message(self, format: str, *args: Any) -> None: ...
 
-    def _answer(self, state: Server, path: str) -> None:
+    def do_GET(self) -> None:
+        state: Server = self.server.state
+        path = unquote(self.path.split("?")[0])
         with state.lock:
             state.requests.append(Request(self.command, path, dict(self.headers.items())))
             manners = state.manners.get(path, Manners())
@@ -111,6 +98,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._head(404, {"Content-Length": "0"})
         else:
             self._give(state, path, manners, cut)
+
+    do_HEAD = do_GET
 
     def _head(self, status: int, headers: dict[str, str]) -> None:
         self.send_response(status)
@@ -162,7 +151,6 @@ class _Quiet(ThreadingHTTPServer):
 
 @contextmanager
 def serving(certificate: ssl.SSLContext | None = None) -> Iterator[Server]:
-    """A server on a free port of this machine, with or without TLS."""
     http = _Quiet(("127.0.0.1", 0), _Handler)
     http.state = state = Server()
     if certificate is not None:
@@ -179,7 +167,6 @@ def serving(certificate: ssl.SSLContext | None = None) -> Iterator[Server]:
 
 
 def local_web(**options: Any) -> Web:
-    """An HTTP client that may connect to a server on this machine, and is not patient."""
     from mascot.bench.prepare.web import Web
 
     return Web(**{"allow_private": True, "timeout": 30.0, "retries": 2, "pause": 0.01, **options})

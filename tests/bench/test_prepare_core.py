@@ -22,8 +22,6 @@ from mascot.bench.prepare.recipes import prepare
 from mascot.bench.prepare.web import Web
 from mascot.errors import InputError, OptionError
 
-# Journals
-
 
 @pytest.mark.parametrize("torn", [b'["c",{"ok"', b"\0" * 40, b"\xff\xfe\n"])
 def test_a_journal_keeps_the_last_of_a_key_and_a_torn_line_is_overwritten(tmp_path: Path, torn: bytes) -> None:
@@ -40,11 +38,7 @@ def test_a_journal_keeps_the_last_of_a_key_and_a_torn_line_is_overwritten(tmp_pa
     assert path.read_bytes() == good + b'["b",{"ok":2}]\n'
 
 
-# Outcomes
-
-
 def run(out: Path, count: int, task: Callable[[int], None]) -> tuple[list[int], Tally]:
-    """The items for which a task succeeds, and the counts."""
     prep = Preparation("pixelprose", out, Web(), workers=1)
     rows = [{"id": str(i), "number": i} for i in range(count)]
     accepted = prep.gather(rows, "id", lambda row: task(row["number"]) or {"file": "none", "bytes": 0}, "step")
@@ -75,9 +69,6 @@ def test_another_exception_of_a_task_ends_the_run(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No space left"):
         run(tmp_path, 10, task)
     assert {"0", "1", "2"} <= set(Journal(tmp_path / "work" / "pictures.jsonl").entries)
-
-
-# Pictures
 
 
 def picture(size: tuple[int, int] = (64, 48), orientation: int = 1, mode: str = "RGB", format: str = "JPEG") -> bytes:
@@ -143,9 +134,6 @@ def test_names_of_files_are_safe_and_distinct() -> None:
     assert all(re.fullmatch(r"images/[\w-]*\.jpg", name, re.ASCII) for name in names)
 
 
-# Splits and the end
-
-
 def test_the_end_writes_sums_and_a_report_and_removes_other_pictures(tmp_path: Path) -> None:
     (tmp_path / "images").mkdir()
     for name in [*range(20), "after the limit", ".7.jpg.123"]:
@@ -169,21 +157,15 @@ def test_the_end_writes_sums_and_a_report_and_removes_other_pictures(tmp_path: P
     assert "20 images: 4 for validation, 16 for test. 20 queries. Seed 3" in report
 
 
-# Recipes
-
-
-@pytest.mark.parametrize(
-    ("name", "settings", "words"),
-    [
+def test_settings_that_are_none_are_refused(tmp_path: Path) -> None:
+    refusals: list[tuple[str, Any, str]] = [
         ("coco", {}, "one of pixelprose, visual-genome, incidents1m, skyscript, got 'coco'"),
         ("pixelprose", {"shards": "x"}, "source or option of pixelprose must be one of hub, revision, .* got 'shards'"),
         ("visual-genome", {"fallback": "maybe"}, "fallback must be like True, got 'maybe'"),
-        ("pixelprose", {"limit": 0}, "limit must be >= "),
-    ],
-)
-def test_settings_that_are_none_are_refused(tmp_path: Path, name: str, settings: Any, words: str) -> None:
-    with pytest.raises(OptionError, match=words):
-        prepare(name, tmp_path, **settings)
+    ]
+    for name, settings, words in refusals:
+        with pytest.raises(OptionError, match=words):
+            prepare(name, tmp_path, **settings)
     assert not list(tmp_path.iterdir())
 
 

@@ -53,8 +53,6 @@ def test_trouble_that_stays_is_no_answer(server: Server) -> None:
     assert loss_of(web.get, server.url + "/a").reason == "no answer"
     assert server.count("/a") == 4
     assert web.get(server.put("/b", b"well again")) == b"well again"
-    assert loss_of(web.get, server.url + "/a").reason == "no answer"
-    assert server.count("/a") == 7
 
 
 @pytest.mark.parametrize(("status", "headers"), [(503, {"Retry-After": "1"}), (200, {"X-Rl": "0", "X-Ttl": "1"})])
@@ -136,15 +134,6 @@ def test_parts_must_be_parts(server: Server, web: Web) -> None:
     assert loss_of(web.part, short, 0, 50_000).reason == "no answer"
     wrong = server.put("/d", CONTENT, always=206, headers={"Content-Range": "bytes 7-9/99"})
     assert loss_of(web.part, wrong, 5, 5).reason == "wrong content"
-
-
-def test_few_connections_to_one_host_at_a_time() -> None:
-    web = local_web(per_host=3)
-    with serving() as server:
-        urls = [server.put(f"/{i}", b"x", wait=0.05) for i in range(12)]
-        with ThreadPool(12) as pool:
-            pool.map(web.get, urls)
-        assert server.together == 3
 
 
 @pytest.fixture
@@ -242,7 +231,6 @@ def test_a_redirect_to_a_private_address_is_refused(server: Server, monkeypatch:
 
 
 def test_the_address_that_was_checked_is_the_one_that_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name server that answers differently the second time changes nothing."""
     answers = iter(["93.184.216.34", "127.0.0.1"])
     connections = []
 

@@ -36,8 +36,6 @@ def publish(server: Server, api: str, root: str, files: Mapping[str, bytes], lar
 
 @dataclass
 class LocalHub:
-    """One model under one name."""
-
     server: Server
     folder: Path
     model: str
@@ -50,7 +48,6 @@ class LocalHub:
         publish(self.server, f"models/{self.model}", f"/{self.model}", files)
 
     def refuse(self, status: int) -> None:
-        """Answer everything with a status."""
         self.server.manners = {path: Manners(always=status) for path in self.server.files}
 
     def tamper(self) -> None:
@@ -77,7 +74,6 @@ class LocalHub:
 
 @contextmanager
 def local_hub(folder: Path, model: str = "someone/model") -> Iterator[LocalHub]:
-    """Serve a folder as a model until the end of the block."""
     with serving() as server:
         hub = LocalHub(server, folder, model)
         hub.publish()

@@ -62,7 +62,6 @@ def exported(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture
 def copy(folders: dict[str, Path], tmp_path: Path) -> Path:
-    """A copy of the CLIP that a test may change."""
     return Path(shutil.copytree(folders["clip"], tmp_path / "model"))
 
 
@@ -204,9 +203,7 @@ def test_fingerprints_tell_weights_and_settings_apart(folders: dict[str, Path], 
     assert opened("clip", copy).fingerprint != before
 
 
-def test_what_cannot_be_opened_is_named(
-    folders: dict[str, Path], copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_opened_is_named(copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(OptionError, match="device must be auto, cpu or cuda, got 'abacus'"):
         opened("clip", copy, "abacus")
     changed(copy / "config.json", model_type="bert")
@@ -217,9 +214,7 @@ def test_what_cannot_be_opened_is_named(
     (copy / "model.safetensors.index.json").write_text('{"weight_map": {"a": "model-00001-of-00002.safetensors"}}')
     with pytest.raises(InputError, match=r"model-00001-of-00002\.safetensors"):
         opened("clip", copy)
-    with pytest.raises(
-        InputError, match=r"not on this machine\. .*hf download nobody/model --local-dir model.* clip:model"
-    ):
+    with pytest.raises(InputError, match=r"not on this machine\. .*hf download nobody/model --local-dir model"):
         open_encoder("clip:nobody/model", offline=True)
     use_hub(CLOSED, tmp_path, monkeypatch)
     with pytest.raises(InputError, match="clip-vit-base-patch32 is not on this machine and the model hub did not give"):
@@ -232,12 +227,8 @@ def test_a_model_is_downloaded_once(copy: Path, tmp_path: Path, monkeypatch: pyt
     (copy / "README.md").write_text("read me")
     with local_hub(copy) as hub:
         use_hub(hub.server.url, tmp_path / "home", monkeypatch)
-        with pytest.raises(InputError, match="the model someone/model is not on this machine"):
-            find_model("clip", "someone/model", clip_forms(), offline=True)
         for offline in (False, True):
             located = find_model("clip", "someone/model", clip_forms(), offline=offline)
             files = "config.json model.safetensors preprocessor_config.json tokenizer.json tokenizer_config.json"
             assert sorted(path.name for path in located.folder.iterdir()) == files.split()
-        with pytest.raises(InputError, match=r"the model hub did not give it \(404: it does not exist\)"):
-            find_model("clip", "some/one", clip_forms())
     assert len(hub.files) == len(set(hub.files)) == len(files.split())

