@@ -21,7 +21,7 @@ from mascot.photos import Library, decoding, plausible
 from mascot.photos.decoding import DecoderPool
 from mascot.photos.images import Unreadable
 from mascot.photos.limits import Limits
-from mascot.photos.reading import picture_of_file, read
+from mascot.photos.reading import look_of_file, read
 from mascot.scale.indexing import index_into
 
 _CRASHING = """
@@ -143,7 +143,7 @@ def test_searches_conversions_and_engines_have_the_same_limits(tmp_path: Path) -
     deep = root / "deep.png"
     deep.write_bytes(deep_png())
     with pytest.raises(mc.InputError, match=r"deep\.png: needs more than 100 megabytes"):
-        picture_of_file(deep, Limits(max_memory_mb=100))
+        look_of_file(deep, Limits(max_memory_mb=100))
     summary = index_into(root, MemorySink(), BagOfWords(), max_memory_mb=100.0)
     assert summary.photos == 1
     assert [item.reason for item in summary.skipped] == [
