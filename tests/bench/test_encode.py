@@ -273,7 +273,7 @@ def test_three_commands_make_the_tables(
     assert "picture: 30 of 40 kept; lost: dead link 5, not a picture 5" in text
     assert f"mascot bench encode {data}" in text
     assert f"vectors in {data}" in printed("encode", data, "--model", clip, "--device", "cpu")
-    printed("run", data, "--out", results, "--methods", "base,mmr,guarded", "--jobs", "1", "--quick")
+    printed("run", data, "--out", results, "--methods", "base,guarded", "--tasks", "geo", "--jobs", "1", "--quick")
     records = [record for record in read(results) if record["study"] == "main" and record["split"] == "test"]
     assert {record["dataset"] for record in records} == {"pixelprose-clip-clip"}
     assert {len(record["queries"]) for record in records} == {24}
