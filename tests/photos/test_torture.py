@@ -16,12 +16,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-# Others have shorter tests of their own: test_hostile_files, test_damage, test_indexing_under_stress, test_abuse.
-FAST = ("mutated pictures", "interrupts", "hostile filters", "raw sockets", "clients at once 100")
+# Other tests follow the same rules in less time: test_hostile_files, test_indexing_under_stress, test_sanitizers.
+SLOW = (
+    "hostile files",
+    "kills at random",
+    "kills at system calls",
+    "clients at once 400",
+    "many requests",
+    "sanitized kernel",
+)
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name in FAST else pytest.mark.slow) for name in torture.ATTACKS]
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in torture.ATTACKS]
 )
 def test_the_attack_is_survived(folder: Path, name: str) -> None:
     tally = torture.run_attack(name, short=True, seed=1, folder=folder)
