@@ -81,7 +81,8 @@ def test_redirects_are_followed_but_not_for_ever(server: Server, web: Web) -> No
     loop = loss_of(web.get, server.put("/loop", b"", redirect="/loop"))
     assert (loop.reason, loop.detail) == ("dead link", "more than 8 redirects")
     odd = server.put("/odd", b"", redirect="file:///etc/hostname")
-    for url in (odd, "a.jpg", "http://[::1/a", "http://" + "a" * 70 + ".b/"):
+    malformed = server.put("/malformed", b"", redirect="http://[::1/a")
+    for url in (odd, malformed, "a.jpg", "http://[::1/a", "http://" + "a" * 70 + ".b/"):
         assert loss_of(web.get, url).reason == "bad address"
 
 
