@@ -123,9 +123,7 @@ def test_each_query_has_its_own_results() -> None:
     assert (sea["notes"], sea["method"]["protect"], sea["wishes"][0]["attribute"]["column"]) == ([], 1, "camera")
 
 
-def test_within_limits_shares_and_earlier_pages(hits: str) -> None:
-    near = mc.rerank(example.candidates(), mc.focus(mc.HourOfDay(), near=18, within=6), k=8)
-    assert ranked(hits, "-k", "8", "--focus", "hour=18~6") == near.ids
+def test_limits_shares_and_earlier_pages(hits: str) -> None:
     ranking = mc.rerank(example.candidates(), mc.limit("city", 1), k=8)
     shown = [word for id_ in ranking.ids for word in ("--already", id_)]
     second = mc.rerank(example.candidates(), mc.limit("city", 1), 8, already=ranking).ids
@@ -217,9 +215,7 @@ def test_values_that_json_lacks_are_null_or_text(tmp_path: Path) -> None:
     ("typed", "given", "message"),
     [
         (["--score", "sim"], HITS, "standard input has no column 'sim'; its columns: id, city, lat, lon, taken"),
-        (["--spread", "place:north,east"], HITS, "a wish names its columns as in place:lat,lon"),
         (["--focus", "camera=Leica"], HITS, "column 'camera' has no value 'Leica'; its values: X100V"),
-        (["--paper", "--method", "mmr"], HITS, "--paper means --method paper, got --method mmr as well"),
         ([], HITS + "{oops}\n", "standard input line 61: not JSON"),
         (["nowhere.jsonl"], "", "nowhere.jsonl: No such file or directory"),
         (
@@ -236,10 +232,9 @@ def test_errors_are_one_line_and_exit_code_two(typed: list[str], given: str, mes
     assert message in done.stderr
 
 
-@pytest.mark.parametrize("typed", [["rerank", "--order", "random"], ["nothing"]])
-def test_wrong_usage_is_said_without_a_traceback(typed: list[str]) -> None:
-    done = run_command(*typed)
-    assert (done.returncode, "Traceback" in done.stderr, typed[-1] in done.stderr) == (2, False, True)
+def test_wrong_usage_is_said_without_a_traceback() -> None:
+    done = run_command("rerank", "--order", "random")
+    assert (done.returncode, "Traceback" in done.stderr, "random" in done.stderr) == (2, False, True)
 
 
 def test_a_missing_extra_names_the_cure(monkeypatch: pytest.MonkeyPatch) -> None:

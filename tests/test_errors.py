@@ -57,8 +57,6 @@ class Silent:
         return [[1.0], [0.0]]
 
 
-COVER = [[1.0], [0.0]]
-
 INPUT = {
     # Scores and ids
     "scores must be finite, got nan at position 1": lambda: mc.Candidates([1.0, NAN]),
@@ -71,11 +69,9 @@ INPUT = {
     ),
     "Batch.scores must hold at least one candidate, got none": lambda: mc.Batch([[]]),
     "Candidates.ids must have 2 entries like the candidates, got 1": lambda: mc.Candidates([1, 2], ids=["a"]),
-    "Candidates.ids must be hashable, got (1, [2])": lambda: mc.Candidates([1], ids=[(1, [2])]),
     # Columns and vectors
     "Candidates.columns['x'] must have 2 values like scores, got 1": lambda: mc.Candidates([1, 2], None, {"x": [1]}),
     "Candidates.vectors must be 2 x D like scores, got 3 x 1": lambda: mc.Candidates([1, 2], vectors=[[1]] * 3),
-    "Candidates.from_records needs dictionaries, got str: 'a'": lambda: mc.Candidates.from_records(["a"]),
     "Candidates.from_records needs 'score' in every record, got none at position 1": lambda: mc.Candidates.from_records(
         [{"score": 1.0}, {"id": 2}]
     ),
@@ -86,31 +82,24 @@ INPUT = {
     "Date column 'taken' must hold times (ISO, EXIF or datetime), got 'soon'": lambda: spread(
         mc.Date(), taken=["soon", None]
     ),
-    "Clusters needs vectors, got none": lambda: mc.rerank(mc.Candidates([1, 2]), mc.spread(mc.Clusters(2))),
     "Branches compares all pairs and takes at most 10000 rows, got 10001": lambda: mc.Branches().membership(
         {}, np.ones((10_001, 1))
     ),
     # Attributes of the user's own
     "Loud.membership must lie in 0..1, got 1.5": lambda: spread(Loud([[1.5], [0]])),
     "Loud.membership must be numbers in rows of one length, got [[1], [1, 0]]": lambda: spread(Loud([[1], [1, 0]])),
-    "Loud.features must be finite, got nan": lambda: spread(Loud(COVER, [[1.0], [NAN]]), mc.MsDpp()),
+    "Loud.features must be finite, got nan": lambda: spread(Loud([[1.0], [0.0]], [[1.0], [NAN]]), mc.MsDpp()),
     "Silent.features(columns, vectors) is what this method compares by, got": lambda: spread(Silent(), mc.Mmr()),
     "Loud.point must return a dict of columns by name, got 4.0": lambda: near(Loud([], point=lambda value: 4.0), 4),
     # Places
     "Place: near must be (latitude, longitude), got 'Lisbon'": lambda: near(mc.Place(), "Lisbon"),
     # Calls
     "rerank needs Candidates, got Batch: rerank_many": lambda: mc.rerank(mc.Batch([[1.0]]), []),
-    "rerank_many needs at least one query, got none": lambda: mc.rerank_many([], []),
     "rerank_many needs a Batch or a list of Candidates, got Candidates": lambda: mc.rerank_many(hits(), []),
-    "already must have 1 entries like the queries, got 2": lambda: mc.rerank_many([hits()], [], already=[[], []]),
     "pin must name candidates by their ids, got 'c'": lambda: mc.rerank(hits(), [], pin=["c"]),
     # A corpus
     "Reranker must be fitted to a corpus first: call fit(columns, vectors)": lambda: mc.Reranker([]).rerank([0], [1.0]),
-    "Reranker.vectors must be a list or an array of values, got 5": lambda: fit(vectors=5),
-    "Reranker.vectors must be 2 x D like 'lat', got 1 x 1": lambda: fit(HIT, vectors=[[1.0]]),
-    "Reranker.append needs the columns ['c'], got ['d']": lambda: fit({"c": [1]}).append({"d": [1]}),
     "Reranker.remove needs ids of the corpus, got 'z'": lambda: fit(HIT, ids=["a", "b"]).remove(["z"]),
-    "rows must lie in 0..1, got 2": lambda: fit(HIT).rerank([0, 2], [1.0, 0.5]),
     "scores must have 2 values like rows, got 1": lambda: fit(HIT).rerank([0, 1], [1.0]),
 }
 
@@ -124,7 +113,6 @@ OPTIONS = {
     "wishes must be spread(...), focus(...), limit(...) or share(...), got Place(": lambda: mc.rerank(
         hits(), [mc.Place()]
     ),
-    "strength is not a parameter of Relevance, got 1": lambda: mc.rerank(hits(), [], 1, mc.Relevance(), strength=1),
     # Attributes
     "Place.sigma_km must be >= 0.001, a metre, got 1e-300": lambda: mc.Place(sigma_km=1e-300),
     "Cycle.period must lie within 1e-150..1e150, got 1e-300": lambda: mc.Cycle("x", period=1e-300),
@@ -132,7 +120,6 @@ OPTIONS = {
     "Number.sigma must leave at most 4,000,000 bins over the candidates' range, got 1e-09": lambda: spread(
         mc.Number("lat", sigma=1e-9)
     ),
-    "Branches.counts must be whole numbers >= 1, such as (15, 30, 60), got ()": lambda: mc.Branches(()),
     "Category.missing must be 'last', 'neutral' or 'drop', got 'skip'": lambda: mc.Category("x", missing="skip"),
     # Methods
     "Mascot.strength must be in 0..1, got 1.5": lambda: mc.Mascot(1.5),
@@ -141,8 +128,6 @@ OPTIONS = {
     "Mascot.keep searches for the strength: give keep or strength, got keep=0.9 and strength=0.5": lambda: mc.rerank(
         hits(), [], keep=0.9, strength=0.5
     ),
-    "Mascot.order must be 'relevance' or 'selection', got 'best'": lambda: mc.Mascot(order="best"),
-    "MsDpp.normalize must be None, 'tn' or 'tn+tvms', got 'tvms'": lambda: mc.MsDpp(normalize="tvms"),
     "Clustering has one direction: wishes must be all spread or all focus": lambda: mc.rerank(
         hits(), [mc.spread("who"), mc.focus("lat")], method=mc.Clustering()
     ),
@@ -153,14 +138,11 @@ OPTIONS = {
     "a wish needs an attribute such as Place() or Category('camera'), got <class": lambda: mc.spread(mc.Place),
     "spread(who).weight must be at most 1e100, got 1e+101": lambda: mc.spread("who", 1e101),
     "spread(hour) cannot have near: only focus can, got 18": lambda: mc.Wish(mc.HourOfDay(), 1, near=18),
-    "focus(loud): near needs an attribute with point(value), got <": lambda: near(Loud([]), 1),
     "focus(hour).within must be > 0, got nan": lambda: near(mc.HourOfDay(), 18, within=NAN),
     "focus(hour).within needs near, the value it is measured from, got 2": lambda: mc.focus(mc.HourOfDay(), within=2),
     "focus(who).within needs an attribute with distances, got labels: 2": lambda: near("who", "a", within=2),
     "Category near must be a label or a list of labels, got nan": lambda: near("c", NAN),
-    "Weekday near must be a day of the week or a time, got 'Caturday'": lambda: near(mc.Weekday(), "Caturday"),
     "HourOfDay near must be an hour like 18 or 18:30, got '25:99'": lambda: near(mc.HourOfDay(), "25:99"),
-    "limit(who).n must be a whole number >= 1, got 2.0": lambda: mc.limit("who", 2.0),
     "share(who)['a'] must be in 0..1, got 'half'": lambda: mc.share("who", {"a": "half"}),
     "share(who) must sum to at most 1, got 1.2": lambda: mc.share("who", {"a": 0.6, "b": 0.6}),
     "limit(who) contradicts share(who): 'a' is to have 12 of 20 results, and at most 3": lambda: mc.rerank(

@@ -156,17 +156,14 @@ def test_a_csv_cell_may_be_long(tmp_path: Path) -> None:
     ("name", "text", "message"),
     [
         ("h.jsonl", '{"score": 1}\n\n{"score": 1,}\n', r"h\.jsonl line 3: not JSON: .* at column 1[23]"),
-        ("h.jsonl", "[\n", r"h\.jsonl line 1: must be an object in braces, got \[; an array needs --input-format json"),
         ("h.jsonl", '{"a": ' + "[" * 100_000, r"h\.jsonl line 1: JSON that cannot be read"),
         ("h.jsonl", b'{}\n{"city": "S\xe3o"}\n', r"h\.jsonl line 2: not UTF-8 text"),
-        ("h.json", '[{"score": 1},\n{]', r"h\.json: not JSON: .* at line 2 column 2"),
         ("h.json", '{"score": 1}', r"h\.json: must be an array of objects; JSON lines need --input-format jsonl"),
         ("h.gz", "", r"h\.gz: unknown suffix; use \.jsonl, .* \(also with \.gz\), or set --input-format"),
         ("h.jsonl", "", r"h\.jsonl has no records"),
         ("h.csv", "id,score\na,1\nb\n", r"h\.csv line 3: 1 values, the header has 2"),
         ("h.csv", "id,id\na,1\n", r"h\.csv line 1: the column 'id' occurs twice"),
         ("h.csv", 'id,score\n"a,1\n', r"h\.csv line 2: not CSV"),
-        ("h.csv", b"city\nS\xe3o\n", r"h\.csv after line .*: not UTF-8 text"),
         ("h.parquet", "no", r"h\.parquet: not a Parquet file"),
     ],
 )
@@ -221,9 +218,7 @@ def test_columns_may_have_other_names_and_lie_in_dictionaries() -> None:
     [
         ([{"id": 1, "sim": 2}], {}, r"h.jsonl has no column 'score'; its columns: id, sim; name another with --score"),
         ([{"score": True}], {}, r"line 1: score must be a finite number, got True"),
-        ([{"score": 1, "query": [1]}], {}, r"line 1: query must be text or a number, got \[1\]"),
         ([{"score": 1, "vector": [1, 2]}, {"score": 1, "vector": [1]}], {}, r"line 2: vector must have 2 numbers"),
-        ([{"score": 1, "vector": "near"}], {}, r"line 1: vector must be a list of numbers, got 'near'"),
     ],
 )
 def test_wrong_records_name_their_line(rows: list[dict[str, Any]], options: dict[str, str], message: str) -> None:

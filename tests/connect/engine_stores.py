@@ -9,7 +9,6 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,6 @@ NEEDED = {
     "lance": ("lancedb",), "qdrant": ("qdrant_client",), "milvus": ("pymilvus", "milvus_lite"),
     "postgres": ("psycopg", "pgserver"),
 }  # fmt: skip
-_DATABASES = count()
 
 
 @dataclass(frozen=True)
@@ -76,34 +74,17 @@ def started(name: str, folder: Path) -> Iterator[Engine]:
     for package in NEEDED[name]:
         pytest.importorskip(package, reason=f"needs mascot-rerank[{name}], and milvus-lite or pgserver")
     if name == "postgres":
-        with postgres() as base:
-            yield Engine(name, base)
+        import pgserver
+
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as short:  # sockets have short names
+            server = pgserver.get_server(Path(short, "data"))
+            try:
+                yield Engine(name, server.get_uri())
+            finally:
+                server.cleanup()
     else:
         start = {"lance": "lance://{}/db", "qdrant": "qdrant+local://{}/qdrant", "milvus": "milvus://{}/milvus.db"}
         yield Engine(name, start[name].format(folder))
-
-
-@contextmanager
-def postgres() -> Iterator[str]:
-    """A PostgreSQL server with pgvector; its address."""
-    import pgserver
-
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # sockets have short names
-        server = pgserver.get_server(Path(folder, "data"))
-        try:
-            yield server.get_uri()
-        finally:
-            server.cleanup()
-
-
-def new_database(server: str) -> str:
-    """Return the address of an empty database of the server."""
-    import psycopg
-
-    name = f"tests_{next(_DATABASES)}"
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    return server.replace("/postgres?", f"/{name}?")
 
 
 def unit(rows: NDArray[Any]) -> NDArray[np.float32]:
@@ -154,7 +135,7 @@ def _put_lance(client: Any, rows: list[dict[str, Any]]) -> None:
     table = pa.Table.from_pylist(rows)
     for name, dim in (("seen", DIM), ("said", 4)):
         column = table[name].combine_chunks().cast(pa.list_(pa.float32(), dim))
-        table = table.set_column(table.column_names.index(name), name, column)
+        table = table.drop_columns(name).append_column(name, column)
     client.create_table("products", table)
 
 

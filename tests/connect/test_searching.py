@@ -57,7 +57,6 @@ def test_wishes_in_words_are_about_what_was_found(trips: str) -> None:
     assert records(trips, focus=["city=kyoto"], k=3, method=method)[0]["city"] == "Kyoto"
     words = ["place=Lima", "place=Reykjavik", "season=summer", "hour=18", "keywords=sea", "number:rating=3"]
     assert len(records(trips, focus=words, k=5)) == 5
-    assert len(records(trips, spread=["look", "camera", "category:moment"], k=5)) == 5
     assert records(trips, where="country = 'XX'") == []
     limited = records(trips, limit=["city=1", "category:camera=2"], k=9)
     assert max(Counter(row["city"] for row in limited if row["city"]).values()) == 1
