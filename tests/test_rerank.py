@@ -18,14 +18,11 @@ CITY = mc.spread("city")
 WISHES = [
     mc.spread(mc.Place()), mc.focus(mc.HourOfDay("hour", missing="neutral"), near=18), mc.focus("who", 0.5, near="bo"),
 ]  # fmt: skip
-METHODS = [
-    mc.Mascot(), mc.Mascot.paper(0.3), mc.Mascot(keep=0.9), mc.Mmr(), mc.KDpp(), mc.MsDpp(), mc.Clustering(clusters=5),
-    mc.Relevance(),
-]  # fmt: skip
+METHODS = [mc.Mascot(), mc.Mascot(keep=0.9), mc.Mmr(), mc.MsDpp(), mc.Clustering(clusters=5)]
 
 
-def corpus(n: int = 300, seed: int = 0) -> tuple[dict[str, Any], Any]:
-    rng = np.random.default_rng(seed)
+def corpus(n: int = 300) -> tuple[dict[str, Any], Any]:
+    rng = np.random.default_rng(0)
     columns = {
         "lat": rng.uniform(-60, 70, n), "lon": rng.uniform(-180, 180, n),
         "hour": np.where(rng.random(n) < 0.1, np.nan, rng.uniform(0, 24, n)),
@@ -34,9 +31,9 @@ def corpus(n: int = 300, seed: int = 0) -> tuple[dict[str, Any], Any]:
     return columns, rng.normal(size=(n, 8))
 
 
-def queries(count: int, size: int, rows: int, seed: int = 1) -> tuple[Any, Any]:
-    rng = np.random.default_rng(seed)
-    chosen = np.stack([rng.choice(rows, size, replace=False) for _ in range(count)])
+def queries(count: int, size: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(1)
+    chosen = np.stack([rng.choice(300, size, replace=False) for _ in range(count)])
     return chosen, np.sort(rng.random((count, size)), axis=1)[:, ::-1]
 
 
@@ -45,9 +42,9 @@ def test_a_reranker_ranks_as_rerank_does(method: Any) -> None:
     columns, vectors = corpus()
     wishes = WISHES[:1] if isinstance(method, mc.Clustering) else WISHES
     ranker = mc.Reranker(wishes, method).fit(columns, vectors)
-    rows, scores = queries(4, 40, 300)
+    rows, scores = queries(2, 40)
     many = ranker.rerank_many(rows, scores, k=10)
-    for q in range(4):
+    for q in range(2):
         own = {name: c[rows[q]] for name, c in columns.items()}
         alone = mc.rerank(mc.Candidates(scores[q], rows[q], own, vectors[rows[q]]), wishes, 10, method)
         assert ranker.rerank(rows[q], scores[q], 10).ids == alone.ids == many[q].ids
@@ -56,42 +53,19 @@ def test_a_reranker_ranks_as_rerank_does(method: Any) -> None:
     assert mc.from_dict(method.to_dict()) == method
 
 
-def test_clusters_are_found_in_the_corpus() -> None:
-    columns, vectors = corpus()
-    ranker = mc.Reranker([mc.spread(mc.Clusters(6))]).fit(columns, vectors)
-    labels = mc.Clusters(6).membership(columns, vectors).indices
-    rows, scores = queries(1, 50, 300)
-    assert len(set(labels[ranker.rerank(rows[0], scores[0], 9).ids])) == 6  # three protected, and six bins to open
-
-
-def test_queries_of_several_lengths_and_dropped_candidates() -> None:
-    columns, _ = corpus()
-    ranker = mc.Reranker([mc.spread(mc.HourOfDay("hour", missing="drop"))]).fit(columns)
-    rows, scores = [np.arange(5), np.arange(5, 60)], [np.linspace(1, 0, 5), np.linspace(1, 0, 55)]
-    many = ranker.rerank_many(rows, scores, k=10)
-    valued = ~np.isnan(columns["hour"])
-    assert (many.positions[0] >= 0).sum() == valued[:5].sum()
-    for q in range(2):
-        assert valued[many[q].ids].all()
-        assert many[q].ids == [int(rows[q][i]) for i in many.positions[q] if i >= 0]
-        assert many[q].ids == ranker.rerank(rows[q], scores[q], 10).ids
-
-
 def test_pages_repeat_nothing() -> None:
     columns, _ = corpus()
     ranker = mc.Reranker(WISHES).fit(columns, ids=[f"photo {i}" for i in range(300)])
-    rows, scores = queries(3, 60, 300)
+    rows, scores = queries(2, 60)
     first = ranker.rerank_many(rows, scores, 10)
     second = ranker.rerank_many(rows, scores, 10, already=first)
-    for q in range(3):
+    for q in range(2):
         assert first[q].ids[0].startswith("photo ")
         assert not set(first[q].ids) & set(second[q].ids)
         assert second[q].ids == ranker.rerank(rows[q], scores[q], 10, already=first[q].ids).ids
-    pages: list[Any] = [None]
-    for _ in range(3):
-        pages.append(mc.rerank(LABELS, CITY, k=2, already=pages[-1]))
-    assert sorted([*pages[1], *pages[2], *pages[3]]) == [0, 1, 2, 3, 4, 5]
-    assert pages[3].shown_before == sorted([*pages[1], *pages[2]])
+    page, next_page = (mc.rerank(LABELS, CITY, k=3, already=already) for already in (None, [3, 0, 4]))
+    assert sorted([*page, *next_page]) == [0, 1, 2, 3, 4, 5]
+    assert next_page.shown_before == sorted(page)
     twice = mc.Candidates(scores=[4, 3, 2, 1], ids=["x", "x", "y", "z"])
     assert mc.rerank(twice, [], k=4, already=mc.rerank(twice, [], k=1)).ids == ["y", "z"]
 
@@ -117,7 +91,6 @@ def test_a_ranking_describes_its_results() -> None:
     assert data[0]["results"][0]["id"] == ranking.ids[0]
     assert mc.from_dict(data[0]["method"]) == mc.Mascot()
     assert [mc.from_dict(wish) for wish in data[0]["wishes"]] == WISHES
-    assert repr(ranking) == f"Ranking(10: {ranking.ids[:6]!r}...)"
     baseline = mc.rerank(candidates, WISHES, 5, mc.Mmr(0.3))
     assert baseline.gains == {}
     assert str(baseline.explain()).count("\n") >= 5
@@ -135,11 +108,9 @@ def test_explanations_word_by_word() -> None:
         "was 2nd           1  city: adds too little new",
         "was 3rd           2  city: adds too little new",
     ]
-    for k, protected in ((1, 1), (3, 1), (4, 2), (7, 3), (20, 3)):  # of few results few are protected
-        assert (mc.Mascot().protected(k), mc.Mascot(protect=5).protected(k)) == (protected, 5)
+    assert [mc.Mascot().protected(k) for k in (1, 3, 4, 7, 20)] == [1, 1, 2, 3, 3]  # of few results few
     whole = mc.rerank(LABELS, CITY, k=3, protect=3)
     assert {reason.because for reason in whole.explain().left_out} == {"every place is protected"}
-    assert mc.rerank(LABELS, CITY, k=3, already=[0, 1, 2]).explain().left_out == []
     named = mc.Candidates(scores=[3, 2, 1], columns={"relevance": ["a", "a", "b"]})
     assert list(mc.rerank(named, mc.spread("relevance"), k=2).gains) == ["relevance", "relevance 2"]
 
@@ -186,13 +157,7 @@ def test_records_go_in_and_come_back() -> None:
     assert ranking.records()[0] is HITS[0]
     ordered = mc.rerank(mc.Candidates.from_records([{"x": 1}, {"x": 2}], score=None), [], k=1)
     assert (ordered.ids, ordered.records()) == ([0], [{"x": 1}])
-    with pytest.raises(ValueError, match=r"records\(\) needs candidates made by Candidates.from_records"):
-        mc.rerank(mc.Candidates([1.0]), []).records()
-    many = mc.rerank_many([mc.Candidates.from_records(HITS), mc.Candidates.from_records(HITS[:2])], [], k=1)
-    assert [page.records() for page in many] == [[HITS[0]], [HITS[0]]]
 
-
-def test_names_of_records_may_be_paths() -> None:
     where = mc.Place("geo.lat", "geo.lon")
     candidates = mc.Candidates.from_records(HITS)
     assert where.membership(candidates.columns, None).missing().tolist() == [False, False, False, True]
@@ -204,18 +169,10 @@ def test_names_of_records_may_be_paths() -> None:
 
 
 def test_a_column_that_no_record_has_is_missing_with_one_warning() -> None:
-    candidates = mc.Candidates.from_records(HITS)
     with pytest.warns(RuntimeWarning, match="no record has 'color of the box': its values count as missing"):
-        assert len(mc.rerank(candidates, mc.spread("color of the box"), k=2)) == 2
+        mc.rerank(mc.Candidates.from_records(HITS), mc.spread("color of the box"), k=2)
     again = mc.Candidates.from_records(HITS)
     assert len(mc.rerank(again, mc.spread("color of the box"), k=2)) == 2  # a second warning would be an error
-
-
-def test_vectors_of_records() -> None:
-    records = [{"score": 1.0, "v": [1.0, 0.0]}, {"score": 0.5, "v": None}, {"score": 0.2, "v": [0.0, 1.0]}]
-    candidates = mc.Candidates.from_records(records, vector="v")
-    assert np.isnan(candidates.vectors).all(axis=1).tolist() == [False, True, False]
-    assert mc.rerank(candidates, mc.spread(mc.Clusters(2)), 2, strength=0.9, protect=1).ids == [0, 2]
 
 
 def test_options_of_a_call_are_those_of_the_method() -> None:

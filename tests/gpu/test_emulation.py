@@ -26,7 +26,6 @@ BUILDS = st.sampled_from(
     [("THREADS=32", "LANES=4", "COLUMNS=5"), ("THREADS=96", "LANES=2", "EAGER=1", "TALL=16", "LONG=10")]
 )
 FUSED = ("-O2", "-march=native", "-ffp-contract=fast")  # NVRTC too fuses multiplications and additions
-PINNED = st.sampled_from([1e3, 1e6, -1e9, 1e300, -1.7e308, 1.7e308, 5e-324])
 
 
 @st.composite
@@ -64,23 +63,12 @@ def test_kernel_selects_what_the_reference_selects(
         agree(pools, [*asked, *constraints], method, k, already, names, tight)
 
 
-@settings(COMMON, max_examples=15)
-@given(candidates(), st.lists(wishes(), max_size=2), methods(), st.lists(PINNED, min_size=1, max_size=3), BUILDS)
-def test_pinned_scores_are_ignored_alike(
-    pool: mc.Candidates[Any], asked: list[Any], method: mc.Mascot, pinned: list[float], names: tuple[str, ...]
-) -> None:
-    scores = pool.scores.copy()
-    scores[np.arange(len(pinned)) * 7 % len(scores)] = pinned if method.normalize else np.clip(pinned, -1e100, 1e100)
-    agree([mc.Candidates(scores, columns=pool.columns, vectors=pool.vectors)], asked, method, 10, [[]], names)
-
-
 @pytest.mark.parametrize("asked", [*CASES.values(), *QUOTAS.values()], ids=[*CASES, *QUOTAS])
 def test_full_size_queries_are_selected_alike(asked: list[Any]) -> None:
     pools = [world(200, seed) for seed in range(2)]
     few = ("THREADS=416", "LANES=2", "EAGER=1", "TALL=10", "LONG=10", "COLUMNS=5")
     agree(pools, asked, mc.Mascot(), 20, [[], [3, 7]])
     agree(pools[:1], asked, mc.Mascot.paper(0.4), 20, [[5]], few)
-    agree(pools[:1], asked, mc.Mascot(keep=0.9), 20, [[]], few)
 
 
 def test_no_cell_around_a_pole_is_lost_to_fused_multiply_add() -> None:
@@ -117,14 +105,13 @@ def test_without_a_gpu_the_error_names_the_remedy(monkeypatch: pytest.MonkeyPatc
 def test_limits_are_named() -> None:
     for n, k, count, text in (
         (2049, 5, 1, "takes at most 2,048 candidates a query, got 2049"),
-        (300, 257, 1, "takes k up to 256, got 257"),
         (5, 5, 9, "takes at most 8 wishes, got 9"),
     ):
         with pytest.raises(mc.OptionError, match=text):
             plan(n, k, count)
 
 
-@pytest.mark.parametrize("kibibytes", [64, 99, 163, 227])  # T4, Ada, A100, H100
+@pytest.mark.parametrize("kibibytes", [64, 227])  # T4, H100
 def test_what_a_device_cannot_hold_goes_to_global_memory(kibibytes: int) -> None:
     for n in (200, 500, 1000, 2048):
         layout = plan(n, 20, 4, Chip(kibibytes * 1024, (kibibytes + 1) * 1024))

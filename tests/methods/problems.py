@@ -27,7 +27,7 @@ def make_problem(seed=0, count=30, signs=(1, 1), weights=None, with_vectors=True
     The last `copies` candidates repeat the first ones: same features, vectors and scores.
     """
     rng = np.random.default_rng(seed)
-    blocks = [unit(rng.normal(size=(count, width))) for width in (3, 2, 3)[: len(signs)]]
+    blocks = [unit(rng.normal(size=(count, width))) for width in (3, 2)[: len(signs)]]
     images = unit(rng.normal(size=(count, 12)))
     ranked = np.sort(rng.uniform(0.28, 0.45, count))[::-1].copy() if scores is None else np.array(scores, float)
     if copies:
@@ -57,9 +57,9 @@ def replace_rows(problem, scores, blocks, images):
     return dataclasses.replace(problem, scores=scores, tables=(table,))
 
 
-def bursts(signs=(1, 1)):
+def bursts():
     """Return 200 candidates of equal scores: 20 scenes, ten copies of each."""
-    problem = make_problem(count=200, signs=signs)
+    problem = make_problem(count=200)
     images, *blocks = (np.repeat(rows[:20], 10, axis=0) for rows in (vectors(problem), *features(problem)))
     return replace_rows(problem, np.full(200, 0.3), blocks, images)
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from problems import features, largest_determinants, make_problem, released_greedy, selected, similarity, vectors
 
-from mascot.kernels.dpp import ensemble, greedy_map
 from mascot.kernels.similarity import similarities
 from mascot.methods.kdpp import KDpp
 
@@ -21,36 +20,26 @@ def kernel_of(problem, theta, beta):
     return np.diag(alpha) @ mixed @ np.diag(alpha)
 
 
-@pytest.mark.parametrize(("strength", "beta"), [(0.1, 0.5), (0.2, 0.4), (1.0, 0.6), (0.5, 0.0), (0.5, 1.0)])
+@pytest.mark.parametrize(("strength", "beta"), [(0.1, 0.5), (1.0, 0.6), (0.5, 1.0)])
 @pytest.mark.parametrize("shape", [{}, {"weights": (1, 4)}, {"with_vectors": False}, {"signs": ()}], ids=str)
 def test_every_step_is_the_largest_determinant(strength, beta, shape):
-    for seed in range(2):
-        problem = make_problem(seed=seed, count=25, **shape)
-        expected = largest_determinants(kernel_of(problem, 1 - strength, beta), 10)
-        assert selected(KDpp(strength, beta), problem, 10) == expected
+    problem = make_problem(count=25, **shape)
+    expected = largest_determinants(kernel_of(problem, 1 - strength, beta), 10)
+    assert selected(KDpp(strength, beta), problem, 10) == expected
 
 
-@pytest.mark.parametrize(("strength", "beta"), [(0.1, 0.5), (0.2, 0.4), (0.1, 0.6)])
+@pytest.mark.parametrize(("strength", "beta"), [(0.1, 0.5), (0.2, 0.4)])
 def test_released_is_the_published_update(strength, beta):
-    for seed in range(3):
-        problem = make_problem(seed=seed, count=25)
-        expected = released_greedy(kernel_of(problem, 1 - strength, beta), problem.scores, 10)
-        assert selected(KDpp(strength, beta, released=True), problem, 10) == expected
+    problem = make_problem(count=25)
+    expected = released_greedy(kernel_of(problem, 1 - strength, beta), problem.scores, 10)
+    assert selected(KDpp(strength, beta, released=True), problem, 10) == expected
 
 
-def test_focus_has_no_positive_variance_up_to_beta_one_half():
-    for signs in [(-1,), (-1, -1), (-1, -1, -1)]:
-        problem = make_problem(signs=signs, count=20)
-        for released in (False, True):
-            below = selected(KDpp(0.1, beta=0.4, released=released), problem, 6)
-            assert below == [19, 0, 1, 2, 3, 4]  # the least relevant first, then by score
-            equal = selected(KDpp(0.1, beta=0.5, released=released), problem, 6)
-            assert equal == [0, 1, 2, 3, 4, 5]
-
-
-def test_copies_are_filled_up_by_score():
-    order = selected(KDpp(1.0), make_problem(seed=1, count=12, copies=3), 12)
-    assert order[-3:] == [9, 10, 11]  # copies of 0, 1, 2, in the order of their scores
+@pytest.mark.parametrize("released", [False, True])
+def test_focus_has_no_positive_variance_up_to_beta_one_half(released):
+    problem = make_problem(signs=(-1, -1), count=20)
+    assert selected(KDpp(0.1, beta=0.4, released=released), problem, 6) == [19, 0, 1, 2, 3, 4]  # the least relevant
+    assert selected(KDpp(0.1, beta=0.5, released=released), problem, 6) == [0, 1, 2, 3, 4, 5]
 
 
 def test_a_constant_added_to_the_scores_changes_nothing():
@@ -60,22 +49,11 @@ def test_a_constant_added_to_the_scores_changes_nothing():
 
 
 def test_similarity_is_exact_for_copies_and_the_definition_elsewhere():
-    rng = np.random.default_rng(0)
-    for width in (1, 3, 40):
-        rows = rng.normal(size=(30, width))
-        rows[5] = rows[6] + 1e-9
-        rows[20:] = rows[:10]
-        rows[28:] = 0.0
-        matrix = similarities(rows)
-        np.testing.assert_allclose(matrix, similarity(rows), rtol=0, atol=1e-12)
-        assert (np.diagonal(matrix) == 1).all()
-        assert (matrix[np.arange(8), np.arange(20, 28)] == 1).all()
-
-
-def test_what_was_seen_repels():
-    problem = make_problem(seed=3, count=25)
-    kernel = ensemble(similarity(vectors(problem)), problem.scores, 0.5)
-    seen = [7, 2, 11]
-    (chosen,) = greedy_map(kernel, problem.scores, 1, np.array(seen))
-    ratios = {i: np.linalg.det(kernel[np.ix_([*seen, i], [*seen, i])]) for i in range(25) if i not in seen}
-    assert chosen == max(ratios, key=ratios.get)
+    rows = np.random.default_rng(0).normal(size=(30, 40))
+    rows[5] = rows[6] + 1e-9
+    rows[20:] = rows[:10]
+    rows[28:] = 0.0
+    matrix = similarities(rows)
+    np.testing.assert_allclose(matrix, similarity(rows), rtol=0, atol=1e-12)
+    assert (np.diagonal(matrix) == 1).all()
+    assert (matrix[np.arange(8), np.arange(20, 28)] == 1).all()

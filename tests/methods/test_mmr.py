@@ -25,14 +25,13 @@ def by_definition(problem, strength, k):
     return chosen
 
 
-@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("strength", [0.1, 0.5, 1.0])
 @pytest.mark.parametrize(
     ("signs", "weights", "with_vectors"),
-    [((1,), None, True), ((1, 1), None, True), ((1, -1), (3, 1), True), ((1, 1), None, False)],
+    [((1,), None, True), ((1, -1), (3, 1), True), ((1, 1), None, False)],
 )
-def test_is_the_definition(seed, strength, signs, weights, with_vectors):
-    problem = make_problem(seed=seed, signs=signs, weights=weights, with_vectors=with_vectors)
+def test_is_the_definition(strength, signs, weights, with_vectors):
+    problem = make_problem(signs=signs, weights=weights, with_vectors=with_vectors)
     assert selected(Mmr(strength, published=True), problem, 15) == by_definition(problem, strength, 15)
 
 

@@ -55,27 +55,27 @@ def kernel_of(problem, theta, beta, normalize=None):
 
 
 @every_variant
-@pytest.mark.parametrize("signs", [(1, 1), (-1, -1), (1, -1), (-1,)], ids=str)
+@pytest.mark.parametrize(
+    "shape",
+    [{"signs": (1, -1), "weights": (1, 2)}, {"signs": (-1,)}, {"with_vectors": False}, {"signs": ()}],
+    ids=str,
+)
 @pytest.mark.parametrize(("strength", "beta"), [(0.1, 0.5), (1.0, 0.6)])
-def test_every_step_is_the_largest_determinant(normalize, signs, strength, beta):
-    shapes = [{"signs": signs, "weights": range(1, len(signs) + 1)}]
-    if signs == (1, 1) and strength < 1:  # without vectors beta is 0, and without wishes 1
-        shapes += [{"with_vectors": False}, {"signs": ()}]
-    for shape in shapes:
-        problem = make_problem(seed=1, count=15, **shape)
-        expected = largest_determinants(kernel_of(problem, 1 - strength, beta, normalize), 7)
-        assert selected(MsDpp(strength, beta, normalize), problem, 7) == expected
+def test_every_step_is_the_largest_determinant(normalize, shape, strength, beta):
+    problem = make_problem(seed=1, count=15, **shape)
+    expected = largest_determinants(kernel_of(problem, 1 - strength, beta, normalize), 7)
+    assert selected(MsDpp(strength, beta, normalize), problem, 7) == expected
 
 
 @every_variant
-@pytest.mark.parametrize("signs", [(1, 1), (-1, -1), (1, -1)], ids=str)
+@pytest.mark.parametrize("signs", [(1, 1), (1, -1)], ids=str)
 def test_released_is_the_published_update(normalize, signs):
     problem = make_problem(count=25, signs=signs)
     expected = released_greedy(kernel_of(problem, 0.9, 0.5, normalize), problem.scores, 10)
     assert selected(MsDpp(0.1, 0.5, normalize, released=True), problem, 10) == expected
 
 
-@pytest.mark.parametrize("norm", [0.0, 1e-3, 0.79, 0.81, 5.0, 11.0, 13.0, 60.0])
+@pytest.mark.parametrize("norm", [0.0, 0.81, 13.0, 60.0])
 def test_combining_is_the_matrix_exponential(norm):
     rng = np.random.default_rng(3)
     axes = np.linalg.qr(rng.standard_normal((30, 30)))[0]
@@ -89,12 +89,9 @@ def test_combining_is_the_matrix_exponential(norm):
 
 
 def test_exponents_beyond_the_largest_are_scaled_down():
-    for tangent, exponents in (
-        (np.diag([300.0, 299.0, 0.0]), [100.0, 99.0]),
-        (np.diag([0.5, 0.0, -0.5]) + 200.0 * np.eye(3), [100.0, 99.5, 99.0]),
-    ):
-        matrix = combine(tangent[None], None, np.ones(3), np.ones(1), np.ones(1), 0.0)
-        np.testing.assert_allclose(np.diag(matrix)[: len(exponents)], np.exp(exponents), rtol=1e-12)
+    tangent = np.diag([0.5, 0.0, -0.5]) + 200.0 * np.eye(3)
+    matrix = combine(tangent[None], None, np.ones(3), np.ones(1), np.ones(1), 0.0)
+    np.testing.assert_allclose(np.diag(matrix), np.exp([100.0, 99.5, 99.0]), rtol=1e-12)
 
 
 @every_variant
@@ -117,9 +114,8 @@ def test_normalising_needs_positive_scores(normalize):
 
 
 @every_variant
-@pytest.mark.parametrize("signs", [(1, 1), (-1, -1)], ids=str)
-def test_copies_tie_although_their_eigenvectors_differ(normalize, signs):
-    picks = np.array(selected(MsDpp(0.5, normalize=normalize), bursts(signs), 30))
+def test_copies_tie_although_their_eigenvectors_differ(normalize):
+    picks = selected(MsDpp(0.5, normalize=normalize), bursts(), 30)
     for burst in range(20):
-        own = picks[picks // 10 == burst]
-        assert own.tolist() == sorted(own.tolist())
+        own = [pick for pick in picks if pick // 10 == burst]
+        assert own == sorted(own)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import importlib
 import inspect
 import pkgutil
@@ -18,16 +17,6 @@ MODULES = [
     importlib.import_module(name)
     for name in (metrics.__name__, *(f"{metrics.__name__}.{m.name}" for m in pkgutil.iter_modules(metrics.__path__)))
 ]
-
-
-@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
-def test_examples_run_and_other_rooms_are_unknown(module):
-    result = doctest.testmod(module)
-    assert result.failed == 0
-    source = inspect.getsource(module)
-    assert result.attempted > 0 or module.__name__.endswith("._checks")
-    imports = [line for line in source.splitlines() if line.startswith(("import mascot", "from mascot"))]
-    assert all(line.startswith(("from mascot.metrics", "from mascot.errors")) for line in imports)
 
 
 def test_every_name_is_public_and_every_function_documented():
@@ -46,43 +35,27 @@ def test_every_name_is_public_and_every_function_documented():
     assert public == set(metrics.__all__)
 
 
-CUTOFF = "must be a whole number between 1 and K=2, got"
 ERRORS = [
     (lambda m: m.prs([0.1]), "prs diversity must have >= 2 steps, got 1"),
-    (lambda m: m.prs(["low", "high"]), "prs diversity must be an array of numbers: could not convert"),
     (lambda m: m.kendall_tau([0, 1], [1]), "same length, got strength 2, diversity 1"),
     (lambda m: m.top1_agreement([], []), "top1_agreement first must not be empty"),
-    (lambda m: m.primary_bin([[0.5, -0.1]]), "primary_bin membership must be >= 0, got -0.1"),
     (lambda m: m.displacement([3], [0], [1], [0, 0]), "first must be between 0 and N-1=1, got 3"),
-    (lambda m: m.fixed_diversity_front([], [], [0]), r"recall must not be empty, got shape \(0,\)"),
     (lambda m: m.vendi(np.ones((2, 2))), r"axes \[Q, K, K\], got shape \(2, 2\)"),
-    (lambda m: m.vendi(np.ones((1, 2, 3))), r"vendi kernel must be square, got shape \(1, 2, 3\)"),
     (lambda m: m.vendi([[[1, 0.5], [0.1, 1]]]), "kernel must be symmetric, got a difference of 0.4"),
-    (lambda m: m.vendi([[[1, 0], [0, 2]]]), "kernel must have ones on its diagonal, got 2"),
     (lambda m: m.vendi([[[1, 3], [3, 1]]]), "must be positive semi-definite, got eigenvalue -2"),
-    (lambda m: m.normalised_vendi([[[1.0]]]), "normalised_vendi K must be >= 2, got 1"),
-    (lambda m: m.ilmd([[[0, -1], [-1, 0]]]), "ilmd distances must be >= 0, got -1"),
     (lambda m: m.place_features([[91]], [[0]]), "latitude must be between -90 and 90, got 91"),
     (lambda m: m.place_features([[1]], [[0, 1]]), r"must have one shape, got \(1, 1\), \(1, 2\)"),
-    (lambda m: m.time_of_day_features([[1440]]), "minutes must be >= 0 and < 1440, got 1440"),
-    (lambda m: m.metadata_channel([1.5], focus=True), "diversity must be between 0 and 1, got 1.5"),
-    (lambda m: m.recall_at_k([0, 1], 1), r"relevant must have the axes \[Q, K\], got shape \(2,\)"),
     (lambda m: m.recall_at_k([[0, 1], [1]], 1), "relevant must be an array of numbers: .*inhomogeneous"),
     (lambda m: m.reciprocal_rank([[0, 2]]), "reciprocal_rank relevant must be 0 or 1, got 2"),
-    (lambda m: m.cluster_recall_at_k([[0.5]], [1], 1), "clusters must be integers, got float64"),
-    (lambda m: m.cluster_recall_at_k([[1]], [0], 1), "total must be >= 1, got 0"),
     (lambda m: m.cluster_recall_at_k([[1, 2]], [1], 2), "total must be >= the clusters seen, got 1"),
     (lambda m: m.f1_at_k([[1], [1]], [[1]], [1], 1), "same length, got relevant 2, clusters 1"),
     (lambda m: m.ndcg_at_k([[2, 1]], [[1, 0]], 2), "judged must contain the results shown, got a share of 2"),
     (lambda m: m.relevance_kept([[0.1, 1]], [[1, 1]]), "positions must not repeat, got 1 twice"),
-    (lambda m: m.relevance_kept([[np.inf, 1]], [[1]]), "relevance must be finite, got inf"),
 ]
 OPTIONS = [
     (lambda m: m.vendi(np.ones((1, 2, 2)), order=-1), "^vendi order must be >= 0, got -1$"),
-    (lambda m: m.vendi(np.ones((1, 2, 2)), order="a"), "^vendi order must be >= 0, got 'a'$"),
     (lambda m: m.vendi(np.ones((1, 2, 2)), ridge=-1e-5), "vendi ridge must be >= 0 and finite"),
-    (lambda m: m.recall_at_k([[0, 1]], 3), f"recall_at_k k {CUTOFF} 3"),
-    (lambda m: m.precision_at_k([[0, 1]], 2.0), f"precision_at_k k {CUTOFF} 2.0"),
+    (lambda m: m.precision_at_k([[0, 1]], 2.0), "precision_at_k k must be a whole number between 1 and K=2, got 2.0"),
 ]
 
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections import defaultdict
-from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mascot import metrics
-
-DIV400 = Path(__file__).parents[3] / "shared" / "data" / "div400" / "photos.jsonl.gz"
 
 
 @pytest.fixture
@@ -43,14 +38,6 @@ def test_hand_computed():
     assert_array_equal(metrics.f1_at_k([[0, 0]], [[-1, -1]], [6], 2), [0.0])
 
 
-def test_cluster_recall_ignores_labels_names_and_order(rng):
-    clusters, total = rng.integers(-1, 6, size=(100, 10)), np.full(100, 6)
-    value = metrics.cluster_recall_at_k(clusters, total, 10)
-    renamed = np.where(clusters >= 0, np.array([9, 70, 31, 2, 55, 4])[clusters], -7)
-    assert_array_equal(metrics.cluster_recall_at_k(renamed, total, 10), value)
-    assert_array_equal(metrics.cluster_recall_at_k(rng.permuted(clusters, axis=1), total, 10), value)
-
-
 def test_the_best_k_keep_all_relevance_exactly(rng):
     relevance = rng.random((50, 30))
     best = rng.permuted(np.argsort(-relevance, axis=1)[:, :7], axis=1)
@@ -78,11 +65,9 @@ def _trec(relevant, measures, missed=0):
 
 @pytest.mark.parametrize("missed", [0, 3])
 def test_agrees_with_ir_measures(relevant, rng, missed):
-    trec = _trec(relevant, ["Success@1", "Success@5", "P@5", "P@12", "RR", "AP@12"], missed)
-    assert_allclose(metrics.recall_at_k(relevant, 1), trec["Success@1"])
+    trec = _trec(relevant, ["Success@5", "P@5", "RR", "AP@12"], missed)
     assert_allclose(metrics.recall_at_k(relevant, 5), trec["Success@5"])
     assert_allclose(metrics.precision_at_k(relevant, 5), trec["P@5"])
-    assert_allclose(metrics.precision_at_k(relevant, 12), trec["P@12"])
     assert_allclose(metrics.reciprocal_rank(relevant), trec["RR"])
     # TREC divides by all positives, ours by those found.
     found = relevant.sum(axis=1)
@@ -93,13 +78,10 @@ def test_agrees_with_ir_measures(relevant, rng, missed):
     assert_allclose(metrics.ndcg_at_k(grades, judged, 5), _trec(grades, ["nDCG@5"], missed)["nDCG@5"])
 
 
-@pytest.mark.skipif(not DIV400.exists(), reason="needs the Div400 topics in ../shared/data")
-def test_div400_topics_agree_with_plain_sets():
+def test_div400_topics_agree_with_plain_sets(div400):
     topics = defaultdict(list)
-    with gzip.open(DIV400, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            photo = json.loads(line)
-            topics[photo["topic"]].append(photo)
+    for photo in div400:
+        topics[photo["topic"]].append(photo)
     k = 20
     clusters, total, relevant, expected = [], [], [], []
     for photos in topics.values():
