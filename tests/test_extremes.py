@@ -67,10 +67,3 @@ def check(query: mc.Candidates[int], wishes: list[Any], k: int, method: mc.Masco
 def test_scores_of_any_size(case: tuple[mc.Candidates[int], mc.Mascot], wishes: list[Any], k: int) -> None:
     query, method = case
     check(query, wishes, k, method)
-
-
-def test_far_outliers_of_the_largest_scores() -> None:
-    scores = [1e308, 9e307, 8e307, 7e307, 6e307, -1.7e308, 1.7e308, 5e307]
-    query = mc.Candidates(scores, columns={"label": list("aabbccdd")})
-    check(query, [mc.spread("label")], 4, mc.Mascot())
-    check(query, [mc.spread("label"), mc.focus("label", near="b")], 4, mc.Mascot())

@@ -41,15 +41,6 @@ def test_strength_0_is_relevance_only(seed: int, protect: int, bin_weight: Any) 
     assert mc.rerank(candidates, BOTH, 20, method).ids == by_relevance(candidates, 20)
 
 
-@QUICK
-@given(SEEDS, st.integers(1, 30), st.floats(0, 1))
-def test_top_k_is_a_prefix_of_top_k_plus_1_in_selection_order(seed: int, k: int, strength: float) -> None:
-    candidates = candidates_of(seed)
-    # How many are protected, and the room of a bin, otherwise depend on k.
-    method = mc.Mascot(strength, protect=3, order="selection", balance=False)
-    assert mc.rerank(candidates, BOTH, k + 1, method).ids[:k] == mc.rerank(candidates, BOTH, k, method).ids
-
-
 class Bins:
     """An attribute whose bins are given."""
 
@@ -123,26 +114,6 @@ def test_protected_results_are_the_best_and_the_order_changes_no_set() -> None:
     assert set(chosen.ids) == set(shown.ids)
     assert chosen.ids != shown.ids
     assert (np.diff(shown.scores) <= 0).all()
-
-
-@pytest.mark.parametrize("seed", range(3))  # of 10,000 seeds a few fail: a rule of statistics
-def test_spread_is_more_even_and_focus_less_even_than_relevance(seed: int) -> None:
-    candidates, hour = candidates_of(seed, 200), mc.HourOfDay("hour")
-    thirds = (candidates.columns["hour"] / 3).astype(int)
-
-    def evenness(positions: Any) -> float:
-        """Return the normalised entropy of the eighths of the day."""
-        shares = np.bincount(thirds[positions]) / len(positions)
-        shares = shares[shares > 0]
-        return float(-(shares * np.log(shares)).sum() / np.log(8))
-
-    spread, focus = (
-        evenness(mc.rerank(candidates, w(hour), 20, strength=0.8).positions) for w in (mc.spread, mc.focus)
-    )
-    plain = evenness(by_relevance(candidates, 20))
-    assert spread >= plain - 0.05
-    assert spread > 0.9
-    assert focus < plain
 
 
 def test_pages_go_on_where_the_last_one_stopped() -> None:

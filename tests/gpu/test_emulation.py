@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ import mascot as mc
 from mascot.kernels.gpu import cupy
 from mascot.kernels.gpu.plan import Chip, KernelBins, KernelPlan, Task, plan_task
 from mascot.methods.mascot import pack_bins
-from test_exactness import assert_same, candidates, methods, wishes
+from test_exactness import assert_same, candidates, constraints, methods, wishes
 
 COMMON = settings(
     max_examples=25, phases=(Phase.explicit, Phase.reuse, Phase.generate),
@@ -26,16 +25,6 @@ BUILDS = st.sampled_from(
     [("THREADS=32", "LANES=4", "COLUMNS=5"), ("THREADS=96", "LANES=2", "EAGER=1", "TALL=16", "LONG=10")]
 )
 FUSED = ("-O2", "-march=native", "-ffp-contract=fast")  # NVRTC too fuses multiplications and additions
-
-
-@st.composite
-def quotas(draw: st.DrawFn) -> Any:
-    attribute = draw(st.sampled_from([mc.Category("label"), mc.Weekday("date"), mc.Category("seed")]))
-    if draw(st.booleans()):
-        return mc.limit(attribute, draw(st.integers(1, 4)), fill=draw(st.booleans()))
-    values = {"label": "abc", "seed": "123", "weekday": ("Monday", "Tuesday", "Saturday")}[attribute.name]
-    parts = draw(st.lists(st.sampled_from([0.0, 0.1, 0.25, 1 / 3]), min_size=1, max_size=3))
-    return mc.share(attribute, dict(zip(values, parts, strict=False)))
 
 
 def agree(
@@ -51,16 +40,15 @@ def agree(
 
 @COMMON
 @given(
-    st.lists(candidates(), min_size=1, max_size=3), st.lists(wishes(), max_size=4), st.lists(quotas(), max_size=2),
+    st.lists(candidates(), min_size=1, max_size=3), st.lists(wishes(), max_size=4), st.lists(constraints(), max_size=2),
     methods(), st.integers(1, 30), BUILDS, st.booleans(), st.data(),
 )  # fmt: skip
 def test_kernel_selects_what_the_reference_selects(
-    pools: list[mc.Candidates[Any]], asked: list[Any], constraints: list[Any], method: mc.Mascot, k: int,
+    pools: list[mc.Candidates[Any]], asked: list[Any], quotas: list[Any], method: mc.Mascot, k: int,
     names: tuple[str, ...], tight: bool, data: st.DataObject,
 ) -> None:  # fmt: skip
     already = [data.draw(st.lists(st.sampled_from(pool.ids), max_size=5, unique=True)) for pool in pools]
-    with contextlib.suppress(mc.OptionError):  # a limit may contradict a share
-        agree(pools, [*asked, *constraints], method, k, already, names, tight)
+    agree(pools, [*asked, *quotas], method, k, already, names, tight)
 
 
 @pytest.mark.parametrize("asked", [*CASES.values(), *QUOTAS.values()], ids=[*CASES, *QUOTAS])

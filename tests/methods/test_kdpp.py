@@ -49,11 +49,13 @@ def test_a_constant_added_to_the_scores_changes_nothing():
 
 
 def test_similarity_is_exact_for_copies_and_the_definition_elsewhere():
-    rows = np.random.default_rng(0).normal(size=(30, 40))
-    rows[5] = rows[6] + 1e-9
-    rows[20:] = rows[:10]
-    rows[28:] = 0.0
-    matrix = similarities(rows)
-    np.testing.assert_allclose(matrix, similarity(rows), rtol=0, atol=1e-12)
-    assert (np.diagonal(matrix) == 1).all()
-    assert (matrix[np.arange(8), np.arange(20, 28)] == 1).all()
+    rng = np.random.default_rng(0)
+    for width in (1, 3, 40):
+        rows = rng.normal(size=(30, width))
+        rows[5] = rows[6] + 1e-9
+        rows[20:] = rows[:10]
+        rows[28:] = 0.0
+        matrix = similarities(rows)
+        np.testing.assert_allclose(matrix, similarity(rows), rtol=0, atol=1e-12)
+        assert (np.diagonal(matrix) == 1).all()
+        assert (matrix[np.arange(8), np.arange(20, 28)] == 1).all()

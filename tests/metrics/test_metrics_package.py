@@ -1,39 +1,12 @@
-"""The metrics room as a whole: its names, its documentation and its errors."""
+"""The errors of the metrics."""
 
 from __future__ import annotations
-
-import importlib
-import inspect
-import pkgutil
-import re
 
 import numpy as np
 import pytest
 
 from mascot import metrics
 from mascot.errors import InputError, OptionError
-
-MODULES = [
-    importlib.import_module(name)
-    for name in (metrics.__name__, *(f"{metrics.__name__}.{m.name}" for m in pkgutil.iter_modules(metrics.__path__)))
-]
-
-
-def test_every_name_is_public_and_every_function_documented():
-    for function in filter(inspect.isfunction, vars(metrics).values()):
-        parameters = [] if re.search(r"those of\s+:func:", function.__doc__) else inspect.signature(function).parameters
-        for text in ("Examples\n", ">>> ", *parameters):
-            assert text in function.__doc__, function
-    assert metrics.__all__ == sorted(metrics.__all__)
-    public = {
-        name
-        for module in MODULES
-        if not module.__name__.endswith("._checks")
-        for name, value in vars(module).items()
-        if not name.startswith("_") and getattr(value, "__module__", "").startswith(metrics.__name__)
-    }
-    assert public == set(metrics.__all__)
-
 
 ERRORS = [
     (lambda m: m.prs([0.1]), "prs diversity must have >= 2 steps, got 1"),
