@@ -49,7 +49,12 @@ def methods(draw: st.DrawFn, normalize: bool = True) -> mc.Mascot:
     return mc.Mascot(strength, draw(st.sampled_from([0, 3])), weight, normalize, *switches, keep, draw(st.booleans()))
 
 
-def check(query: mc.Candidates[int], wishes: list[Any], k: int, method: mc.Mascot) -> None:
+@COMMON
+@given(
+    st.tuples(queries(), methods()) | st.tuples(queries(1e150), methods(normalize=False)), WISHES, st.integers(1, 20)
+)
+def test_scores_of_any_size(case: tuple[mc.Candidates[int], mc.Mascot], wishes: list[Any], k: int) -> None:
+    query, method = case
     slow, fast = (mc.rerank(query, wishes, k, method, backend=backend) for backend in ("numpy", "native"))
     assert fast.ids == slow.ids
     assert fast.strength == slow.strength
@@ -58,12 +63,3 @@ def check(query: mc.Candidates[int], wishes: list[Any], k: int, method: mc.Masco
         assert np.isfinite(ranking.relevance).all()
         assert all(np.isfinite(values).all() for values in ranking.gains.values())
         assert np.isfinite(ranking._selection.tops).all()
-
-
-@COMMON
-@given(
-    st.tuples(queries(), methods()) | st.tuples(queries(1e150), methods(normalize=False)), WISHES, st.integers(1, 20)
-)
-def test_scores_of_any_size(case: tuple[mc.Candidates[int], mc.Mascot], wishes: list[Any], k: int) -> None:
-    query, method = case
-    check(query, wishes, k, method)

@@ -11,7 +11,7 @@ import mascot as mc
 from mascot.bins.globe import rms_chord_km
 from mascot.kernels.constants import SCALE
 from mascot.kernels.reference import normalized
-from mascot.probe import COLLAPSE, STEADY, Probe, Step, probe
+from mascot.probe import STEADY, Probe, probe
 
 STREET = np.random.default_rng(0).normal(0, 0.01, (2, 60))
 # Twelve good matches all over the world, and sixty poor ones of a single street.
@@ -98,15 +98,6 @@ def test_dropped_candidates_shape_neither_widths_nor_the_best_possible() -> None
     assert probe(whole, wish, k=2) == probe(valued, wish, k=2)
     result = probe(mc.Candidates([1.0, 0.5], columns={"h": [None, None]}), wish)
     assert (result.k, result.kept, result.verdict) == (0, 1.0, "steady")
-
-
-def test_the_worst_step_decides_unless_all_is_lost_already() -> None:
-    for share, word in ((STEADY, "steady"), (0.89, "drifts"), (COLLAPSE, "drifts"), (0.49, "collapses")):
-        steps = (Step("a", 1, 2, 0.9, 1.5), Step("b", 1, 2, 0.7, share))
-        assert Probe(10, 0.9, steps).worst == steps[1]
-        assert Probe(10, 0.9, steps).verdict == steps[1].verdict == word
-        assert Probe(10, 0.4, steps).verdict == "collapses"
-    assert (Probe(10, 0.9, ()).verdict, Probe(10, 0.9, ()).worst) == ("steady", None)
 
 
 def test_it_prints_as_a_table_and_travels_as_data() -> None:

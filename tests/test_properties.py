@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -41,18 +40,6 @@ def test_strength_0_is_relevance_only(seed: int, protect: int, bin_weight: Any) 
     assert mc.rerank(candidates, BOTH, 20, method).ids == by_relevance(candidates, 20)
 
 
-class Bins:
-    """An attribute whose bins are given."""
-
-    name = "bins"
-
-    def __init__(self, rows: Any) -> None:
-        self.rows = rows
-
-    def membership(self, columns: Any, vectors: Any) -> Any:
-        return self.rows
-
-
 @QUICK
 @given(SEEDS, st.sampled_from([mc.Place(), mc.Place(sigma_km=500)]))
 def test_adding_360_degrees_changes_nothing(seed: int, place: mc.Place) -> None:
@@ -71,25 +58,6 @@ def test_permuting_the_candidates_changes_nothing(seed: int, method: mc.Mascot) 
     moved = mc.Candidates(candidates.scores[order], order.tolist(), columns)
     wishes = [*BOTH, mc.spread(mc.Number("price")), mc.focus(mc.Category("who"))]
     assert mc.rerank(candidates, wishes, 20, method).ids == mc.rerank(moved, wishes, 20, method).ids
-
-
-@QUICK
-@given(SEEDS)
-def test_greedy_spread_is_within_1_minus_1_over_e_of_the_best_set(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    n, k, strength = 8, 3, 0.7
-    candidates = candidates_of(seed, n)
-    bins = rng.random((n, 6)) * (rng.random((n, 6)) < 0.5)
-    relevance = reference.normalized(candidates.scores)
-
-    def value(chosen: Any) -> float:
-        cover = 1 - np.prod(1 - bins[list(chosen)], axis=0)
-        return float((1 - strength) * relevance[list(chosen)].sum() + strength * cover.sum())
-
-    method = mc.Mascot.paper(strength, bin_weight="uniform")
-    chosen = mc.rerank(candidates, mc.spread(Bins(bins)), k, method).positions
-    best = max(value(choice) for choice in itertools.combinations(range(n), k))
-    assert value(chosen) >= (1 - 1 / np.e) * best
 
 
 @QUICK

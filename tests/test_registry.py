@@ -41,9 +41,6 @@ def test_every_attribute_and_method_can_be_typed() -> None:
     assert list(get_args(options.MethodName)) == list(registry.METHOD_NAMES)
     methods = {type(words.method(name)) for name in registry.METHOD_NAMES}
     assert methods == set(registry.METHODS)
-    assert words.method("paper") == mc.Mascot.paper(0.5)
-    with pytest.raises(mc.OptionError, match="there is no method 'magic'; choose from mascot, paper, mmr"):
-        words.method("magic")
 
 
 def test_http_knows_all() -> None:

@@ -127,22 +127,12 @@ def test_a_limit_and_a_share_of_one_attribute_agree_where_they_can() -> None:
         ranker.rerank(range(20), query.scores, 20)
 
 
-@pytest.mark.parametrize(
-    ("attribute", "labels"),
-    [
-        (mc.Date("t"), lambda t: t.astype("M8[D]").astype(int)),
-        (mc.DayOfYear("t"), lambda t: t.astype("M8[M]").astype(int) % 12),
-    ],
-    ids=lambda part: type(part).__name__,
-)
-def test_limits_count_days_and_months(attribute: Any, labels: Any) -> None:
-    hours = np.random.default_rng(0).integers(0, 40, 60)
-    times = np.datetime64("2024-01-01T00:30", "s") + hours * np.timedelta64(5, "h")
-    query = mc.Candidates(np.linspace(1, 0, 60), columns={"t": times})
-    page = both(query, mc.limit(attribute, 2), 40, None)
-    _, repeats = np.unique(labels(times)[page.positions], return_counts=True)
-    assert repeats.max() == 2
-    assert len(page) == sum(min(2, n) for n in np.unique(labels(times), return_counts=True)[1])
+@pytest.mark.parametrize(("attribute", "unit"), [(mc.Date("t"), "M8[D]"), (mc.DayOfYear("t"), "M8[M]")])
+def test_limits_count_days_and_months(attribute: Any, unit: str) -> None:
+    times = np.datetime64("2024-01-01T00:30", "s") + np.arange(60) * np.timedelta64(5, "h")
+    page = both(mc.Candidates(np.linspace(1, 0, 60), columns={"t": times}), mc.limit(attribute, 2), 60, None)
+    labels = times.astype(unit)
+    assert Counter(labels[page.positions].tolist()) == dict.fromkeys(labels.tolist(), 2)
 
 
 @pytest.mark.parametrize("seed", range(3))

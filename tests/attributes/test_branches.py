@@ -64,5 +64,3 @@ def test_an_outlier_is_a_branch_of_its_own() -> None:
     candidates = mc.Candidates(np.linspace(1.0, 0.5, 32), vectors=vectors)
     assert {30, 31} <= set(mc.rerank(candidates, mc.spread(mc.Branches((3, 6))), 5, strength=0.8).ids)
     assert not {30, 31} & set(mc.rerank(candidates, mc.focus(mc.Branches((3, 6))), 5, strength=0.8).ids)
-    name = mc.Branches((2, 3)).membership({}, np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]])).name
-    assert [name(bin_) for bin_ in (0, 1, 2, 4)] == ["look 1 of 2", "look 2 of 2", "look 1 of 3", "look 3 of 3"]

@@ -206,7 +206,7 @@ def test_a_batch_of_nested_lists_reads_as_its_queries_do() -> None:
     assert np.isnan(masked.columns["n"]).tolist() == [True, False, False, False, True, False]
     attributes = [*map(mc.Category, ("label", "tags", "ragged")), mc.Clusters(2, column="v"), mc.Number("n")]
     for attribute in (*attributes, mc.HourOfDay("hour"), mc.Clusters(2)):
-        many = mc.rerank_many(batch, mc.spread(attribute), 3, UNGUARDED, backend="numpy")
+        many = mc.rerank_many(batch, mc.spread(attribute), 3, UNGUARDED, threads=2)
         for q in range(2):
             own = mc.Candidates(scores[q], None, {name: c[q] for name, c in columns.items()}, vectors[q])
             assert many[q].ids == mc.rerank(own, mc.spread(attribute), 3, UNGUARDED, backend="numpy").ids

@@ -14,7 +14,7 @@ from mascot.errors import MissingExtra
 from mascot.gpu import Csr, DeviceBatch
 from mascot.kernels.gpu import cupy, launch
 from mascot.kernels.gpu.plan import Chip
-from test_exactness import assert_same
+from test_exactness import Own, assert_same
 
 
 def on_gpu() -> Any:
@@ -36,20 +36,6 @@ def gpu() -> Any:
     return on_gpu()
 
 
-class Tags:
-    """Rows of a table, by number: what a `Csr` holds."""
-
-    name, missing = "tags", "last"
-
-    def membership(self, columns: Any, vectors: Any) -> Any:
-        rng = np.random.default_rng(3)
-        table = rng.random((64, 23)) * (rng.random((64, 23)) < 0.3)
-        return table[np.asarray(columns["row"], np.int64)]
-
-    def features(self, columns: Any, vectors: Any) -> Any:
-        return self.membership(columns, vectors)
-
-
 def labelled(pool: mc.Candidates[int]) -> mc.Candidates[int]:
     """Return the candidates as the host has them: a missing label is None."""
     who = np.array([None if code < 0 else int(code) for code in pool.columns["who"]], object)
@@ -63,9 +49,9 @@ ASKED: dict[str, tuple[list[Any], list[Any]]] = {
     "near what the host reads": ([mc.focus(mc.Weekday("day"), near="Sunday"), mc.spread(WHERE)],) * 2,
     "dropped and near": ([mc.focus(mc.Place(missing="drop"), near=(0.0, 0.0)), mc.focus(TAKEN)],) * 2,
     "neutral": ([mc.focus(mc.Place(missing="neutral")), mc.spread(mc.HourOfDay("hour", missing="neutral"), 3.0)],) * 2,
-    "several labels": ([mc.spread(WHO), mc.focus(mc.Category("model"), 0.5), mc.focus(mc.Category("row"))],) * 2,
-    "pairs": ([mc.spread(mc.Category("tags")), mc.focus(TAKEN)], [mc.spread(Tags()), mc.focus(TAKEN)]),
-    "read on the host": ([mc.focus(Tags()), mc.spread(mc.Clusters(3)), mc.spread(WHERE)],) * 2,
+    "several labels": ([mc.spread(WHO), mc.focus(mc.Category("model"), 0.5), mc.focus(mc.Category("seed"))],) * 2,
+    "pairs": ([mc.spread(mc.Category("tags")), mc.focus(TAKEN)], [mc.spread(Own()), mc.focus(TAKEN)]),
+    "read on the host": ([mc.focus(Own()), mc.spread(mc.Clusters(3)), mc.spread(WHERE)],) * 2,
     "a cycle": ([mc.spread(mc.Cycle("number", 8.0)), mc.focus(mc.Cycle("hour", 24.0, bins=4, sigma=9.0))],) * 2,
     "limit": ([mc.spread(WHERE), mc.limit(WHO, 1)],) * 2,
     "limit and share": ([mc.focus(TAKEN), mc.limit(TAKEN, 3), mc.share(WHO, {1: 0.5, 2: 0.2})],) * 2,
@@ -82,7 +68,7 @@ def test_tensors_take_every_option(device: Any, case: str) -> None:
     pools = [ragged(seed, 40) for seed in range(3)]
     names = [name for name, column in pools[0].columns.items() if column.dtype.kind in "if"]
     columns: dict[str, Any] = {name: device.asarray(np.stack([p.columns[name] for p in pools])) for name in names}
-    table = Tags().membership({"row": np.concatenate([p.columns["row"] for p in pools])}, None)
+    table = Own().membership({"seed": np.concatenate([p.columns["seed"] for p in pools])}, None)
     rows, bins = np.nonzero(table)
     indptr = np.concatenate([[0], np.cumsum((table > 0).sum(axis=1))])
     columns["tags"] = Csr(device.asarray(indptr), device.asarray(bins), device.asarray(table[rows, bins]))
@@ -113,7 +99,7 @@ def test_rows_of_a_corpus_take_pages_limits_and_removals(device: Any, missing: A
     table = {name: np.concatenate([p.columns[name] for p in pools]) for name in pools[0].columns}
     wishes = [
         mc.focus(mc.Place(missing=missing), near=(35.7, 139.7)), mc.spread(mc.HourOfDay("hour", missing=missing)),
-        mc.limit("row", 1), mc.share("who", {"3": 0.3}),
+        mc.limit("seed", 1), mc.share("who", {"3": 0.3}),
     ]  # fmt: skip
     ranker = mc.Reranker(wishes).fit(table)
     rng = np.random.default_rng(0)

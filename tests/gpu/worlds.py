@@ -39,7 +39,7 @@ def ragged(seed: int, n: int | None = None) -> mc.Candidates[int]:
         "date": rng.choice(np.array(["2019-12-31", "2020-02-29", "2021-06-01"], "datetime64[D]"), n),
         "who": rng.integers(-1, 9, n),
         "model": rng.integers(0, 2000, n),
-        "row": rng.integers(0, 64, n),
+        "seed": rng.integers(0, 16, n),
         "day": 1_600_000_000 + 86_400 * rng.integers(0, 40, n),
         "home_lat": rng.choice([0.0, 38.7, 38.71, 38.72, 38.75, np.nan], n, p=[0.02, 0.3, 0.3, 0.2, 0.1, 0.08]),
         "home_lon": rng.choice([-9.1, -9.11, -9.15], n),
