@@ -20,7 +20,6 @@ NEEDED: dict[str, Any] = {"Category": {"column": "a"}, "Number": {"column": "a"}
 
 
 def public_classes(member: str) -> set[Any]:
-    """The public value classes of the package that have this member."""
     classes = {getattr(mc, name) for name in mc.__all__}
     return {cls for cls in classes if inspect.isclass(cls) and is_dataclass(cls) and hasattr(cls, member)}
 

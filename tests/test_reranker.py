@@ -60,9 +60,15 @@ def test_rows_appended_rank_as_rows_fitted_at_once() -> None:
     assert answers(ranker, *queries()) == answers(fitted(), *queries())
 
 
-def test_appended_columns_may_be_of_another_type() -> None:
+def test_columns_of_another_type_removals_without_ids_and_an_unknown_id() -> None:
     ranker = mc.Reranker(mc.spread("x")).fit({"x": ["a", "b"]}).append({"x": [None, 5]})
     assert ranker.rerank([0, 1, 2, 3], [4.0, 3.0, 2.0, 1.0], 3).ids == [0, 1, 3]
+    ranker = mc.Reranker(mc.spread("x")).fit({"x": ["a", "b", "c"]}).remove([1]).append({"x": ["d"]})
+    assert ranker.rerank([0, 1, 2, 3], [4.0, 3.0, 2.0, 1.0], 4).ids == [0, 2, 3]
+    ranker = mc.Reranker(mc.spread("x")).fit({"x": ["a", "b"]}, ids=["p", "q"])
+    with pytest.raises(mc.InputError, match=r"^Reranker.remove needs ids of the corpus, got 'z'$"):
+        ranker.remove(["p", "z"])
+    assert ranker.rerank([0, 1], [2.0, 1.0], 2).ids == ["p", "q"]
 
 
 @pytest.mark.parametrize("backend", ["numpy", "native"])
@@ -77,15 +83,6 @@ def test_removed_rows_are_not_candidates(backend: Any) -> None:
     assert not set(gone) & set(page.ids)
     assert not {id_ for ids in ranker.rerank_many(rows, scores, 10, backend=backend).ids for id_ in ids} & set(gone)
     assert ranker.rerank(rows[0][:15], scores[0][:15], 10).ids == []
-
-
-def test_removing_without_ids_and_an_unknown_id() -> None:
-    ranker = mc.Reranker(mc.spread("x")).fit({"x": ["a", "b", "c"]}).remove([1]).append({"x": ["d"]})
-    assert ranker.rerank([0, 1, 2, 3], [4.0, 3.0, 2.0, 1.0], 4).ids == [0, 2, 3]
-    ranker = mc.Reranker(mc.spread("x")).fit({"x": ["a", "b"]}, ids=["p", "q"])
-    with pytest.raises(mc.InputError, match=r"^Reranker.remove needs ids of the corpus, got 'z'$"):
-        ranker.remove(["p", "z"])
-    assert ranker.rerank([0, 1], [2.0, 1.0], 2).ids == ["p", "q"]
 
 
 @pytest.mark.parametrize("method", [mc.Mascot(), mc.Relevance()], ids=str)

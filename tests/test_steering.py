@@ -48,7 +48,6 @@ def counts(page: mc.Ranking[int], column: list[Any]) -> Counter[str]:
 
 
 def both(query: mc.Candidates[int], wishes: Any, k: int, method: Any, already: Any = None) -> mc.Ranking[int]:
-    """Rank with both backends, which must agree."""
     slow, fast = (mc.rerank(query, wishes, k, method, already, backend) for backend in BACKENDS)
     assert fast.ids == slow.ids
     assert fast.strength == slow.strength

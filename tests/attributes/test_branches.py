@@ -15,14 +15,12 @@ def _vectors(count: int, seed: int = 0) -> np.ndarray:
 
 
 def _labels(vectors: np.ndarray, *counts: int) -> list[list[int]]:
-    """The branch of each row at each cut."""
     bins = mc.Branches(counts).membership({}, vectors)
     assert bins.values is None  # every membership is 1
     return bins.indices.reshape(-1, len(counts)).T.tolist()
 
 
 def _same(first: object, second: object) -> bool:
-    """Whether two labellings are the same groups."""
     pairs = set(zip(np.asarray(first).tolist(), np.asarray(second).tolist(), strict=True))
     return len(pairs) == len(np.unique(first)) == len(np.unique(second))
 

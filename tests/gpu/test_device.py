@@ -18,7 +18,6 @@ from test_exactness import Own, assert_same
 
 
 def on_gpu() -> Any:
-    """Return CuPy, or skip the test."""
     try:
         return cupy()
     except MissingExtra as error:
@@ -27,7 +26,6 @@ def on_gpu() -> Any:
 
 @pytest.fixture(params=["emulated", pytest.param("gpu", marks=pytest.mark.gpu)])
 def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return CuPy, or numpy in its place."""
     return emulate_device(monkeypatch) if request.param == "emulated" else on_gpu()
 
 

@@ -10,7 +10,6 @@ import mascot as mc
 
 
 def world(n: int, seed: int) -> mc.Candidates[int]:
-    """Return candidates all over the world."""
     rng = np.random.default_rng(seed)
     columns: dict[str, Any] = {
         "lat": np.degrees(np.arcsin(rng.uniform(-1, 1, n))),

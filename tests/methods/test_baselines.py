@@ -16,8 +16,6 @@ from mascot.methods.base import Problem, Table
 
 
 class Block:
-    """An attribute whose features are a column of vectors."""
-
     def __init__(self, name):
         self.name = name
 
@@ -60,7 +58,6 @@ def vectors(problem):
 
 
 def replace_rows(problem, scores, blocks, images):
-    """Return the problem with other scores, features and vectors."""
     table = Table({f"block {j}": block for j, block in enumerate(blocks)}, images)
     return dataclasses.replace(problem, scores=scores, tables=(table,))
 
@@ -73,7 +70,6 @@ def bursts():
 
 
 def selected(method, problem, k):
-    """Return the positions in the order of selection."""
     return method.select(problem, k).positions[0].tolist()
 
 
@@ -181,11 +177,6 @@ def mmr_by_definition(problem, strength, k):
 def test_mmr_is_the_definition(strength, signs, weights, with_vectors):
     problem = make_problem(signs=signs, weights=weights, with_vectors=with_vectors)
     assert selected(Mmr(strength, published=True), problem, 15) == mmr_by_definition(problem, strength, 15)
-
-
-def test_the_published_method_ignores_the_sign():
-    picks = [selected(Mmr(0.7, published=True), make_problem(signs=signs), 15) for signs in [(1, 1), (-1, 1), (-1, -1)]]
-    assert picks[0] == picks[1] == picks[2]
 
 
 def test_equal_candidates_tie_exactly():

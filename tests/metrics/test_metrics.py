@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 
 import numpy as np
 import pytest
@@ -208,24 +207,6 @@ def test_agrees_with_ir_measures(relevant, rng, missed):
     assert_allclose(metrics.ndcg_at_k(grades, judged, 5), _trec(grades, ["nDCG@5"], missed)["nDCG@5"])
 
 
-def test_div400_topics_agree_with_plain_sets(div400):
-    topics = defaultdict(list)
-    for photo in div400:
-        topics[photo["topic"]].append(photo)
-    k = 20
-    clusters, total, relevant, expected = [], [], [], []
-    for photos in topics.values():
-        photos.sort(key=lambda photo: photo["rank"])
-        labels = [photo["cluster"] if photo["rel"] == 1 and photo["cluster"] is not None else -1 for photo in photos]
-        total.append(len({label for label in labels if label >= 0}))
-        clusters.append(labels[:k])
-        relevant.append([int(photo["rel"] == 1) for photo in photos[:k]])
-        seen = len({label for label in labels[:k] if label >= 0}) / total[-1]
-        share = sum(relevant[-1]) / k
-        expected.append(2 * share * seen / (share + seen) if share + seen else 0.0)
-    assert_allclose(metrics.f1_at_k(relevant, clusters, total, k), expected)
-
-
 ERRORS = [
     (lambda m: m.prs([0.1]), "prs diversity must have >= 2 steps, got 1"),
     (lambda m: m.kendall_tau([0, 1], [1]), "same length, got strength 2, diversity 1"),
@@ -246,7 +227,6 @@ OPTIONS = [
 
 
 def test_errors_name_owner_rule_and_value():
-    """Arrays are input, and parameters are options."""
     for error, cases in ((InputError, ERRORS), (OptionError, OPTIONS)):
         for call, message in cases:
             with pytest.raises(error, match=message):
