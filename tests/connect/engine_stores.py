@@ -35,12 +35,10 @@ class Engine:
     base: str  # the address up to the table
 
     def uri(self, table: str, **options: str) -> str:
+        words = "".join(f"&{name}={value}" for name, value in options.items())
         if self.name == "postgres":
-            options = {"table": table, **options}
-        words = "&".join(f"{name}={value}" for name, value in options.items())
-        if self.name == "postgres":
-            return f"{self.base}&{words}"
-        return f"{self.base}/{table}" + (f"?{words}" if words else "")
+            return f"{self.base}&table={table}{words}"
+        return f"{self.base}/{table}" + words.replace("&", "?", 1)
 
     @property
     def portugal(self) -> str:
@@ -166,15 +164,10 @@ def _put_qdrant(client: Any, rows: list[dict[str, Any]]) -> None:
     shapes = {"seen": models.VectorParams(size=DIM, distance=models.Distance.COSINE),
               "said": models.VectorParams(size=4, distance=models.Distance.EUCLID)}  # fmt: skip
     client.create_collection("products", vectors_config=shapes)
-    points = [
-        models.PointStruct(
-            id=i,
-            vector={name: row[name] for name in shapes},
-            payload={name: value for name, value in row.items() if name not in shapes and value is not None},
-        )
-        for i, row in enumerate(rows)
-    ]
-    client.upsert("products", points)
+    for i, row in enumerate(rows):
+        payload = {name: value for name, value in row.items() if name not in shapes and value is not None}
+        point = models.PointStruct(id=i, vector={name: row[name] for name in shapes}, payload=payload)
+        client.upsert("products", [point])
 
 
 def _put_milvus(client: Any, rows: list[dict[str, Any]]) -> None:
@@ -185,7 +178,7 @@ def _put_milvus(client: Any, rows: list[dict[str, Any]]) -> None:
     schema.add_field("seen", DataType.FLOAT_VECTOR, dim=DIM)
     schema.add_field("said", DataType.FLOAT_VECTOR, dim=4)
     index = client.prepare_index_params()
-    index.add_index("seen", index_type="HNSW", metric_type="COSINE", params={"M": 16, "efConstruction": 100})
+    index.add_index("seen", index_type="FLAT", metric_type="COSINE")
     index.add_index("said", index_type="FLAT", metric_type="L2")
     client.create_collection("products", schema=schema, index_params=index, consistency_level="Strong")
     named = [{name: value for name, value in row.items() if value is not None} for row in rows]
@@ -210,16 +203,12 @@ def _put_postgres(client: Any, rows: list[dict[str, Any]]) -> None:
 _WRITERS = {"lance": _put_lance, "qdrant": _put_qdrant, "milvus": _put_milvus, "postgres": _put_postgres}
 
 
-# The table of products through a client that the caller has open, and converters of what the client returns.
-
-
 @dataclass
 class Shop:
-    """A table of products that the caller has open."""
+    """The table of products through a client that the caller has open."""
 
     source: Callable[[], Any]  # a new source over the client
     responses: Callable[[str, Any], list[mc.Candidates[Any]]]  # what converters make of the client's own searches
-    count: Callable[[], int]  # asks the client itself: it must still be open
 
 
 def lance_shop(client: Any, name: str) -> Shop:
@@ -232,7 +221,7 @@ def lance_shop(client: Any, name: str) -> Shop:
         results = (search.to_arrow(), search.to_list(), search.to_pandas(), search.to_polars())
         return [convert.from_lance(result, id="sku", vector=vector) for result in results]
 
-    return Shop(partial(LanceSource.from_table, table, id="sku", vector="seen"), responses, table.count_rows)
+    return Shop(partial(LanceSource.from_table, table, id="sku", vector="seen"), responses)
 
 
 def qdrant_shop(client: Any, name: str) -> Shop:
@@ -246,8 +235,7 @@ def qdrant_shop(client: Any, name: str) -> Shop:
         assert candidates.source[0] is response.points[0]
         return [candidates]
 
-    source = partial(QdrantSource.from_client, client, name, id="sku", vector="seen")
-    return Shop(source, responses, lambda: client.count(name).count)
+    return Shop(partial(QdrantSource.from_client, client, name, id="sku", vector="seen"), responses)
 
 
 def milvus_shop(client: Any, name: str) -> Shop:
@@ -262,8 +250,7 @@ def milvus_shop(client: Any, name: str) -> Shop:
         return [candidates]
 
     client.load_collection(name)
-    source = partial(MilvusSource.from_client, client, name, id="sku", vector="seen")
-    return Shop(source, responses, lambda: len(client.query(name, filter="number >= 0", output_fields=["number"])))
+    return Shop(partial(MilvusSource.from_client, client, name, id="sku", vector="seen"), responses)
 
 
 def postgres_shop(client: Any, name: str) -> Shop:
@@ -283,13 +270,7 @@ def postgres_shop(client: Any, name: str) -> Shop:
         client.rollback()
         return [candidates]
 
-    def count() -> int:
-        # Rows are dictionaries, as the caller's connection has them; one has no vector.
-        number: int = client.execute(f"SELECT count(*) - 1 AS n FROM {name}").fetchone()["n"]
-        client.rollback()
-        return number
-
-    return Shop(partial(PostgresSource.from_connection, client, name, vector="seen"), responses, count)
+    return Shop(partial(PostgresSource.from_connection, client, name, vector="seen"), responses)
 
 
 SHOPS = {"lance": lance_shop, "qdrant": qdrant_shop, "milvus": milvus_shop, "postgres": postgres_shop}
