@@ -107,8 +107,3 @@ def tab(desktop: Tab) -> Iterator[Tab]:
 def phone(pocket: Tab) -> Iterator[Tab]:
     yield pocket
     pocket.reset()
-
-
-@pytest.fixture
-def page(tab: Tab) -> Tab:
-    return tab.open()

@@ -35,7 +35,7 @@ class Served:
     address: str  # http://127.0.0.1:PORT
     root: Path = Path()  # of the library
     token: str | None = None
-    process: Any = None  # of `mascot serve`
+    process: Any = None  # of `mascot serve`, or uvicorn's server in a thread
     log: list[str] = field(default_factory=list)  # lines of its standard error
 
     @property
@@ -75,7 +75,7 @@ def hosted(library: Path | None = None, token: str | None = None, port: int = 0,
         wait_for(lambda: server.started or not thread.is_alive())
         address = f"http://127.0.0.1:{listener.getsockname()[1]}"
         try:
-            yield Served(address, library or Path(), token)
+            yield Served(address, library or Path(), token, server)
         finally:
             server.should_exit = True
             thread.join()

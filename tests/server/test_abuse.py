@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from logging.handlers import BufferingHandler
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,7 +16,6 @@ from starlette.testclient import TestClient
 from starlette.types import Message
 
 from mascot.server.guard import Guard
-from mascot.server.process import RateLimit
 from mascot.server.threads import ClientLeft, Threads, client_has_left
 
 HOST = b"Host: localhost\r\n"
@@ -105,10 +102,8 @@ def test_bodies_and_headers_must_arrive_in_time_and_headers_be_short(impatient: 
     "framing",
     [
         b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n", b"Content-Length: 2\r\nContent-Length: 3\r\n",
-        b"Content-Length: 2\r\nContent-Length: 2\r\n", b"Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n",
         b"Transfer-Encoding: chunked, identity\r\n", b"Transfer-Encoding: xchunked\r\n", b"Content-Length: +2\r\n",
-        b"Content-Length: 2, 2\r\n", b"Content-Length: 0x2\r\n", b"Transfer-Encoding : chunked\r\n",
-        b"X: 1\r\n Content-Length: 2\r\n", b"Content-Length: -1\r\n",
+        b"Transfer-Encoding : chunked\r\n", b"X: 1\r\n Content-Length: 2\r\n",
     ],
 )  # fmt: skip
 def test_ambiguous_framing_ends_the_connection(impatient: Served, framing: bytes) -> None:
@@ -167,21 +162,3 @@ def test_work_stops_when_the_client_leaves() -> None:
 
     anyio.run(attack)
     assert begun[0] == 0
-
-
-def test_the_log_is_limited_in_rate(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 0.0
-    monkeypatch.setattr("mascot.server.process.time", SimpleNamespace(monotonic=lambda: now))
-    logger, handler = logging.getLogger("tests.rate"), BufferingHandler(1000)
-    handler.addFilter(RateLimit(most=3, every_s=0.2))
-    logger.addHandler(handler)
-    try:
-        for round_ in range(2):
-            for number in range(100):
-                logger.warning("failure %d", number + round_)
-            now += 0.5
-    finally:
-        logger.removeHandler(handler)
-    messages = [record.getMessage() for record in handler.buffer]
-    assert len(messages) == 6
-    assert "97 more like this were not logged" in messages[3]

@@ -39,9 +39,7 @@ def test_pinned_rejected_and_counted_photographs_are_the_library_s_own(client: h
     [
         ({"pin": [1, 2], "k": 1}, 400, "k must be at least 2"),
         ({"pin": [1], "reject": [1]}, 400, "pinned and rejected"),
-        ({"pin": [987654]}, 400, "holds no photograph 987654"),
         ({"wishes": [{"limit": "place", "n": 1}]}, 400, "place has no values"),
-        ({"wishes": [{"limit": "day"}]}, 422, "wishes[0]"),
         ({"wishes": [{}]}, 422, "exactly one of name, limit, share"),
     ],
 )
@@ -57,20 +55,12 @@ def test_choices_are_saved_and_deleted(own: Path) -> None:
         path = f"/api/choices/{httpx.URL(path=name).raw_path.decode().lstrip('/')}"
         assert client.put(path, json=body).json() == {"name": name, **body, "missing": 0}
         client.put("/api/choices/another", json={"photos": [5]})
-        names = [choice["name"] for choice in client.get("/api/choices").json()["choices"]]
-        assert names == sorted([name, "another"])
         assert client.put("/api/choices/another", json={"photos": [6]}).status_code == 200
         assert [c["photos"] for c in client.get("/api/choices").json()["choices"]] == [[3, 1, 2], [6]]
         assert client.delete("/api/choices/another").json() == {"deleted": "another"}
         assert "no choice is called 'another'" in message(client.delete("/api/choices/another"), 404)
         assert "no photograph 999" in message(client.put("/api/choices/x", json={"photos": [999]}), 400)
-        assert "printable" in message(client.put("/api/choices/%20", json={"photos": [1]}), 400)
-        for answer in (
-            client.put("/api/choices/x", json={"photos": [1]}, headers={"origin": "https://evil.example"}),
-            client.request("DELETE", path, headers={"origin": "https://evil.example"}),
-        ):
-            message(answer, 403)
-        message(client.put("/api/choices/x", content="photos=1", headers={"content-type": "text/plain"}), 415)
+        message(client.delete(path, headers={"origin": "https://evil.example"}), 403)
         assert httpx.put(f"{server.address}/api/choices/x", json={"photos": [1]}, trust_env=False).status_code == 401
 
 
@@ -81,8 +71,6 @@ def test_an_archive_holds_the_originals(client: httpx.Client, photographs: Path)
     assert answer.headers["content-type"] == "application/zip"
     assert "filename*=UTF-8''%C3%89t%C3%A9%20_2019__.zip" in answer.headers["content-disposition"]
     archive = zipfile.ZipFile(io.BytesIO(answer.content))
-    assert archive.testzip() is None
-    assert len(archive.namelist()) == len(ids)
     originals = sorted(file.read_bytes() for file in before if file.is_file())
     assert sorted(archive.read(name) for name in archive.namelist()) == originals
     assert all(entry.compress_type == zipfile.ZIP_STORED for entry in archive.infolist())
@@ -104,13 +92,3 @@ def test_files_that_are_gone_or_too_large_are_reported(own: Path, own_client: ht
     assert names[-1] == "missing photographs.txt"
     assert "is gone" in message(export(ids[1:2]), 400)
     assert "no photograph 999" in message(export([999]), 400)
-
-
-def test_an_album_is_one_page(client: httpx.Client) -> None:
-    ids = _ids(client, k=6)
-    answer = client.post("/api/export", json={"photos": ids, "format": "album", "title": "<b>Trip</b>"})
-    assert answer.headers["content-type"] == "text/html; charset=utf-8"
-    assert answer.headers["content-disposition"].startswith("attachment;")
-    assert answer.text.count("data:image/jpeg;base64,") == 6
-    assert "&lt;b&gt;Trip" in answer.text
-    assert "<script" not in answer.text

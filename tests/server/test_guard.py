@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,102 +48,69 @@ def test_without_the_token_only_health_is_answered(stranger: httpx.Client) -> No
 
 def test_wrong_tokens_are_refused(stranger: httpx.Client) -> None:
     secret = TOKEN.encode()
-    values = ["Bearer wrong", "Bearer", secret, b"Basic " + secret, b"Bearer \xff\xfe\x80", "Bearer " + "x" * 20_000,
-              b"Bearer " + TOKEN[:-2].encode(), b"Bearer " + secret + b"x"]  # fmt: skip
-    cookies = ["mascot_token=", "mascot_token=wrong", b"mascot_token=\xff\xfe", b"mascot_token=" + secret,
-               "; ;=;;\x07 mascot_token"]  # fmt: skip
+    values = ["Bearer", secret, b"Basic " + secret, b"Bearer \xff\xfe\x80", b"Bearer " + secret + b"x"]
+    cookies = ["mascot_token=", b"mascot_token=\xff\xfe", b"mascot_token=" + secret, "; ;=;;\x07 mascot_token"]
     headers = [{"authorization": value} for value in values] + [{"cookie": value} for value in cookies]
     for header in headers:
         answer = stranger.get("/api/library", headers=header)
         assert answer.status_code in (400, 401), header  # 400: not a header at all
-    for query in ("token=", "token=wrong", "token=%ff%fe", "token=a&token=b", "token", "%00=1", "&&&"):
+    for query in ("token=", "token=%ff%fe", "token=a&token=b"):
         assert stranger.get(f"/api/library?{query}").status_code == 401, query
 
 
 def test_the_token_is_accepted_as_bearer_cookie_or_in_the_address(stranger: httpx.Client) -> None:
-    for scheme in (b"Bearer ", b"bearer ", b"BEARER  "):
-        assert stranger.get("/api/library", headers={"authorization": scheme + TOKEN.encode()}).status_code == 200
+    bearer = {"authorization": b"BEARER  " + TOKEN.encode()}
+    assert stranger.get("/api/library", headers=bearer).status_code == 200
     answer = stranger.get("/api/library", params={"token": TOKEN})
     assert answer.status_code == 200
     assert "set-cookie" not in answer.headers  # only the page needs one
     answer = stranger.get("/", params={"token": TOKEN})
     assert answer.status_code == 303
     assert stranger.get("/api/library").status_code == 200  # the client stores the cookie
-    assert stranger.get("/api/photos/1/thumb").headers["content-type"] == "image/jpeg"
-    assert stranger.post("/api/search", json={"text": "sunset"}).status_code == 200
     stranger.cookies.clear()
     cookie = answer.headers["set-cookie"].partition(";")[0]
-    for others in ('{"json": [1]}; %s', "a=b=c; %s; x", "=;;%s", '"unclosed; %s'):
+    for others in ('{"json": [1]}; %s', '"unclosed; %s'):
         assert stranger.get("/api/library", headers={"cookie": others % cookie}).status_code == 200, others
 
 
 def test_the_token_is_removed_from_the_address(stranger: httpx.Client) -> None:
     quoted = str(httpx.QueryParams({"token": TOKEN})).partition("=")[2]
     for query, rest in (
-        ("token=T", ""), ("q=sun%20set&token=T&k=5", "?q=sun%20set&k=5"), ("token=T&e=&a=%26&token=T", "?e=&a=%26"),
-        ("token=T&x=%0d%0aset-cookie:%20a=b", "?x=%0D%0Aset-cookie%3A%20a%3Db"), ("x=%ff&token=T", "?x=%FF"),
-    ):  # fmt: skip
+        ("q=sun%20set&token=T&k=5&token=T", "?q=sun%20set&k=5"),
+        ("token=T&x=%0d%0aset-cookie:%20a=b", "?x=%0D%0Aset-cookie%3A%20a%3Db"),
+    ):
         answer = stranger.get("/?" + query.replace("T", quoted))
         assert (answer.status_code, answer.headers["location"]) == (303, f"/{rest}")
         assert answer.headers["cache-control"] == "no-store"
         cookie = answer.headers["set-cookie"]
         assert all(part in cookie for part in ("HttpOnly", "SameSite=Strict", "Path=/"))
         assert "s3cret" not in cookie  # a digest, which opens the page and nothing else
-    page = stranger.get("/", params={"token": TOKEN}, follow_redirects=True)
-    assert page.status_code == 200
-    assert "token" not in str(page.url)
 
 
 def test_a_person_without_the_token_is_asked_for_it(stranger: httpx.Client) -> None:
-    form = stranger.get("/", headers={"accept": "text/html,*/*"})
-    assert form.status_code == 401
-    assert '<input name="token"' in form.text
     link = stranger.get("/", params={"q": 'a "b" <c>', "token": "no"}, headers={"accept": "text/html"})
     assert link.status_code == 401
     assert "not the token" in link.text
+    assert '<input name="token"' in link.text
     assert '<input type="hidden" name="q" value="a &quot;b&quot; &lt;c&gt;">' in link.text, "a link leads to its view"
     assert 'value="no"' not in link.text
-
-
-def test_tokens_are_compared_in_constant_time() -> None:
-    source = inspect.getsource(guard.Guard._accepts)
-    assert "hmac.compare_digest" in source
-    assert re.findall(r"(\S+) == (\S+)", source) == [("name", "_COOKIE]"), ("scheme.lower()", '"bearer":')], (
-        "no secrets"
-    )
 
 
 def test_other_origins_may_only_ask_where_they_are_named(stranger: httpx.Client) -> None:
     bearer = {"authorization": b"Bearer " + TOKEN.encode()}
     named, other = {"origin": "https://pages.example"}, {"origin": "https://other.example"}
     allow = "access-control-allow-origin"
-    assert stranger.get("/api/library", headers=bearer | {"host": "photos.example"}).status_code == 200, "any host"
     answer = stranger.post("/api/search", json={"text": "sunset"}, headers=bearer | named)
     assert (answer.status_code, answer.headers[allow]) == (200, "https://pages.example")
+    thumbnail = stranger.get("/api/photos/1/thumb", headers=bearer)  # their <img> may show it
+    assert thumbnail.headers.get_list("cross-origin-resource-policy") == ["cross-origin"]
     assert "access-control-allow-credentials" not in answer.headers
     # A browser asks beforehand, without the token.
     before = {"access-control-request-method": "POST", "access-control-request-headers": "authorization,content-type"}
     answer = stranger.options("/api/search", headers=named | before)
     assert (answer.status_code, answer.headers[allow]) == (200, "https://pages.example")
-    names = {name.strip().lower() for name in answer.headers["access-control-allow-headers"].split(",")}
-    assert {"authorization", "content-type"} <= names
     assert allow not in stranger.options("/api/search", headers=other | before).headers
     assert stranger.post("/api/search", json={"text": "a"}, headers=bearer | other).status_code == 403
-    assert allow not in stranger.get("/api/library", headers=bearer | other).headers
-    answer = stranger.get("/api/library", headers=named)
-    assert (answer.status_code, answer.headers[allow]) == (401, "https://pages.example")
-
-
-def test_pages_of_named_origins_may_show_photographs(closed: Served, client: httpx.Client) -> None:
-    """A browser would not let an <img> of another origin show them; and only them."""
-    policy = "cross-origin-resource-policy"
-    with closed.client() as named:
-        for path in ("/api/photos/1/thumb", "/api/photos/1/image"):
-            assert named.get(path).headers.get_list(policy) == ["cross-origin"]
-            assert named.get(path, headers={"if-none-match": "*"}).headers.get_list(policy) == ["cross-origin"]
-            assert client.get(path).headers.get_list(policy) == ["same-origin"]
-        for path in ("/", "/api/photos/1", "/api/library", "/static/index.html", "/openapi.json", "/metrics"):
-            assert named.get(path).headers.get_list(policy) == ["same-origin"], path
 
 
 # Without a token
@@ -154,18 +119,17 @@ def test_pages_of_named_origins_may_show_photographs(closed: Served, client: htt
 def test_only_local_names_are_answered(client: httpx.Client, server: Served) -> None:
     """A page may point its own name at this machine; the browser would then let it read the library."""
     port = server.port
-    for host in ("localhost", "127.0.0.1", f"LocalHost:{port}", f"127.0.0.1:{port}", f"[::1]:{port}", "[::1]"):
+    for host in ("127.0.0.1", f"LocalHost:{port}", f"[::1]:{port}"):
         assert client.get("/api/library", headers={"host": host}).status_code == 200
-    for host in ("evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", "", "a:b:c",
-                 "127.0.0.1@evil.example", "\xff", "127.0.0.2", "localhost:80:80"):  # fmt: skip
-        for path in ("/", "/api/library", "/static/index.html", "/healthz"):
+    for host in ("127.0.0.1.evil.example", "", "a:b:c", "127.0.0.1@evil.example", "\xff", "localhost:80:80"):
+        for path in ("/", "/api/library"):
             answer = client.get(path, headers={"host": host.encode("latin-1")})
             assert message(answer, 403).endswith("is not this server")
 
 
 def test_pages_of_other_origins_start_no_work(client: httpx.Client, server: Served) -> None:
     port = server.port
-    for origin in ("https://evil.example", "null", "http://127.0.0.1:1", f"http://127.0.0.1:{port}.evil.example"):
+    for origin in ("null", "http://127.0.0.1:1", f"http://127.0.0.1:{port}.evil.example"):
         for path in ("/api/search", "/api/rerank", "/api/rerank/stream"):
             answer = client.post(path, content=b"{}", headers={"origin": origin, "content-type": "text/plain"})
             assert answer.status_code == 403, origin
@@ -201,12 +165,3 @@ def test_every_answer_has_its_headers(client: httpx.Client, stranger: httpx.Clie
         assert "unsafe" not in policy
         assert "frame-ancestors 'none'" in policy
         assert "server" not in answer.headers
-
-
-def test_request_ids_are_returned_or_generated(service: httpx.Client) -> None:
-    answer = service.get("/healthz", headers={"x-request-id": "deploy-7/a.b"})
-    assert answer.headers["x-request-id"] == "deploy-7/a.b"
-    assert len({service.get("/healthz").headers["x-request-id"] for _ in range(3)}) == 3
-    for bad in ("a b", "x" * 200, 'a"<'):
-        assert service.get("/healthz", headers={"x-request-id": bad}).headers["x-request-id"] != bad
-    assert service.get("/nowhere").headers["x-request-id"]

@@ -61,10 +61,12 @@ def test_search_is_the_library_s_own_answer(client: httpx.Client, photographs: P
     assert 0 < answer["kept"] <= 1
     assert len(answer["left_out"]) == 3
     assert set(answer["took_ms"]) == {"retrieval", "steering"}
-    for words in ({}, {"text": ""}, {"text": " "}):  # all are equally relevant, the newest come first
-        answer = client.post("/api/search", json=filtered | words).json()
-        assert [result["photo"]["path"] for result in answer["results"]] == [photo.path for photo in newest.photos]
-        assert answer["newest_of"] == newest.hits.newest_of == answer["candidates"]
+    answer = client.post("/api/search", json=filtered | {"text": " "}).json()  # the newest come first
+    assert [result["photo"]["path"] for result in answer["results"]] == [photo.path for photo in newest.photos]
+    assert answer["newest_of"] == newest.hits.newest_of == answer["candidates"]
+    for method in ("mascot", "paper", "mmr", "kdpp", "msdpp", "clustering", "relevance"):
+        assert len(result_ids(_search(client, method=method, strength=0.5, wishes=wishes, k=4))) == 4, method
+    assert _search(client, keep=0.9, wishes=[wishes[0] | {"weight": 2}]).json()["kept"] >= 0.9 - 1e-9
     few = client.post("/api/search", json={"candidates": 3, "k": 2}).json()
     assert (few["candidates"], few["newest_of"], few["kept"]) == (3, 32, 1.0)
 
@@ -72,38 +74,23 @@ def test_search_is_the_library_s_own_answer(client: httpx.Client, photographs: P
 def test_search_for_what_is_like_a_photograph_names_no_path_of_this_machine(
     client: httpx.Client, photographs: Path
 ) -> None:
-    id_ = _id_of(client, "Tokyo/t0.jpg")
-    answer = client.post("/api/search", json={"like": id_, "k": 3})
+    answer = client.post("/api/search", json={"like": _id_of(client, "Tokyo/t0.jpg"), "k": 3})
     with Library.open(photographs) as library:
-        results = library.search(like=photographs / "Tokyo" / "t0.jpg", k=3)
-    assert result_ids(answer) == [photo.id for photo in results.photos]
+        assert result_ids(answer) == [
+            photo.id for photo in library.search(like=photographs / "Tokyo/t0.jpg", k=3).photos
+        ]
     assert answer.json()["query"] == "like Tokyo/t0.jpg"
     assert str(photographs) not in answer.text
-
-
-def test_every_method_and_option_answers(client: httpx.Client) -> None:
-    wishes = [{"name": "place", "direction": "spread", "weight": 2}]
-    for method in ("mascot", "paper", "mmr", "kdpp", "msdpp", "clustering", "relevance"):
-        assert len(result_ids(_search(client, method=method, strength=0.5, wishes=wishes, k=4))) == 4, method
-    assert _search(client, keep=0.9, wishes=wishes).json()["kept"] >= 0.9 - 1e-9
-    assert len(result_ids(_search(client, protect=5, order="selection", missing="drop", wishes=wishes, k=4))) == 4
-    assert _search(client, where="country = 'JP'", k=30).json()["candidates"] == 6
-    assert _search(client, where="country = 'XX'").json()["results"] == []
-    assert len(result_ids(_search(client, k=9, candidates=2, stacks=False))) == 9, "no fewer candidates than results"
 
 
 def test_errors_have_the_texts_of_the_library_and_limits_name_the_field(
     client: httpx.Client, photographs: Path
 ) -> None:
     place = {"name": "place", "direction": "spread"}
-    camera = {"name": "camera", "direction": "focus", "near": "Box"}
     with Library.open(photographs) as library:
         for query, ask in (
             ({"wishes": [place | {"name": "plaice"}]}, lambda: library.spread("plaice")),
-            ({"wishes": [camera]}, lambda: library.focus("camera=Box")),
-            ({"wishes": [camera | {"name": "hour", "near": "77"}]}, lambda: library.focus("hour=77")),
             ({"like": 1}, lambda: library.hits("sunset over water", like=photographs / "plain0.jpg")),
-            ({"where": "nonsense here"}, lambda: library.hits("a", where="nonsense here")),
             ({"keep": 0.9, "strength": 0.1}, lambda: mc.Mascot(keep=0.9, strength=0.1)),
         ):
             with pytest.raises(mc.MascotError) as error:
@@ -112,72 +99,45 @@ def test_errors_have_the_texts_of_the_library_and_limits_name_the_field(
             assert message(answer, 400) == str(error.value)
             assert answer.json()["error"]["kind"] == type(error.value).__name__
     assert message(client.post("/api/search", json={"like": 999}), 400) == "the library holds no photograph 999"
-    for query in ({"k": 201}, {"candidates": 5001}, {"text": "x" * 1001}, {"where": "1" * 2001},
-                  {"wishes": [place] * 13}, {"strength": 1.5}, {"wishes": [place | {"weight": 0}]}):  # fmt: skip
+    for query in ({"k": 201}, {"wishes": [place | {"weight": 0}]}):
         assert message(_search(client, **query), 422).startswith(next(iter(query))), query
 
 
 # Whatever is sent
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"{", b"null", b"[]", b"\xff\xfe", b"\x00", b"[" * 100_000, b'{"text":' * 5000, b'{"text": 1}',
-        b'{"text": "a", "k": 1e400}', b'{"text": "a", "k": NaN}', b'{"text": "a", "k": ' + b"9" * 5000 + b"}",
-        b'{"text": "a", "nonsense": 1}', b'{"text": "a", "like": -1}', b'{"text": "\\ud800"}',
-        b'{"text": "a", "where": "\\ud800"}', b'{"text": "a", "where": "\\u0000"}', b'{"\\ud800": 1}',
-        b'{"text": "a", "wishes": [{"name": "\\ud800", "direction": "focus"}]}',
-        b'{"text": "a", "wishes": [{"name": "place", "direction": "focus", "near": "\\ud800"}]}',
-        b'{"text": "a", "wishes": [{"name": "place\\u0000", "direction": "focus"}]}',
+def test_nothing_that_is_sent_breaks_the_server(client: httpx.Client) -> None:
+    for body in (
+        b"{", b"\xff\xfe", b"[" * 100_000, b'{"text": "a", "k": NaN}', b'{"text": "a", "k": ' + b"9" * 5000 + b"}",
+        b'{"text": "a", "nonsense": 1}', b'{"text": "\\ud800"}', b'{"text": "a", "where": "\\u0000"}',
         b'{"text": "a", "wishes": [{"name": "camera", "direction": "focus", "near": "\\u0000"}]}',
         b'{"text": "a", "wishes": [{"name": "place", "direction": "focus", "near": "1e999,nan"}]}',
-        b'{"text": "a", "wishes": [{"name": "date", "direction": "focus", "near": "9999-99"}]}',
-    ],
-)  # fmt: skip
-def test_nothing_that_is_sent_breaks_the_server(client: httpx.Client, body: bytes) -> None:
-    for path in ("/api/search", "/api/rerank"):
-        answer = client.post(path, content=body, headers=JSON)
-        assert 400 <= answer.status_code < 500, answer.text
-        assert answer.json()["error"]["message"]
-
-
-def test_characters_of_all_kinds_are_searched_for(client: httpx.Client) -> None:
-    for text in ("夕焼け", "🌇", "a\u0000b", "e\u0301" * 200, "'; DROP TABLE photos; --"):
-        answer = _search(client, text=text, k=3)
-        assert (len(result_ids(answer)), answer.json()["query"]) == (3, text)
-
-
-def test_a_filter_reads_photographs_and_nothing_else(client: httpx.Client) -> None:
-    for where in ("1 -- comment", "1) OR (1"):
-        assert len(result_ids(_search(client, where=where, k=1))) == 1
-    for where in ("1; DROP TABLE photos", "(SELECT value FROM facts)", "readfile('/etc/passwd')", "id = ?",
-                  "zeroblob(1000000000)", "(" * 1500, "1" + " OR 1" * 390, ""):  # fmt: skip
-        assert message(_search(client, where=where, k=1), 400).startswith("where: ")
+    ):  # fmt: skip
+        for path in ("/api/search", "/api/rerank"):
+            answer = client.post(path, content=body, headers=JSON)
+            assert 400 <= answer.status_code < 500, answer.text
+            assert answer.json()["error"]["message"]
+    for text in ("🌇", "a\u0000b", "'; DROP TABLE photos; --"):
+        assert _search(client, text=text).json()["query"] == text
 
 
 def test_only_json_of_limited_size_is_accepted(client: httpx.Client) -> None:
     body = json.dumps({"text": "sunset"}).encode()
-    for kind in ("text/plain", "multipart/form-data; boundary=x", "json", "application/x/y+json", "application/jsonp",
-                 "application/json, text/plain"):  # fmt: skip
+    for kind in ("text/plain", "application/jsonp", "application/json, text/plain"):
         answer = client.post("/api/search", content=body, headers={"content-type": kind})
         assert message(answer, 415) == f"send content-type: application/json, got {kind}"
-        assert answer.json()["error"]["kind"] == "UnsupportedMediaType"
     assert message(client.post("/api/search", content=body), 415).endswith("application/json, got none")
-    for kind in ("application/json; charset=utf-8", "Application/JSON", "application/vnd.photos+json"):
+    for kind in ("Application/JSON; charset=utf-8", "application/vnd.photos+json"):
         assert client.post("/api/search", content=body, headers={"content-type": kind}).status_code == 200, kind
-    assert client.get("/api/search").status_code == 405
-    assert client.delete("/api/photos/1").json()["error"]["kind"] == "MethodNotAllowed"
     large = b'{"text": "' + b"x" * (17 * 1024 * 1024) + b'"}'
 
     def parts() -> Any:  # without a length: the bytes are counted
         for start in range(0, len(large), 1 << 20):
             yield large[start : start + (1 << 20)]
 
-    for path, content in (("/api/search", large), ("/api/search", parts()), ("/api/rerank", parts())):
+    for path, content in (("/api/search", large), ("/api/rerank", parts())):
         answer = client.post(path, content=content, headers=JSON)
         assert message(answer, 413) == "a request must be at most 16777216 bytes"
-    assert client.post("/api/photos/1", content=parts()).status_code == 405
 
 
 # Photographs
@@ -188,12 +148,10 @@ def test_photographs_are_found_by_id(client: httpx.Client) -> None:
     photo = client.get(f"/api/photos/{id_}").json()
     assert (photo["path"], photo["city"], photo["camera"]) == ("Tokyo/t1.jpg", "Tokyo", "Pixel 5")
     assert list(photo) == list(models.PhotoOut.__struct_fields__)
-    thumbnail = client.get(f"/api/photos/{id_}/thumb")
-    assert Image.open(io.BytesIO(thumbnail.content)).size == (48, 32)
-    assert thumbnail.headers["content-type"] == "image/jpeg"
+    assert Image.open(io.BytesIO(client.get(f"/api/photos/{id_}/thumb").content)).size == (48, 32)
     for path in ("", "/thumb", "/image"):
         assert message(client.get(f"/api/photos/999{path}"), 404) == "the library holds no photograph 999"
-        for wrong in ("0", "-1", "1.5", "abc", "9007199254740993", "1" * 400, "%00", "1%20OR%201", "%ff"):
+        for wrong in ("0", "9007199254740993", "1" * 400, "%00"):
             assert client.get(f"/api/photos/{wrong}{path}").status_code == 422, path
 
 
@@ -206,31 +164,25 @@ def test_a_photograph_is_sent_as_it_is_whole_or_in_ranges(client: httpx.Client, 
         answer = client.get(f"/api/photos/{_id_of(client, path)}/image")
         assert answer.headers["content-type"] == "image/jpeg"
         assert Image.open(io.BytesIO(answer.content)).format == "JPEG"
-    for valid in ("bytes=2-5", "Bytes=2-5"):
-        part = client.get(image, headers={"range": valid})
-        assert (part.status_code, part.content) == (206, whole.content[2:6])
-    for wrong in ("bytes=999999-", "bytes=abc", "bytes=5-2"):
+    part = client.get(image, headers={"range": "Bytes=2-5"})
+    assert (part.status_code, part.content) == (206, whole.content[2:6])
+    for wrong in ("bytes=999999-", "bytes=abc"):
         answer = client.get(image, headers={"range": wrong})
         assert message(answer, 416) == f"the file has no such part: {wrong!r}"
         assert answer.headers["content-range"] == f"bytes */{len(whole.content)}"
-    for unknown in ("furlongs=1-2", "nonsense", "=", ""):  # as RFC 9110 requires
-        answer = client.get(image, headers={"range": unknown})
-        assert (answer.status_code, answer.content) == (200, whole.content), unknown
-        assert "content-range" not in answer.headers
+    answer = client.get(image, headers={"range": "furlongs=1-2"})  # as RFC 9110 requires
+    assert (answer.status_code, answer.content) == (200, whole.content)
 
 
-def test_a_browser_revalidates_what_it_has_and_asks_for_heads(client: httpx.Client) -> None:
+def test_a_browser_revalidates_what_it_has(client: httpx.Client) -> None:
     for path in ("/api/photos/1/thumb", "/api/photos/1/image"):
         first = client.get(path)
         tag = first.headers["etag"]
         assert first.headers["cache-control"] == "private, no-cache", "another library may have this number tomorrow"
-        for cached in (tag, f'"other", W/{tag}', "*"):
+        for cached in (f'"other", W/{tag}', "*"):
             again = client.get(path, headers={"if-none-match": cached})
             assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", tag)
         assert client.get(path, headers={"if-none-match": '"other"'}).content == first.content
-    for path in ("/", "/healthz", "/api/library", "/api/photos/1/thumb", "/static/index.html", "/metrics"):
-        answer = client.head(path)
-        assert (answer.status_code, answer.content) == (200, b""), path
 
 
 def test_nothing_outside_the_library_is_read(own: Path, own_client: httpx.Client, tmp_path: Path) -> None:
@@ -251,23 +203,19 @@ def test_nothing_outside_the_library_is_read(own: Path, own_client: httpx.Client
     assert sorted([*like, gone]) == list(range(1, 33))
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
+def test_paths_lead_nowhere_else(server: Served) -> None:
+    for path in (
         "/static/../guard.py", "/static/%2e%2e/guard.py", "/static/..%2fguard.py", "/static/....//guard.py",
-        "/static//etc/passwd", "/static/%00", "/static/\\..\\guard.py", "/static/%5c..%5cguard.py",
-        "/static/" + "a" * 5000, "/static", "/static/", "/static/%c0%ae%c0%ae/guard.py", "/../etc/passwd",
-        "/%2e%2e/etc/passwd", "/api/photos/1/../../../etc/passwd", "/api/photos/%2e%2e%2f%2e%2e%2fetc%2fpasswd/image",
-        "//etc/passwd", "/api/photos/1/image%00.jpg", "/.mascot/library.sqlite", "/api/photos/", "/docs",
-    ],
-)  # fmt: skip
-def test_paths_lead_nowhere_else(server: Served, path: str) -> None:
-    with server.connect() as connection:
-        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode("latin-1"))
-        answer = read_to_end(connection)
-    assert int(answer.split(b" ", 2)[1]) in (307, 400, 404, 405, 422), answer
-    assert b"root:" not in answer
-    assert b"class Guard" not in answer
+        "/static//etc/passwd", "/static/%00", "/static/%5c..%5cguard.py", "/static/%c0%ae%c0%ae/guard.py",
+        "/static/" + "a" * 5000, "/../etc/passwd", "/api/photos/%2e%2e%2f%2e%2e%2fetc%2fpasswd/image", "//etc/passwd",
+        "/api/photos/1/image%00.jpg", "/.mascot/library.sqlite",
+    ):  # fmt: skip
+        with server.connect() as connection:
+            connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+            answer = read_to_end(connection)
+        assert int(answer.split(b" ", 2)[1]) in (307, 400, 404, 405, 422), answer
+        assert b"root:" not in answer
+        assert b"class Guard" not in answer
 
 
 # The library
@@ -275,7 +223,6 @@ def test_paths_lead_nowhere_else(server: Served, path: str) -> None:
 
 def test_the_library_is_described(client: httpx.Client, photographs: Path) -> None:
     answer = client.get("/api/library").json()
-    assert answer["choices"]["camera"] == {"Pixel 5": 12, "X100": 12}
     assert answer["choices"]["country"] == {"PT": 12, "AU": 6, "JP": 6}
     assert answer["labels"]["city"] == {"Lisbon": 12, "Sydney": 6, "Tokyo": 6}
     assert (answer["photos"], sum(answer["hours"]), len(answer["points"])) == (32, 24, 24)
@@ -289,28 +236,22 @@ def test_an_empty_library_is_served_and_says_so(tmp_path: Path) -> None:
         answer = client.get("/api/library").json()
         assert (answer["photos"], answer["points"], answer["first"]) == (0, [], None)
         assert "holds no photographs" in message(client.post("/api/search", json={"text": "sunset"}), 400)
-        assert client.post("/api/search", json={"like": 1}).status_code == 400
         assert client.get("/").status_code == client.get("/metrics").status_code == 200
 
 
 def test_metrics_are_prometheus_and_have_no_series_per_photograph(client: httpx.Client) -> None:
-    for path in ("photos/1", "photos/2/thumb", "photos/999", "library", "nowhere/1", "nowhere/2", "../static/app.js"):
+    for path in ("photos/1", "photos/999", "nowhere/1", "../static/app.js"):
         client.get(f"/api/{path}")
-    answer = client.get("/metrics")
-    assert answer.headers["content-type"].startswith("text/plain")
-    families = {family.name: family for family in text_string_to_metric_families(answer.text)}
+    families = {family.name: family for family in text_string_to_metric_families(client.get("/metrics").text)}
     assert families["mascot_photos"].samples[0].value == 32
-    counts = {(sample.labels["route"], sample.labels["status"]): sample.value
+    counts = {(sample.labels["route"], sample.labels["status"])
               for sample in families["mascot_requests"].samples if sample.name == "mascot_requests_total"}  # fmt: skip
-    for route in ("/api/photos/{id}", "/api/photos/{id}/thumb", "/api/library", "/static"):
-        assert counts[route, "200"] >= 1, route
-    assert counts["/api/photos/{id}", "404"] >= 1
-    assert counts["other", "404"] >= 2
+    photo = "/api/photos/{id}"
+    assert {(photo, "200"), (photo, "404"), ("other", "404"), ("/static", "200")} <= counts
     paths = set(client.get("/openapi.json").json()["paths"])
     assert {route for route, _ in counts} <= paths | {"other", "/static"}
     assert not any(status == "500" for _, status in counts)
     assert families["mascot_requests_running"].samples[0].value == 1
-    assert families["mascot_request_seconds"].type == "histogram"
 
 
 def test_new_photographs_are_found_while_serving(own: Path, own_client: httpx.Client, tmp_path: Path) -> None:
@@ -341,7 +282,7 @@ def test_a_library_that_vanishes_is_reported_and_a_new_one_is_opened(
 ) -> None:
     before = _search(own_client, k=200)
     shutil.rmtree(own / ".mascot")
-    for _ in range(6):  # several threads, each with a connection of its own or none yet
+    for _ in range(3):  # several threads, each with a connection of its own or none yet
         assert "is its folder still there?" in message(_search(own_client, k=200), 503)
         for path in ("/readyz", "/metrics", "/api/library", "/api/photos/1", "/api/photos/1/thumb"):
             assert own_client.get(path).json()["error"]["kind"] == "LibraryError"
@@ -361,7 +302,7 @@ def test_a_library_that_vanishes_is_reported_and_a_new_one_is_opened(
 def test_concurrent_searches_have_the_same_answers_from_a_few_threads_that_stay(server: Served) -> None:
     """Threads that come and go would each leave a connection open, until no file can be opened any more."""
     wishes = [{"name": "place", "direction": "spread"}, {"name": "camera", "direction": "focus"}]
-    queries = [{"text": f"sunset {i % 4}", "k": 5 + i % 4, "wishes": wishes[: i % 3]} for i in range(24)]
+    queries = [{"text": f"sunset {i % 4}", "k": 5 + i % 4, "wishes": wishes[: i % 3]} for i in range(12)]
 
     def ask(query: dict[str, Any]) -> list[Any]:
         with server.client() as client:
@@ -409,9 +350,8 @@ def test_no_request_writes(own: Path, own_client: httpx.Client) -> None:
     _search(own_client)
     own_client.post("/api/search", json={"like": 1})  # the first search of a kind builds its index from the database
     before = state()
-    for where in ("1; DELETE FROM photos", "1) ; DROP TABLE photos; --", "id = (DELETE FROM photos)"):
-        _search(own_client, where=where)
-    for method in ("PUT", "PATCH", "DELETE", "POST", "OPTIONS", "PROPFIND"):
+    _search(own_client, where="1) ; DROP TABLE photos; --")
+    for method in ("PUT", "DELETE", "POST", "PROPFIND"):
         for path in ("/", "/api/photos/1", "/api/photos/1/image", "/api/library", "/static/index.html"):
             assert own_client.request(method, path, content=b"x").status_code in (404, 405, 422), (method, path)
     own_client.get("/api/photos/1/image")

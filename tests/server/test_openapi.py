@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -41,8 +40,8 @@ OPERATIONS = {
 
 
 @cache
-def _document(token: str | None = None) -> dict[str, Any]:
-    return dict(make_app(Settings(token=token)).state.openapi)
+def _document() -> dict[str, Any]:
+    return dict(make_app(Settings()).state.openapi)
 
 
 def test_operations_have_names_and_the_answers_they_may_give() -> None:
@@ -51,20 +50,6 @@ def test_operations_have_names_and_the_answers_they_may_give() -> None:
                 for operation in operations}  # fmt: skip
     assert statuses == OPERATIONS
     assert all(operation["description"] for operation in operations)
-    stream = _document()["paths"]["/api/rerank/stream"]["post"]
-    for part, names in ((stream["requestBody"], ["Rerank"]), (stream["responses"]["200"], ["RerankOut", "Failure"])):
-        schema = part["content"]["application/x-ndjson"]["schema"]
-        assert schema["anyOf"] == [{"$ref": f"#/components/schemas/{name}"} for name in names]
-
-
-def test_the_token_is_described() -> None:
-    for token, expected in ((None, [{}, {"token": []}]), ("s3cret", [{"token": []}])):
-        document = _document(token)
-        assert document["components"]["securitySchemes"] == {"token": {"type": "http", "scheme": "bearer"}}
-        assert document["security"] == expected
-        exceptions = {path: operation["security"] for path, methods in document["paths"].items()
-                      for operation in methods.values() if "security" in operation}  # fmt: skip
-        assert exceptions == {"/healthz": [], "/readyz": []}
 
 
 def test_everything_that_the_library_knows_is_in_the_schema() -> None:
@@ -80,40 +65,6 @@ def test_everything_that_the_library_knows_is_in_the_schema() -> None:
     assert {"spread", "focus", "limit", "share"} <= set(models.WISHES)
     options = set(models.RerankOptions.__struct_fields__)
     assert set(inspect.signature(mc.rerank).parameters) - {"candidates", "backend"} <= options
-    assert set(models.Rerank.__struct_fields__) == options | {"scores", "ids", "columns", "vectors"}
-
-
-def _numbers() -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Every field of an attribute or a method that is a number, and its bounds."""
-    schemas = _document()["components"]["schemas"]
-    for kind in [*models.ATTRIBUTES, *models.METHODS]:
-        for field, schema in schemas[kind]["properties"].items():
-            for part in schema.get("anyOf", [schema]):
-                if part.get("type") in ("integer", "number"):
-                    yield kind, field, part
-
-
-def _accepts(kind: str, field: str, value: float) -> bool:
-    """Whether the schema's type and the library both accept this value."""
-    part: dict[str, Any] = {"kind": kind, field: value}
-    if kind in ("Category", "Cycle", "Number"):
-        part["column"] = "n"
-    if kind == "Cycle":
-        part.setdefault("period", 360)
-    try:
-        models.value_of(msgspec.convert(part, models.METHODS.get(kind) or models.ATTRIBUTES[kind]))
-    except ValueError:
-        return False
-    return True
-
-
-def test_the_bounds_of_numbers_are_those_that_hold() -> None:
-    for kind, field, bounds in _numbers():
-        step = 1 if bounds["type"] == "integer" else 1e-9
-        lowest, first = bounds.get("minimum"), bounds.get("exclusiveMinimum")
-        inside = [bounds["maximum"], first + 1e-9 if lowest is None else lowest]
-        outside = [bounds["maximum"] * (1 + 1e-9) + step, first if lowest is None else lowest - step]
-        assert [_accepts(kind, field, value) for value in inside + outside] == [True, True, False, False], (kind, field)
 
 
 # Random requests: no failure of the server, no undocumented answer
@@ -122,8 +73,8 @@ CHECKS = [
     not_a_server_error, status_code_conformance, content_type_conformance, response_headers_conformance,
     response_schema_conformance, negative_data_rejection,
 ]  # fmt: skip
-WRONG = ("rerank", "search", "save_choice", "photo")
-REQUESTS = {"rerank": 12, "search": 10} | dict.fromkeys(("library", "choices", "health", "ready", "metrics"), 2)
+WRONG = ("rerank", "search")
+REQUESTS = {"rerank": 8, "search": 6} | dict.fromkeys(("library", "choices", "health", "ready", "metrics"), 1)
 
 
 @schemathesis.serializer("application/x-ndjson")
@@ -159,7 +110,7 @@ def test_random_requests_have_documented_answers(api: Any, name: str) -> None:
         for mode in GenerationMode if name in WRONG else [GenerationMode.POSITIVE]:
 
             @settings(
-                max_examples=REQUESTS.get(name, 5), derandomize=True, database=None, phases=(Phase.generate,),
+                max_examples=REQUESTS.get(name, 3), derandomize=True, database=None, phases=(Phase.generate,),
                 suppress_health_check=list(HealthCheck),
             )  # fmt: skip
             @given(case=api[path][method.upper()].as_strategy(generation_mode=mode))

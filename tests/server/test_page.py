@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 from browser import POSTCARDS, QUERY, Tab
-from jpegs import write_jpeg
-from serving import Served, hosted, indexed
 
 from mascot.photos import Library
 
@@ -33,34 +31,19 @@ def _photos(root: Path, numbers: list[int]) -> list[Any]:
     return photos
 
 
-# Searching and steering
-
-
-def test_the_start_page_shows_photographs_and_months_at_once(page: Tab, site: Served, postcards: Path) -> None:
+def test_the_start_page_searches_and_filters_by_months(tab: Tab, postcards: Path) -> None:
+    page = tab.open()
     assert page.inner_text("#welcome h2").startswith(f"{POSTCARDS} photographs")
     newest = page.ids()
     assert page.is_disabled("#compare"), "there is nothing to compare"
     text = page.locator(".card-search").first.inner_text()
-    assert text[0].isupper()
     page.locator(".card-search").first.click()
     page.about(text.lower())
     assert page.is_hidden("#welcome")
-    while page.is_visible("text=More results"):
-        few = page.ids()
-        page.ask("text=More results")
-        assert page.ids()[: len(few)] == few
-        assert len(few) < len(page.ids()) <= int(page.parameters()["k"][0])
-    resources = page.evaluate("performance.getEntriesByType('resource').map((entry) => entry.name)")
-    assert not any(name.endswith("/image") for name in resources), "tiles are thumbnails"
     page.fill("#text", "")  # what the cross in the box does
     page.wait_for_selector("#welcome:not([hidden])")
     page.settled()
     assert page.ids()[: len(newest)] == newest, "no results of the words before"
-    # The timeline shows the real months, and a brush filters.
-    with site.client() as client:
-        library = client.get("/api/library").json()
-    filled = "all => all.filter((bar) => Number(bar.getAttribute('height')) > 0).length"
-    assert page.eval_on_selector_all("#timeline .library", filled) == len(library["months"]), "a bar for each month"
     page.drag("#timeline svg", (0.25, 0.3), (0.75, 0.3))
     (start,), (end,) = page.parameters()["from"], page.parameters()["to"]
     assert start.endswith("-01")
@@ -71,18 +54,12 @@ def test_the_start_page_shows_photographs_and_months_at_once(page: Tab, site: Se
     assert "focus" not in page.parameters()
 
 
-def test_a_dial_changes_the_first_photographs_and_compare_shows_which(page: Tab) -> None:
-    page.search(QUERY)
+def test_a_dial_changes_the_first_photographs_and_compare_shows_which(tab: Tab) -> None:
+    page = tab.open(f"/?q={QUERY}")
     before, places = page.ids(), int(page.get_attribute("#map", "data-places"))
-    assert page.counted("places") == (places, places)
-    assert page.inner_text("[data-name=place] .reading") == "As found"
-    numbers = []
-    for value in (2, 10):
-        page.lean("place", value)
-        numbers.append(int(page.get_attribute("#map", "data-places")))
-    assert places <= numbers[0] < numbers[1]
-    assert page.counted("places") == (places, numbers[1])
-    assert page.inner_text("[data-name=place] .reading") == "Mix it up 100%"
+    page.lean("place", 10)
+    assert page.counted("places") == (places, int(page.get_attribute("#map", "data-places")))
+    assert places < page.counted("places")[1]
     assert page.get_attribute("#lean-place", "aria-valuetext") == "Mix it up 100%"
     steered = page.ids()
     assert steered[0] == before[0], "the best match stays"
@@ -93,59 +70,38 @@ def test_a_dial_changes_the_first_photographs_and_compare_shows_which(page: Tab)
     came, went, stayed = (set(page.ids(grid)) for grid in GRIDS)
     assert came == set(steered) - set(before) != set()
     assert (went, stayed) == (set(before) - set(steered), set(before) & set(steered))
-    assert page.inner_text("#went-heading") == f"{len(went)} photographs went"
     page.locator("#went-grid .went button.tile").first.click()
     assert page.inner_text(".why h3") == "Why it was left out"
-    assert re.search(r"[A-Z].*\.$", page.inner_text(".why p"))
     page.keyboard.press("Escape")
     page.without("photo=")
     page.lean("place", -5)
     assert page.parameters()["focus"] == ["place*0.5"]
-    page.select_option("#add", "weekday")
-    page.lean("weekday", 10)
     page.ask("[aria-label='Remove Keep places together 50%']")
-    assert page.chips() == {"Mix up weekdays"}
-    page.ask("[aria-label='Remove the dial for weekday']")
     assert page.ids() == before
-    assert page.is_hidden("#went")
-    assert page.is_disabled("#compare")
-    for name in ("season", "look"):
-        page.lean(name, 10)
-        assert page.parameters()["spread"] == [name]
-        page.ask(f"[data-name={name}] .undo")
-        assert "spread" not in page.parameters()
     page.click("[data-name=season] .near-open")
     page.fill("[data-name=season] .near input", "winter")
     page.press("[data-name=season] .near input", "Enter")
     page.settled()
     assert page.parameters()["focus"] == ["season=winter"]
-    page.ask("[data-name=season] .near-chip button")
     page.select_option("#size", "12")
     page.fill("#protect", "3")
     page.settled()
     assert (page.parameters()["k"], page.parameters()["protect"], len(page.ids())) == (["12"], ["3"], 12)
 
 
-def test_targets_are_chips_of_their_own_and_always_drawn(page: Tab, tab: Tab) -> None:
-    page.search("city")
-    page.lean("hour", 5)
+def test_targets_are_chips_of_their_own_and_always_drawn(tab: Tab) -> None:
+    page = tab.open("/?q=city&spread=hour*0.5")
     box = page.locator("#clock svg").bounding_box()
     # Midnight is at the top; half way round is noon.
     page.locator("#clock svg").click(position={"x": box["width"] / 2, "y": box["height"] * 0.9})
     page.settled()
     assert page.parameters()["spread"] == ["hour*0.5"], "the dial stays"
     assert page.parameters()["focus"] == ["hour=12:00"]
-    assert page.get_attribute("#clock .hand", "visibility") == "visible"
-    page.locator("#timeline svg").scroll_into_view_if_needed()
-    page.locator("#timeline svg").click(position={"x": 40, "y": 30})
-    page.settled()
-    assert re.fullmatch(r"date=\d{4}-\d{2}", page.parameters()["focus"][1])
     page.ask("[aria-label='Remove the target 12:00']")
     assert page.get_attribute("#clock .hand", "visibility") == "hidden"
     page.locator("#map canvas").click(position={"x": 60, "y": 170})  # the Pacific: no photograph is there
     page.settled()
-    (place,) = (wish for wish in page.parameters()["focus"] if wish.startswith("place"))
-    assert re.fullmatch(r"place=-?\d+\.\d{4},-?\d+\.\d{4}", place)
+    assert re.fullmatch(r"place=-?\d+\.\d{4},-?\d+\.\d{4}", *page.parameters()["focus"])
     assert re.search(r"nearest is [\d,]+ km away", page.inner_text("[data-name=place] .near"))
     # Named targets are drawn, though no photograph was taken at any of them.
     tab.open("/?focus=place=Ulaanbaatar&focus=hour=3am&focus=date=1999")
@@ -153,33 +109,25 @@ def test_targets_are_chips_of_their_own_and_always_drawn(page: Tab, tab: Tab) ->
     assert page.text_content("#clock .middle") == "03:00"
     assert page.get_attribute("#timeline .hand", "visibility") == "visible"
     assert re.search(r"nearest is \d+ years away", page.inner_text("[data-name=date] .near"))
-    tab.open(f"/?q={QUERY}&focus=place=Nowhereville", ready=False, fresh=True)
+    tab.open(f"/?q={QUERY}&focus=place=Nowhereville", ready=False)
     page.wait_for_selector("#results[data-state=failed]")
     assert "no place is called 'Nowhereville'" in page.inner_text("#trouble")
-    assert page.is_visible("#nothing")
-    page.ask("#reset")
-    assert page.is_hidden("#trouble")
     tab.errors.clear()  # the browser itself reports the refused request
 
 
 def test_a_link_reproduces_the_view(tab: Tab, postcards: Path) -> None:
-    page = tab.open(f"/?q={QUERY}&spread=place*0.7&focus=camera*0.4&protect=5")
-    page.click("#compare")
+    page = tab.open(f"/?q={QUERY}&spread=place*0.7&focus=camera*0.4&protect=5&compare=1")
     page.click("text=Dates and folder")
     filters = {"from": "2018-03-01", "to": "2023-03-01", "folder": "AT"}
     for name, value in filters.items():
         page.fill(f"#filter-{name}", value)
     page.press("#filter-folder", "Enter")
     page.settled()
-    assert {"From 1 March 2018", "To 1 March 2023", "Folder “AT”"} <= page.chips()
-    assert page.get_attribute("#timeline .band", "visibility") == "visible"
     for photo in _photos(postcards, page.ids() + page.ids("stayed-grid")):
         assert "2018-03-01" <= f"{photo.taken:%Y-%m-%d}" <= "2023-03-01"
         assert "at" in photo.folder.lower()
     grids = {grid: page.ids(grid) for grid in GRIDS}
-    link = page.url.removeprefix(tab.address)
-    page.goto("about:blank")
-    tab.open(link)
+    tab.open(page.url.removeprefix(tab.address), fresh=True)
     assert {grid: page.ids(grid) for grid in grids} == grids
     inputs = {f"filter-{name}": value for name, value in filters.items()}
     inputs |= {"protect": "5", "text": QUERY, "lean-place": "7", "lean-camera": "-4"}
@@ -192,7 +140,8 @@ def test_a_link_reproduces_the_view(tab: Tab, postcards: Path) -> None:
     assert set(page.parameters()) & {"from", "to", "folder"} == set()
 
 
-def test_one_step_back_undoes_one_gesture(page: Tab, postcards: Path) -> None:
+def test_one_step_back_undoes_one_gesture(tab: Tab, postcards: Path) -> None:
+    page = tab.open()
     views = [(page.url, page.ids())]
 
     def remember() -> None:
@@ -209,13 +158,10 @@ def test_one_step_back_undoes_one_gesture(page: Tab, postcards: Path) -> None:
         }"""
     )
     remember()
-    page.select_option("#filter-country", "PT")
-    remember()
     page.select_option("#filter-rating", "3")
     remember()
-    assert {"Country Portugal", "Rating ★★★ or more"} <= page.chips()
-    for photo in _photos(postcards, page.ids()):
-        assert (photo.country, photo.rating >= 3) == ("PT", True)
+    assert "Rating ★★★ or more" in page.chips()
+    assert all(photo.rating >= 3 for photo in _photos(postcards, page.ids()))
     page.locator("#grid button.tile").first.click()
     assert page.is_visible("#viewer")
     page.go_back()
@@ -232,65 +178,42 @@ def test_one_step_back_undoes_one_gesture(page: Tab, postcards: Path) -> None:
     assert page.input_value("#filter-rating") == ""
 
 
-def test_the_map_is_a_stage_linked_with_photographs_and_clock(page: Tab, postcards: Path) -> None:
-    page.search(QUERY)
+def test_the_map_is_a_stage_linked_with_photographs_and_clock(tab: Tab, postcards: Path) -> None:
+    page = tab.open(f"/?q={QUERY}&spread=place")
     page.locator("#grid button.tile").nth(1).hover()
     assert page.is_visible("#map-tip")
     assert page.locator("#clock .bar.linked").count() == 1
-    page.mouse.move(5, 400)
-    assert page.is_hidden("#map-tip")
     spot = page.locator("#map .spot:not(.under)").first.bounding_box()
     page.mouse.move(spot["x"] + spot["width"] / 2, spot["y"] + spot["height"] / 2)
     assert page.locator("#grid .linked").count() >= 1
-    view = page.wait_for_selector("#map[data-view]").get_attribute("data-view")
-    page.lean("place", 10)
     placed = {photo.id for photo in _photos(postcards, page.ids()) if photo.lat is not None}
     spots = "all => all.map((spot) => Number(spot.dataset.id))"
     assert set(page.eval_on_selector_all("#map .spot:not(.leaving)", spots)) == placed
     page.wait_for_selector(f"#map[data-seen='{len(placed)}']")
-    stacks = int(page.get_attribute("#map", "data-stacks"))
     read = "all => all.map((it) => Number(it.innerText) || 1)"
     numbers = page.eval_on_selector_all("#map .spot:not(.under) span", read)
-    assert (len(numbers), sum(numbers)) == (stacks, len(placed))
+    assert (len(numbers), sum(numbers)) == (int(page.get_attribute("#map", "data-stacks")), len(placed))
+    view = page.get_attribute("#map", "data-view")
     page.search("cat")
     assert page.get_attribute("#map", "data-view") == view, "the map is where it was"
     page.click("#map-large")
     assert page.parameters()["map"] == ["large"]
-    for button in ("in", "out", "fit"):
-        view = page.get_attribute("#map", "data-view")
-        page.click(f"[data-map={button}]")
-        page.wait_for_selector(f"#map:not([data-view='{view}'])")
+    page.wait_for_selector(f"#map:not([data-view='{view}'])")
     assert page.locator("#map-stage #map").bounding_box()["width"] > 700
-    page.wait_for_function(f"() => Number(document.querySelector('#map').dataset.stacks) > {stacks // 2}")
-    page.locator("#map canvas").evaluate("canvas => canvas.focus()")
     page.click("[aria-label='Draw a box to filter by']")
     page.drag("#map canvas", (0.3, 0.1), (0.7, 0.5))
     south, west, north, east = map(float, page.parameters()["box"][0].split(","))
     for photo in _photos(postcards, page.ids()):
         assert south <= photo.lat <= north
         assert west <= photo.lon <= east
-    assert any(chip.startswith("Inside ") for chip in page.chips())
     page.click("[aria-label^='Remove the filter Inside']")
     page.without("box")
-    for _ in range(12):  # into a stack, until one photograph stands alone
-        page.click("[aria-label='Zoom to the results']")
-        page.wait_for_timeout(60)
-        if page.locator("#map .spot:not(.under):not(.stacked)").count():
-            break
-        stack = page.locator("#map .spot.stacked").first.bounding_box()
-        page.mouse.click(stack["x"] + stack["width"] / 2, stack["y"] + stack["height"] / 2)
+    page.click("[aria-label='Zoom to the results']")
     single = page.locator("#map .spot:not(.under):not(.stacked)").first
     number, box = single.get_attribute("data-id"), single.bounding_box()
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    assert page.is_visible("#viewer")
+    page.wait_for_selector("#viewer", state="visible")
     assert page.parameters()["photo"] == [number]
-    page.keyboard.press("Escape")
-    page.without("photo=")
-    page.click("#map-large")
-    assert page.locator("#map-slot #map").count() == 1
-
-
-# Looking and taking
 
 
 def test_the_large_view_says_why_and_goes_on(tab: Tab, postcards: Path) -> None:
@@ -299,35 +222,20 @@ def test_the_large_view_says_why_and_goes_on(tab: Tab, postcards: Path) -> None:
     at = next(i for i, photo in enumerate(_photos(postcards, numbers)) if i and photo.city and photo.taken)
     page.locator("#grid button.tile").nth(at).click()
     sentences = [sentence.inner_text() for sentence in page.locator(".why p").all()]
-    assert all(re.fullmatch(r"It .+\.|By .+\.", sentence) for sentence in sentences)
-    assert re.search(r"It is (the only one|the first of \d+|one of \d+) from ", sentences[0])
+    assert re.search(r"It is (the only one|the first of \d+|one of \d+) from .*\.$", sentences[0])
     assert any(re.match(r"It was taken at \d\d:\d\d, ", sentence) for sentence in sentences)
-    metadata = page.inner_text(".known")
-    assert re.search(r"Moment\s+\d+ [A-Z][a-z]+ \d{4}, \d\d:\d\d", metadata), "a moment as people write it"
-    assert "none" not in metadata
-    assert re.search(r"\d\.\d{4}° [NS] \d+\.\d{4}° [EW]", metadata)
+    assert re.search(r"Moment\s+\d+ [A-Z][a-z]+ \d{4}, \d\d:\d\d", page.inner_text(".known"))
     page.locator(".stage img").evaluate("picture => picture.decode()")
     assert page.locator(".stage img").evaluate("picture => picture.naturalWidth") in (320, 480)
     assert page.get_attribute("text=Open the original", "href") == f"/api/photos/{numbers[at]}/image"
-    file = postcards / _photos(postcards, [numbers[at - 1]])[0].path
-    away = file.rename(file.with_name("away"))
-    page.reload()  # the next one is loaded ahead
-    page.settled()
     page.click("[aria-label='Previous photograph']")
     assert page.parameters()["photo"] == [str(numbers[at - 1])]
-    page.wait_for_selector(".stage-note:text('is gone')")
-    assert "the small picture that the library keeps" in page.inner_text(".stage-note")
-    assert page.locator("text=Open the original").count() == 0
-    away.rename(file)
     page.ask("text=More like this")
     assert page.parameters()["like"] == [str(numbers[at - 1])]
     assert numbers[at - 1] not in page.ids()
-    page.ask("#like-clear")
-    assert "like" not in page.parameters()
     tab.open(f"/?q={QUERY}&photo=99999", ready=False)
     page.wait_for_selector(".stage-note:text('not in the library')")
     assert page.is_hidden(".stage img")
-    assert page.is_hidden("[aria-label='Next photograph']")
     tab.errors.clear()  # the browser itself reports what it could not load
 
 
@@ -342,31 +250,28 @@ def test_the_tray_picks_rejects_completes_and_takes_away(tab: Tab, postcards: Pa
         page.click("#list")
     records = [json.loads(line) for line in Path(download.value.path()).read_text("utf-8").splitlines()]
     assert [(record["rank"], record["path"]) for record in records] == list(enumerate(paths, 1))
-    assert page.is_hidden("#tray")
-    for place in range(3):
-        tile = page.locator("#grid li").nth(place)
-        tile.hover()
-        tile.locator(".mini.pick").click()
-    assert page.inner_text("#tray h2") == "3 photographs picked"
+    tile = page.locator("#grid li").first
+    tile.hover()
+    tile.locator(".mini.pick").click()
+    assert page.inner_text("#tray h2") == "1 photograph picked"
     assert page.ids() == before, "nothing moves while one picks"
     page.locator("#grid button.tile").nth(5).focus()
     page.keyboard.press("x")
     page.settled()
     assert page.parameters()["reject"] == [str(before[5])]
     assert before[5] not in page.ids()
-    page.locator("#grid button.tile").nth(3).click()
+    page.locator("#grid button.tile").nth(1).click()
     page.click("#viewer .pick")
-    assert page.inner_text("#viewer .pick") == "Picked"
     page.keyboard.press("Escape")
     page.without("photo=")
     pinned = [int(number) for number in page.parameters()["pin"][0].split(",")]
-    assert pinned == before[:4]
+    assert pinned == before[:2]
     page.click("text=Complete my set")
     page.wait_for_url(lambda url: "complete=15" in url)
     page.settled()
     assert set(pinned) < set(page.ids())
     assert len(page.ids()) == len(pinned) + 15
-    assert {"Completes the 4 photographs you picked", "Mix up places"} <= page.chips(), "the dials say by what"
+    assert {"Completes the 2 photographs you picked", "Mix up places"} <= page.chips(), "the dials say by what"
     with page.expect_download() as download:
         page.click("#tray >> text=Download")
     assert len(zipfile.ZipFile(download.value.path()).namelist()) == len(pinned)
@@ -380,118 +285,87 @@ def test_the_tray_picks_rejects_completes_and_takes_away(tab: Tab, postcards: Pa
     page.click(f"#tray li >> text={name}")
     assert page.locator(".tray-pictures li").count() == len(pinned)
     assert page.locator("#tray b").count() == 0, "a name is text"
-    page.locator(".tray-pictures li").first.hover()
-    page.locator("[aria-label='Take it out of the tray']").first.click()
-    page.reload()
-    page.settled()
-    assert page.inner_text("#tray h2") == "3 photographs picked"
     page.ask("text=/Bring back 1 rejected/")
-    page.click("#tray summary")
     page.click("[aria-label^='Delete the choice']")
     page.wait_for_selector("#tray summary", state="hidden")
 
 
-# Other libraries, other answers
+def test_answers_that_are_late_hostile_or_empty(tab: Tab) -> None:
+    """The library answers after the first search, knows no place, and has similar photographs and hostile names."""
+    hostile, delayed, numbers = "<img src=x onerror=alert(1)>", list[Any](), list[int]()
 
-
-def test_a_library_without_places_and_with_hostile_names(chromium: Any, tmp_path: Path) -> None:
-    hostile, root = "<img src=x onerror=alert(1)>", tmp_path / "bare"
-    write_jpeg(root / "0.jpg", "A boat", colour=(40, 80, 90))
-    write_jpeg(root / "ÄRGER Straße" / "beach_sand.jpg", colour=(200, 80, 90))
-    write_jpeg(root / "<b>bold" / "<i>boat.jpg", hostile, colour=(90, 80, 200))
-    with hosted(indexed(root)) as site:
-        tab = Tab(chromium, site.address)
-        page = tab.open("/?q=boat&spread=folder")
-        assert len(page.ids()) == 3
-        assert "says where it was taken" in page.inner_text("#map-note")
-        assert page.is_disabled("#lean-place")
-        assert page.is_disabled("#lean-hour")
-        assert page.is_enabled("#lean-look")
-        assert page.is_hidden("#filter-country")
-        page.locator(f"[aria-label^='{hostile}']").click()
-        assert page.inner_text(".about h2") == hostile
-        assert "<b>bold" in page.inner_text(".known")
-        assert "“<b>bold”" in page.inner_text(".why")
-        assert page.locator("#viewer img[src='x'], #viewer b, #viewer i").count() == 0
-        page.keyboard.press("Escape")
-        page.without("photo=")
-        page.click("text=Dates and folder")
-        page.fill("#filter-folder", "ärger STRASSE")
-        page.press("#filter-folder", "Enter")
-        page.wait_for_selector("#grid li:only-child")
-        page.click("#grid button.tile")
-        assert page.inner_html(".about h2") == "beach_<wbr>sand.jpg", "where a long name may be broken"
-        tab.reset()
-        page.context.close()
-
-
-def test_answers_that_are_late_empty_or_have_similar_photographs(tab: Tab) -> None:
-    delayed: list[Any] = []
-    numbers: list[int] = []
-
-    def stacked(route: Any) -> None:
+    def change(route: Any) -> None:
         answer = route.fetch()
         body = answer.json()
-        numbers.extend(result["photo"]["id"] for result in body["results"])
+        for photo in (*(result["photo"] for result in body["results"]), *body["plain"]):
+            photo |= {"lat": None, "lon": None}
+        numbers[:] = [result["photo"]["id"] for result in body["results"]]
         body["results"][1]["similar"] = numbers[10:13]
+        body["results"][1]["photo"] |= {"title": hostile, "folder": "<b>bold", "path": "<b>bold/<i>boat.jpg"}
         route.fulfill(response=answer, json=body)
 
+    def answer_library(route: Any, **change: Any) -> None:
+        answer = route.fetch()
+        body = answer.json()
+        missing = {"points": [], "without_place": body["photos"]}
+        route.fulfill(response=answer, json=body | missing | change)
+
     tab.route("**/api/library", lambda route: delayed.append(route))
-    tab.route("**/api/search", stacked)
+    tab.route("**/api/search", change)
     page = tab.open(ready=False, fresh=True)
     page.fill("#text", QUERY)
     page.press("#text", "Enter")
     page.wait_for_url(lambda url: "q=" in url)
-    delayed[0].continue_()
+    answer_library(delayed[0])
     page.about(QUERY)
+    assert "says where it was taken" in page.inner_text("#map-note")
+    assert (page.is_disabled("#lean-place"), page.is_disabled("#lean-look")) == (True, False)
     assert [badge.inner_text() for badge in page.locator("#grid .badge:not(:empty)").all()] == ["3 similar"]
-    page.locator("#grid button.tile").nth(1).click()
-    assert page.inner_text(".similar h3") == "3 similar photographs"
+    page.locator(f"[aria-label^='{hostile}']").click()
+    assert page.inner_text(".about h2") == hostile
+    assert "<b>bold" in page.inner_text(".known")
+    assert page.locator("img[src='x'], #viewer b, #viewer i").count() == 0
     page.locator(".similar button").nth(2).click()
     page.wait_for_url(lambda url: f"photo={numbers[12]}" in url)
     tab.open(ready=False, fresh=True)
-    library = delayed[1].fetch()
-    nothing = {"photos": 0, "points": [], "suggestions": [], "months": {}, "years": {}, "first": None, "last": None}
-    delayed[1].fulfill(response=library, json=library.json() | nothing)
+    answer_library(delayed[1], photos=0, suggestions=[], months={}, years={}, first=None, last=None)
     page.wait_for_selector("#welcome h2:text('No photographs yet')")
     assert "mascot index" in page.inner_text("#welcome")
-    assert page.is_hidden("#map-note")
     page.goto("about:blank")  # the next test loads the real library
 
 
-def test_a_server_that_is_gone_comes_back_and_is_slow(chromium: Any, postcards: Path) -> None:
-    with hosted(postcards) as site:
-        page = Tab(chromium, site.address).open(f"/?q={QUERY}")
-        before, port = page.ids(), site.port
+def test_a_server_that_is_gone_comes_back_and_is_slow(tab: Tab) -> None:
+    page = tab.open(f"/?q={QUERY}")
+    before = page.ids()
+    tab.route(re.compile("/healthz|/api/"), lambda route: route.abort())
     page.locator("#lean-place").fill("8")
     page.wait_for_selector("#trouble:not([hidden])")
     assert "does not answer" in page.inner_text("#trouble")
     assert page.is_visible("#retry")
     assert page.ids() == before, "the results stay"
-    with hosted(postcards, port=port):
-        page.settled()
-        assert page.is_hidden("#trouble")
-        assert page.counted("places")[1] > page.counted("places")[0]
-        session = page.context.new_cdp_session(page.page)
-        slow = {"offline": False, "latency": 1200, "downloadThroughput": -1, "uploadThroughput": -1}
-        session.send("Network.enable")
-        session.send("Network.emulateNetworkConditions", slow)
-        page.locator("#lean-place").fill("10")
-        assert page.is_hidden("#progress")
-        page.wait_for_selector("#progress:not([hidden])")
-        assert page.get_attribute("#results", "aria-busy") == "true"
-        session.send("Network.emulateNetworkConditions", slow | {"latency": 0})
-        page.locator("#lean-place").fill("9")
-        page.settled()
-        assert page.is_hidden("#progress")
-        assert page.parameters()["spread"] == ["place*0.9"], "the stale request was cancelled"
-        page.context.close()
+    tab.unroute_all()
+    page.settled()
+    assert page.is_hidden("#trouble")
+    assert page.counted("places")[1] > page.counted("places")[0]
+    delayed: list[Any] = []
+    tab.route("**/api/search", lambda route: delayed.append(route))
+    page.locator("#lean-place").fill("10")
+    page.wait_for_selector("#progress:not([hidden])")
+    assert page.get_attribute("#results", "aria-busy") == "true"
+    tab.unroute("**/api/search")
+    page.locator("#lean-place").fill("9")
+    page.settled()
+    assert page.is_hidden("#progress")
+    assert page.parameters()["spread"] == ["place*0.9"], "the stale request was cancelled"
+    tab.errors.clear()  # the browser itself reports what it could not load
 
 
 # Keyboard, touch, widths, colours, assistive technology
 
 
-def test_everything_with_the_keyboard_alone(page: Tab) -> None:
+def test_everything_with_the_keyboard_alone(tab: Tab) -> None:
+    page = tab.open()
+
     def press(*keys: str) -> None:
         for key in keys:
             page.keyboard.press(key)
@@ -510,10 +384,8 @@ def test_everything_with_the_keyboard_alone(page: Tab) -> None:
     numbers, focused = page.ids(), "Number(document.activeElement.dataset.id)"
     tab_to("document.activeElement.classList.contains('tile')")
     assert page.evaluate(focused) == numbers[0]
-    press("ArrowRight", "ArrowRight")
-    assert page.evaluate(focused) == numbers[2]
-    press("ArrowDown")
-    assert page.evaluate(focused) in numbers[3:9]
+    press("ArrowRight", "ArrowDown")
+    assert page.evaluate(focused) in numbers[2:9]
     press("Home")
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     press("p")
@@ -522,15 +394,6 @@ def test_everything_with_the_keyboard_alone(page: Tab) -> None:
     assert page.is_visible("#viewer")
     press("ArrowRight")
     assert page.parameters()["photo"] == [str(numbers[1])]
-    press("z")
-    assert page.get_attribute("[aria-label='Actual size']", "aria-pressed") == "true"
-    before = page.get_attribute(".stage img", "style")
-    press("ArrowRight")
-    assert page.get_attribute(".stage img", "style") != before, "it moves while it is large"
-    press("z", "+")
-    assert page.is_visible(".stage.zoomed")
-    press("-")
-    assert page.locator(".stage.zoomed").count() == 0
     press("Escape")
     page.wait_for_function(f"() => {focused} === {numbers[1]}")  # the focus returns to the last photograph
     tab_to("document.activeElement.id === 'lean-place'")
@@ -556,11 +419,6 @@ def test_fingers_on_a_phone(phone: Tab) -> None:
     page = phone.open(f"/?q={QUERY}")
     plain = page.ids()
     page.tap("#bar-steer")
-    page.wait_for_selector("#lean-place", state="visible")
-    page.go_back()
-    page.wait_for_selector("#lean-place", state="hidden")
-    assert page.ids() == plain, "only the panel was closed"
-    page.tap("#bar-steer")
     page.wait_for_function("() => document.querySelector('#rail').getBoundingClientRect().bottom <= innerHeight + 1")
     before = page.evaluate(IN_SIGHT)
     assert len(before) >= 5
@@ -573,28 +431,21 @@ def test_fingers_on_a_phone(phone: Tab) -> None:
     assert page.is_visible("#lean-place")
     page.go_forward()
     page.wait_for_url(steered)
-    for name, face in {"Hour": "#clock svg", "Date": "#timeline svg", "Place": "#map canvas"}.items():
-        page.tap(f"#tabs >> text={name}")
-        box = page.locator(face).bounding_box()
-        page.touchscreen.tap(box["x"] + box["width"] * 0.15, box["y"] + box["height"] / 2)
-        page.wait_for_selector(f"[data-name={name.lower()}] .near-chip:visible")
-        page.settled()
-        page.tap(f"[data-name={name.lower()}] .near-chip button")
-        page.without("focus")
+    page.tap("#tabs >> text=Place")
+    box = page.locator("#map canvas").bounding_box()
+    page.touchscreen.tap(box["x"] + box["width"] * 0.15, box["y"] + box["height"] / 2)
+    page.wait_for_selector("[data-name=place] .near-chip:visible")
+    page.settled()
+    page.tap("[data-name=place] .near-chip button")
+    page.without("focus")
     page.tap("#rail-close")
     page.wait_for_selector("#lean-place", state="hidden")
-    page.tap("#bar-compare")
-    page.wait_for_selector("#went-grid:visible")
-    page.tap("#bar-compare")
-    page.wait_for_selector("#went-grid", state="hidden")
-    assert page.url == steered, "the steering stays"
-    page.settled()
     numbers = page.ids()
     page.locator("#grid button.tile").first.tap()
     page.locator(".stage img").evaluate("picture => picture.decode()")
     picture = page.locator(".stage img").bounding_box()
-    for label in ("Previous photograph", "Next photograph", "Actual size"):
-        assert page.locator(f"[aria-label='{label}']").bounding_box()["y"] >= picture["y"] + picture["height"]
+    next_ = page.locator("[aria-label='Next photograph']").bounding_box()
+    assert next_["y"] >= picture["y"] + picture["height"], "buttons do not cover the picture"
     x, y = picture["x"] + picture["width"] / 2, picture["y"] + picture["height"] / 2
     page.swipe((x, y), (x - 50, y), (x - 120, y + 4))
     page.wait_for_url(f"**photo={numbers[1]}")
@@ -604,69 +455,42 @@ def test_fingers_on_a_phone(phone: Tab) -> None:
     page.swipe((x, y))
     page.wait_for_selector(".stage.zoomed")
     large = page.locator(".stage img").bounding_box()
-    assert large["width"] >= 2 * picture["width"] - 1
     page.swipe((x, y), (x - 20, y), (x - 40, y))
     assert page.locator(".stage img").bounding_box()["x"] == pytest.approx(large["x"] - 40, abs=1)
     assert page.url.endswith(f"photo={numbers[0]}")
-    assert page.evaluate("document.querySelector('#viewer').scrollWidth <= 390")
     page.tap_until("[aria-label=Close]", steered)
 
 
-def test_the_page_follows_the_system_in_colours_and_motion(tab: Tab) -> None:
-    def brightness(page: Tab) -> int:
-        colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
-        return sum(map(int, re.findall(r"\d+", colour)[:3]))
-
-    for motion, moves in (("no-preference", True), ("reduce", False)):
-        tab.emulate_media(reduced_motion=motion, color_scheme="dark")
-        page = tab.open(f"/?q={QUERY}&map=large", fresh=True)
-        assert brightness(page) < 100
-        page.wait_for_function("() => !document.getAnimations().length && !document.querySelector('.map-spots.moving')")
-        page.evaluate(
-            """document.addEventListener("mascot:shown", () => {
-                window.movingTiles = document.getAnimations().length;
-                requestAnimationFrame(() => requestAnimationFrame(() => {
-                    window.movingSpots = document.querySelector(".map-spots").getAnimations({ subtree: true }).length;
-                }));
-            })"""
-        )
-        page.lean("place", 10)
-        page.wait_for_function("() => window.movingSpots !== undefined")
-        assert (page.evaluate("window.movingTiles") > 0) == moves
-        assert (page.evaluate("window.movingSpots") > 0) == moves
-    page.click("#theme")
-    assert brightness(page) > 600
-    assert brightness(tab.open(fresh=True)) > 600, "the choice is remembered"
-    page.goto("about:blank")  # the next test loads the page with the colours of the system
-
-
 def test_assistive_technology_finds_nothing_to_complain_about(tab: Tab, phone: Tab) -> None:
-    """All rules in the light theme, and colours in the dark one; and nothing is wider than the page."""
+    """Two widths and both themes; and nothing is wider than the page."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python").Axe()
 
-    def check(page: Tab, theme: str = "light", **rules: Any) -> None:
+    def check(page: Tab, theme: str) -> None:
         page.emulate_media(color_scheme=theme)
-        answer = axe.run(page, options={"preload": False, "resultTypes": ["violations"], **rules}).response
+        answer = axe.run(page, options={"preload": False, "resultTypes": ["violations"]}).response
         assert [(rule["id"], node["html"]) for rule in answer["violations"] for node in rule["nodes"]] == [], theme
         assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
 
-    steered = f"/?q={QUERY}&k=12&spread=place&focus=season*0.5&focus=hour=18:00"
-    page = tab.open(f"{steered}&map=large&compare=1&country=PT")
+    steered = f"/?q={QUERY}&k=12&spread=place&focus=season*0.5&focus=hour=18:00&compare=1&country=PT"
+    page = tab.open(f"{steered}&map=large")
     page.locator(".mini.pick").first.dispatch_event("click")
     page.click("text=Dates and folder")
-    check(page)
-    page.set_viewport_size({"width": 1440, "height": 800})
-    check(page, "dark", runOnly=["color-contrast"])
-    page.ask(".brand")
-    page.locator("#grid button.tile").first.click()
+    check(page, "light")
+    page.locator("button.tile:visible").first.click()
     check(page, "dark")
-    page = phone.open(f"{steered}&compare=1&country=PT")
-    page.locator(".mini.pick").first.dispatch_event("click")
-    page.wait_for_selector("#tray", state="visible")
-    check(page, "dark")
-    page.tap("#bar-tray")
-    page.wait_for_selector("#tray", state="hidden")
+    page = phone.open(steered)
     page.click("#bar-steer")
-    check(page)
-    page.click("#tabs >> text=More")
-    check(page)
+    check(page, "dark")
+
+
+def test_the_page_follows_the_system_in_colours_until_one_chooses(tab: Tab) -> None:
+    def brightness() -> int:
+        colour = tab.evaluate("getComputedStyle(document.body).backgroundColor")
+        return sum(map(int, re.findall(r"\d+", colour)[:3]))
+
+    tab.open().emulate_media(color_scheme="dark")
+    assert brightness() < 100
+    tab.click("#theme")
+    assert brightness() > 600
+    tab.open(fresh=True)
+    assert brightness() > 600, "the choice is remembered"

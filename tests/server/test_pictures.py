@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from io import BytesIO
 from pathlib import Path
 
@@ -40,18 +39,6 @@ def test_the_content_says_what_a_file_is_and_not_its_name(tmp_path: Path) -> Non
     (tmp_path / "notes.jpg").write_text("a secret")
     with pytest.raises(Unreadable, match="not an image"):
         _sent(tmp_path / "notes.jpg")
-
-
-def test_a_converted_photograph_is_kept_until_its_file_changes(tmp_path: Path) -> None:
-    path = tmp_path / "scan.tif"
-    Image.new("RGB", (64, 48), (200, 20, 20)).save(path)
-    first, about = _sent(path), path.stat()
-    path.write_bytes(b"x" * about.st_size)
-    os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns))
-    assert _sent(path) == first, "not decoded again"
-    os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns + 1))
-    with pytest.raises(Unreadable):
-        _sent(path)
 
 
 def test_what_was_indexed_is_never_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

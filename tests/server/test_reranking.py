@@ -18,16 +18,15 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from serving import Served, message, result_ids
+from serving import message, result_ids
 
 import mascot as mc
-from mascot.server import arrow, models
+from mascot.server import arrow
 from mascot.server.answers import BadBody
-from mascot.server.bodies import ARROW, MSGPACK, ByteBudget, decode
+from mascot.server.bodies import ARROW, MSGPACK
 from mascot.server.rerank_routes import lines
 
 BOM = b"\xef\xbb\xbf"
-LONG = "x" * 1200
 SENT = {"content-type": "application/json"}
 COLUMNS: dict[str, list[Any]] = {
     "camera": ["X100", "X100", "Pixel", None], "flash": [True, False, True, None],
@@ -54,22 +53,18 @@ def _rerank(service: httpx.Client, **request: Any) -> httpx.Response:
 @pytest.mark.parametrize(
     ("request_", "wishes"),
     [
-        ([{"spread": "camera"}], [mc.spread(mc.Category("camera"))]),
-        ([{"spread": {"kind": "Category", "column": "flash"}, "weight": 2}], [mc.spread(mc.Category("flash"), 2)]),
-        ([{"focus": "flash", "near": False}], [mc.focus(mc.Category("flash"), near=False)]),
+        ([{"focus": "flash", "near": False, "weight": 2}], [mc.focus(mc.Category("flash"), 2, near=False)]),
         ([{"focus": {"kind": "HourOfDay", "column": "hour"}, "near": "18:30", "within": 2}],
          [mc.focus(mc.HourOfDay("hour"), near="18:30", within=2)]),
         ([{"spread": "tags"}, {"focus": "camera"}], [mc.spread(mc.Category("tags")), mc.focus(mc.Category("camera"))]),
-        ([{"direction": "focus", "attribute": "hour", "near": 9.5}], [mc.focus(mc.Category("hour"), near=9.5)]),
         ([{"spread": {"kind": "Place", "lat": "geo.lat", "lon": "geo.lon"}}], [mc.spread(mc.Place())]),
         ([{"limit": "camera", "n": 1}], [mc.limit("camera", 1)]),
-        ([{"share": "camera", "shares": {"X100": 0.6}}], [mc.share("camera", {"X100": 0.6})]),
         ([{"share": "flash", "shares": [{"value": True, "share": 0.6}]}], [mc.share("flash", {True: 0.6})]),
     ],
 )  # fmt: skip
 def test_wishes_are_the_library_s_own(service: httpx.Client, request_: list[Any], wishes: list[mc.Wish]) -> None:
     candidates = mc.Candidates(HITS["scores"], HITS["ids"], FLAT)
-    for options in ({"protect": 0}, {"strength": 0.9, "protect": 1}, {"keep": 0.8}):
+    for options in ({"strength": 0.9, "protect": 1}, {"keep": 0.8}):
         answer = _rerank(service, **HITS, wishes=request_, k=3, **options)
         ranking = mc.rerank(candidates, wishes, 3, mc.Mascot(**options))
         assert (result_ids(answer), answer.json()["strength"]) == (ranking.ids, ranking.strength)
@@ -121,29 +116,18 @@ def test_ids_and_labels_stay_what_they_are(service: httpx.Client) -> None:
     ("change", "status", "text"),
     [
         ({"scores": []}, 422, "scores: Expected `array` of length >= 1"),
-        ({"scores": [1.0] * 5001}, 422, "scores: Expected `array` of length <= 5000"),
-        ({"k": 10**400}, 422, "k: Expected `int` <= 200"), ({"k": "20"}, 422, "k: Expected `int`, got `str`"),
+        ({"k": 10**400}, 422, "k: Expected `int` <= 200"),
         ({"nonsense": 1}, 422, "Object contains unknown field `nonsense`"),
         ({"ids": ["a"]}, 400, "Candidates.ids must have 3 entries like the candidates, got 1"),
-        ({"ids": ["a", LONG]}, 422, "ids[1]: Expected `str` of length <= 1000"),
         ({"ids": [2**63]}, 422, "ids[0]: Expected `int` <= 9223372036854775807"),
-        ({"columns": {}}, 400, "Category needs column 'camera', got columns: none"),
         ({"columns": {"d": [[{}]]}}, 422, "columns[...][0][0]: Expected `bool | int | float | str | null`, got"),
-        ({"columns": {"d": [[1] * 4097]}}, 422, "columns[...][0]: Expected `array` of length <= 4096"),
         ({"columns": {"d": [1e101]}}, 422, "columns[...][0]: Expected `float` <= 1e+100"),
-        ({"vectors": [[1], [1, 2], [3]]}, 400, "vectors must all have the same length"),
         ({"method": {"kind": "Mascot", "strength": 0.1, "keep": 0.5}}, 400, "Mascot.keep searches for the strength"),
-        ({"method": {"kind": "Wish"}}, 422, "method.kind: Invalid value 'Wish'"),
         ({"wishes": [{"spread": {"kind": "os.system"}}]}, 422, "wishes[0].spread.kind: Invalid value"),
         ({"wishes": [{"spread": "camera", "focus": "camera"}]}, 422, "wishes[0] must have exactly one of spread,"),
-        ({"wishes": [{}]}, 422, "wishes[0] must have exactly one of spread,"),
-        ({"wishes": [{"spread": "camera", "near": 1}]}, 422, "wishes[0]: Object contains unknown field `near`"),
-        ({"wishes": [{"focus": "camera", "near": [1]}]}, 422, "wishes[0].near: Expected `array` of length >= 2"),
         ({"wishes": [{"focus": {"kind": "HourOfDay"}, "near": "25:99"}]}, 400, "HourOfDay near must be an hour like"),
-        ({"wishes": [{"spread": {"kind": "HourOfDay", "bins": 10**9}}]}, 422, "wishes[0].spread.bins: Expected `int`"),
         ({"wishes": [{"spread": {"kind": "Number", "column": "n", "sigma": 1e-300}}], "columns": {"n": [0, 5, 1e6]}},
          400, "Number.sigma must leave at most"),
-        ({"strength": 0.5, "method": {"kind": "Relevance"}}, 400, "strength is not a parameter of Relevance"),
     ],
 )  # fmt: skip
 def test_mistakes_are_named_with_their_place(
@@ -157,14 +141,11 @@ def test_mistakes_are_named_with_their_place(
 @pytest.mark.parametrize(
     ("body", "text"),
     [
-        (b'{"scores": [1]', "the request must be JSON in UTF-8: Input data was truncated"),
         (b'{"columns": {"a": [' + b'{"a":' * 100_000, "the request must be JSON in UTF-8: "),
         (b'{"scores": [NaN]}', "the request must be JSON in UTF-8: JSON is malformed: invalid character (byte 12)"),
-        (gzip.compress(b'{"scores": [1]}', mtime=0), "the request must be JSON in UTF-8: JSON is malformed"),
-        (b'{"scores": [' + b"9" * 5000 + b"]}", "scores[0]: Number out of range"),
-        (b'{"scores": [1e400]}', "scores[0]: Number out of range"), (b"null", "Expected `object`, got `null`"),
+        (b'{"scores": [1e400]}', "scores[0]: Number out of range"),
     ],
-)  # fmt: skip
+)
 def test_a_body_that_is_not_json_is_a_mistake_like_others(service: httpx.Client, body: bytes, text: str) -> None:
     answer = service.post("/api/rerank", content=body, headers=SENT)
     assert message(answer, 422).startswith(text)
@@ -173,16 +154,11 @@ def test_a_body_that_is_not_json_is_a_mistake_like_others(service: httpx.Client,
 
 
 def test_a_body_must_be_there_and_not_compressed(client: httpx.Client) -> None:
-    for path in ("/api/search", "/api/rerank"):
-        for headers in ({}, SENT):
-            assert "empty" in message(client.post(path, headers=headers), 422)
-    assert client.post("/api/rerank/stream").content == b""
-    compressed, coding = gzip.compress(b'{"scores": [1]}'), {"content-encoding": "gzip"}
+    assert "empty" in message(client.post("/api/rerank", headers=SENT), 422)
+    compressed = gzip.compress(b'{"scores": [1]}')
     for path in ("/api/search", "/api/rerank", "/api/rerank/stream"):
-        answer = client.post(path, content=compressed, headers=SENT | coding)
+        answer = client.post(path, content=compressed, headers=SENT | {"content-encoding": "gzip"})
         assert message(answer, 415) == "send the request uncompressed, without content-encoding, got gzip"
-    plain = client.post("/api/rerank", content=b'{"scores": [1]}', headers=SENT | {"content-encoding": "identity"})
-    assert plain.status_code == 200
 
 
 def test_what_would_take_long_or_fill_the_memory_is_refused_at_once(service: httpx.Client) -> None:
@@ -192,13 +168,10 @@ def test_what_would_take_long_or_fill_the_memory_is_refused_at_once(service: htt
     vectors = {"vectors": [[float(i % 7), float(i % 11)] * 120 for i in range(5000)]}
     dense = {"spread": {"kind": "HourOfDay", "column": "h", "bins": 1440, "sigma": 100}}
     tags, clusters = {"spread": "tags"}, {"spread": {"kind": "Clusters", "count": 200}}
-    neutral = {"spread": {"kind": "Category", "column": "tags", "missing": "neutral"}}
     keep, query = {"kind": "Mascot", "keep": 0.9}, {"kind": "Mascot", "bin_weight": "query"}
     requests: list[tuple[dict[str, Any], str]] = [
-        (hours | {"wishes": [dense] * 2}, "each of them reaches must be at most 10,000,000, got 14,400,000"),
         (hours | {"wishes": [dense], "method": keep}, "reaches must be at most 2,500,000, got 7,200,000"),
         (vectors | {"wishes": [clusters] * 2}, "numbers of a vector x clusters must be at most 400,000,000"),
-        (labels | {"wishes": [neutral]}, "look at all bins: candidates x bins must be at most"),
         (labels | {"wishes": [tags], "method": query}, "look at all bins: candidates x bins must be at most"),
         (labels | {"wishes": [tags], "method": {"kind": "Mmr"}}, "Mmr: candidates x labels must be at most"),
         ({"method": {"kind": "KDpp"}}, "KDpp compares all pairs: here candidates must be at most 1000, got 5000"),
@@ -208,18 +181,13 @@ def test_what_would_take_long_or_fill_the_memory_is_refused_at_once(service: htt
 
 
 def test_numbers_in_answers_are_json(service: httpx.Client) -> None:
-    def refuse(constant: str) -> None:
-        raise AssertionError(f"{constant} is not JSON")
-
     wishes = [{"focus": {"kind": "Number", "column": "n"}, "near": 1e99}]
     for scores in ([1e100, -1e100, 0], [5e-324, 0, -5e-324]):
-        for n in ([1e100, -1e100, 0], [None, None, None]):
-            for method in ({}, {"bin_weight": "query"}, {"kind": "KDpp"}, {"kind": "MsDpp"}, {"kind": "Mmr"}):
-                request = {"scores": scores, "columns": {"n": n}, "method": {"kind": "Mascot"} | method}
-                answer = _rerank(service, **request, wishes=wishes, explain=True)
-                assert sorted(result_ids(answer)) == [0, 1, 2]
-                results = json.loads(answer.text, parse_constant=refuse)["results"]
-                assert all(math.isfinite(result["relevance"]) for result in results)
+        for method in ({"bin_weight": "query"}, {"kind": "MsDpp"}):
+            request = {"scores": scores, "columns": {"n": [1e100, -1e100, 0]}, "method": {"kind": "Mascot"} | method}
+            answer = _rerank(service, **request, wishes=wishes, explain=True)
+            msgspec.json.decode(answer.content)  # refuses NaN and Infinity
+            assert all(math.isfinite(result["relevance"]) for result in answer.json()["results"])
 
 
 # Formats
@@ -260,14 +228,13 @@ def test_all_formats_give_the_same_answer(service: httpx.Client) -> None:
     assert msgspec.msgpack.decode(binary.content) == expected
     clock = pa.array([None if time is None else np.datetime64(time, "s") for time in times], pa.timestamp("s"))
     small, large = pa.float32(), pa.float64()
-    for kind in (pa.list_(small, 2), pa.list_(small), pa.list_(large), pa.large_list(small)):
+    for kind in (pa.list_(small, 2), pa.large_list(large)):
         table = _table(**columns, id=["a", "b", "c"], taken=clock, vector=pa.array(vectors, kind))
         assert _post_arrow(service, _stream(table, **options)).json() == expected
     body = BOM + json.dumps(request).encode()
     assert service.post("/api/rerank", content=body, headers=SENT).json() == expected
-    for stream in (body, BOM + b"\n" + body, body + b"\r\n"):
-        answer = service.post("/api/rerank/stream", content=stream)
-        assert [json.loads(line) for line in answer.text.splitlines()] == [expected]
+    answer = service.post("/api/rerank/stream", content=BOM + b"\n" + body + b"\r\n")
+    assert [json.loads(line) for line in answer.text.splitlines()] == [expected]
 
 
 @pytest.mark.parametrize(
@@ -275,13 +242,9 @@ def test_all_formats_give_the_same_answer(service: httpx.Client) -> None:
     [
         (b"ARROW1", "the request must be an Arrow IPC stream"),
         (_stream(pa.table({"a": [1]})), "the table must have a column 'score'"),
-        (_stream(pa.table({"score": pa.array([], pa.float64())})), "rows must be 1 to 5000, got 0"),
         (_stream(_table(), k=0), "k: Expected `int` >= 1"),
-        (_stream(_table(), scores=[1]), "Object contains unknown field `scores`"),
-        (_stream(_table(vector=[1.0, 2.0, 3.0])), "vector must be a list of numbers in each row, got double"),
         (_stream(_table(vector=[[1e101], [1.0], [1.0]])), "vector must be numbers within 1e+100 either way"),
         (_stream(_table(vector=[[1.0] * 4097] * 3)), "vector must have 1 to 4096 numbers, got 4097"),
-        (_stream(_table(n=[1e200, 1.0, 2.0])), "n must be numbers within 1e+100 either way"),
         (_stream(_table(n=["x" * 2000, "", ""])), "n[0]: Expected `str` of length <= 1000"),
         (_stream(_table(**{f"c{i}": [1, 2, 3] for i in range(60)})), "columns must be at most 50"),
     ],
@@ -290,13 +253,7 @@ def test_mistakes_in_arrow_bodies(service: httpx.Client, body: bytes, text: str)
     assert text in message(_post_arrow(service, body), 422)
 
 
-def test_vectors_may_be_missing_but_not_of_several_lengths(service: httpx.Client) -> None:
-    wishes = [{"spread": {"kind": "Clusters", "count": 2}}]
-    for vectors, status in (([[1.0, 2.0], None, [2.0, 1.0]], 200), ([[1.0], [2.0, 3.0], [4.0]], 400)):
-        assert _post_arrow(service, _stream(_table(vector=vectors), wishes=wishes)).status_code == status
-
-
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(st.data())
 def test_damaged_arrow_bodies_are_refused_or_read(data: st.DataObject) -> None:
     body = bytearray(_stream(_table(id=["a", "b", "c"], vector=[[1.0, 2.0]] * 3), wishes=[{"spread": "x"}]))
@@ -306,59 +263,28 @@ def test_damaged_arrow_bodies_are_refused_or_read(data: st.DataObject) -> None:
         arrow.decode(bytes(body))
 
 
-@given(st.binary(max_size=30))
-def test_any_bytes_are_decoded_or_refused(body: bytes) -> None:
-    for format_ in ("application/json", MSGPACK):
-        with suppress(BadBody):
-            decode(body, models.Rerank, format_)
-
-
 # Streams
 
 
-def test_a_stream_answers_line_by_line(service: httpx.Client) -> None:
-    requests = [json.dumps(OWN | {"k": 1 + i % 3}) for i in range(60)]
-    requests[7:10] = ["{nonsense", json.dumps(OWN | {"columns": {}}), '{"scores": [NaN], "\\ud800": 1}']
-    answer = service.post("/api/rerank/stream", content="\n".join(requests) + "\n\n  \n")
-    assert answer.headers["content-type"].startswith("application/x-ndjson")
-    answers = [json.loads(line) for line in answer.text.splitlines()]
-    counts = [0 if i in (7, 8, 9) else 1 + i % 3 for i in range(60)]
-    assert [len(part.get("results", [])) for part in answers] == counts
-    text = "Category needs column 'camera', got columns: none"
-    assert answers[8] == {"error": {"kind": "InputError", "message": text}}
-
-
-def test_answers_of_a_stream_come_before_the_request_has_ended(bare: Served) -> None:
-    line = json.dumps(OWN).encode() + b"\n"
-    with bare.connect() as connection:
-        connection.sendall(b"POST /api/rerank/stream HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
-        answer = b""
-        for count in range(1, 4):
-            connection.sendall(f"{len(line):x}\r\n".encode() + line + b"\r\n")
-            while answer.count(b'"results"') < count:  # the next line is sent only once this one is answered
-                part = connection.recv(65536)
-                assert part
-                answer += part
-        connection.sendall(b"0\r\n\r\n")
-        while not answer.endswith(b"0\r\n\r\n"):
-            answer += connection.recv(65536)
-
-
-def test_a_stream_may_be_long_but_not_its_lines(service: httpx.Client) -> None:
-    short = json.dumps(OWN).encode() + b"\n"
-
+def test_a_stream_answers_line_by_line_and_may_be_long_but_not_its_lines(service: httpx.Client) -> None:
     def parts() -> Any:
-        yield short
+        for i in range(30):
+            yield json.dumps(OWN | {"k": 1 + i % 3}).encode() + b"\n"
+        yield b"{nonsense\n" + json.dumps(OWN | {"columns": {}}).encode() + b"\n"
         for _ in range(18):  # one line of 18 MiB
             yield b"x" * (1 << 20)
-        yield b"\n" + short
+        yield b"\n"
         for _ in range(18):
             yield b" " * (1 << 20) + b"\n"
-        yield short.rstrip()
+        yield json.dumps(OWN).encode()
 
-    answers = [json.loads(line) for line in service.post("/api/rerank/stream", content=parts()).text.splitlines()]
-    assert ["error" in answer for answer in answers] == [False, True, False, False]
-    assert answers[1]["error"] == {"kind": "TooLarge", "message": "a line must be at most 16777216 bytes"}
+    answer = service.post("/api/rerank/stream", content=parts())
+    assert answer.headers["content-type"].startswith("application/x-ndjson")
+    answers = [json.loads(line) for line in answer.text.splitlines()]
+    assert [len(part.get("results", [])) for part in answers] == [1, 2, 3] * 10 + [0, 0, 0, 2]
+    text = "Category needs column 'camera', got columns: none"
+    assert answers[31] == {"error": {"kind": "InputError", "message": text}}
+    assert answers[32] == {"error": {"kind": "TooLarge", "message": "a line must be at most 16777216 bytes"}}
 
 
 @given(st.lists(st.sampled_from([b"", b" ", BOM, b"{}", b"[1]"]), max_size=6), st.data())
@@ -374,19 +300,3 @@ def test_lines_are_the_same_however_they_are_cut(sent: list[bytes], data: st.Dat
         return [line async for line in lines(parts(), 100)]
 
     assert asyncio.run(collected()) == [line for line in sent if line in (b"{}", b"[1]")]
-
-
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 50)), max_size=40))
-def test_held_bytes_never_exceed_the_budget_and_the_newest_stays(parts: list[tuple[int, int]]) -> None:
-    budget = ByteBudget(100)
-    contexts = [budget.body() for _ in range(6)]
-    bodies = [context.__enter__() for context in contexts]
-    for place, size in parts:
-        if not bodies[place].refused:
-            bodies[place].add(size)
-        assert sum(body.size for body in bodies if not body.refused) <= 100
-    refused = [body.refused for body in bodies]
-    assert refused == sorted(refused, reverse=True), "the oldest make room first"
-    for context in contexts:
-        context.__exit__(None, None, None)
-    assert budget.total == 0
