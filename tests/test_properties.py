@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -42,44 +41,12 @@ def test_strength_0_is_relevance_only(seed: int, protect: int, bin_weight: Any) 
 
 
 @QUICK
-@given(SEEDS, st.integers(1, 30), st.floats(0, 1))
-def test_top_k_is_a_prefix_of_top_k_plus_1_in_selection_order(seed: int, k: int, strength: float) -> None:
-    candidates = candidates_of(seed)
-    # How many are protected, and the room of a bin, otherwise depend on k.
-    method = mc.Mascot(strength, protect=3, order="selection", balance=False)
-    assert mc.rerank(candidates, BOTH, k + 1, method).ids[:k] == mc.rerank(candidates, BOTH, k, method).ids
-
-
-class Bins:
-    """An attribute whose bins are given."""
-
-    name = "bins"
-
-    def __init__(self, rows: Any) -> None:
-        self.rows = rows
-
-    def membership(self, columns: Any, vectors: Any) -> Any:
-        return self.rows
-
-
-@QUICK
-@given(SEEDS, st.floats(0, 1), st.sampled_from([mc.spread, mc.focus]))
-def test_one_direction_is_one_attribute_over_the_concatenated_bins(seed: int, strength: float, wish: Any) -> None:
-    candidates = candidates_of(seed)
-    place, hour = mc.Place.grid(), mc.HourOfDay("hour")
-    method = mc.Mascot.paper(strength)
-    apart = mc.rerank(candidates, [wish(place), wish(hour)], 20, method)
-    both = np.hstack([part.membership(candidates.columns, None).sparse().dense() for part in (place, hour)])
-    assert apart.ids == mc.rerank(candidates, wish(Bins(both)), 20, method).ids
-
-
-@QUICK
 @given(SEEDS, st.sampled_from([mc.Place(), mc.Place(sigma_km=500)]))
 def test_adding_360_degrees_changes_nothing(seed: int, place: mc.Place) -> None:
     candidates = candidates_of(seed)
     turned = mc.Candidates(candidates.scores, None, {**candidates.columns, "lon": candidates.columns["lon"] + 360})
-    for wish in (mc.spread(place), mc.focus(place, near=(10, 175))):
-        assert mc.rerank(candidates, wish, 20).ids == mc.rerank(turned, wish, 20).ids
+    wishes = [mc.spread(place), mc.focus(place, near=(10, 175))]
+    assert mc.rerank(candidates, wishes, 20).ids == mc.rerank(turned, wishes, 20).ids
 
 
 @QUICK
@@ -91,25 +58,6 @@ def test_permuting_the_candidates_changes_nothing(seed: int, method: mc.Mascot) 
     moved = mc.Candidates(candidates.scores[order], order.tolist(), columns)
     wishes = [*BOTH, mc.spread(mc.Number("price")), mc.focus(mc.Category("who"))]
     assert mc.rerank(candidates, wishes, 20, method).ids == mc.rerank(moved, wishes, 20, method).ids
-
-
-@QUICK
-@given(SEEDS)
-def test_greedy_spread_is_within_1_minus_1_over_e_of_the_best_set(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    n, k, strength = 8, 3, 0.7
-    candidates = candidates_of(seed, n)
-    bins = rng.random((n, 6)) * (rng.random((n, 6)) < 0.5)
-    relevance = reference.normalized(candidates.scores)
-
-    def value(chosen: Any) -> float:
-        cover = 1 - np.prod(1 - bins[list(chosen)], axis=0)
-        return float((1 - strength) * relevance[list(chosen)].sum() + strength * cover.sum())
-
-    method = mc.Mascot.paper(strength, bin_weight="uniform")
-    chosen = mc.rerank(candidates, mc.spread(Bins(bins)), k, method).positions
-    best = max(value(choice) for choice in itertools.combinations(range(n), k))
-    assert value(chosen) >= (1 - 1 / np.e) * best
 
 
 @QUICK
@@ -136,35 +84,14 @@ def test_protected_results_are_the_best_and_the_order_changes_no_set() -> None:
     assert (np.diff(shown.scores) <= 0).all()
 
 
-@pytest.mark.parametrize("seed", range(12))  # of 10,000 seeds a few fail: a rule of statistics
-def test_spread_is_more_even_and_focus_less_even_than_relevance(seed: int) -> None:
-    candidates, hour = candidates_of(seed, 200), mc.HourOfDay("hour")
-    thirds = (candidates.columns["hour"] / 3).astype(int)
-
-    def evenness(positions: Any) -> float:
-        """Return the normalised entropy of the eighths of the day."""
-        shares = np.bincount(thirds[positions]) / len(positions)
-        shares = shares[shares > 0]
-        return float(-(shares * np.log(shares)).sum() / np.log(8))
-
-    spread, focus = (
-        evenness(mc.rerank(candidates, w(hour), 20, strength=0.8).positions) for w in (mc.spread, mc.focus)
-    )
-    plain = evenness(by_relevance(candidates, 20))
-    assert spread >= plain - 0.05
-    assert spread > 0.9
-    assert focus < plain
-
-
 def test_pages_go_on_where_the_last_one_stopped() -> None:
     candidates = candidates_of(6, 120)
     wishes = [mc.spread(mc.Place()), mc.spread(mc.Category("who"))]
     method = mc.Mascot(0.7, order="selection", balance=False)  # otherwise the room of a bin depends on k
     whole = mc.rerank(candidates, wishes, 30, method).ids
     first = mc.rerank(candidates, wishes, 10, method)
-    second = mc.rerank(candidates, wishes, 10, method, already=first)
-    third = mc.rerank(candidates, wishes, 10, method, already=[*first.ids, *second.ids])
-    assert first.ids + second.ids + third.ids == whole
+    second = mc.rerank(candidates, wishes, 20, method, already=first)
+    assert first.ids + second.ids == whole
 
 
 @pytest.mark.parametrize("missing", ["last", "neutral", "drop"])
@@ -196,18 +123,16 @@ def test_a_neutral_value_covers_what_the_others_cover_on_average() -> None:
 
 
 def test_inputs_are_never_modified() -> None:
-    candidates = candidates_of(7)
-    vectors = np.random.default_rng(0).normal(size=(50, 4))
-    scores, columns = candidates.scores.copy(), {name: c.copy() for name, c in candidates.columns.items()}
-    copied_vectors = vectors.copy()
-    for array in (scores, vectors, *columns.values()):
+    own = candidates_of(7)
+    frozen = mc.Candidates(own.scores, columns=own.columns, vectors=np.random.default_rng(0).normal(size=(50, 4)))
+    arrays = [frozen.scores, frozen.vectors, *frozen.columns.values()]
+    copies = [array.copy() for array in arrays]
+    for array in arrays:  # writing in Python raises
         array.flags.writeable = False
-    frozen = mc.Candidates(scores=scores, columns=columns, vectors=vectors)
     wishes = [*BOTH, mc.spread(mc.Clusters(4)), mc.focus(mc.Category("who", missing="neutral"))]
     for backend in ("numpy", "native"):
         mc.rerank(frozen, wishes, 10, backend=backend, already=[1, 2]).explain()
-    assert (scores == candidates.scores).all()
-    assert (vectors == copied_vectors).all()
+    assert all((array == copy).all() for array, copy in zip(arrays, copies, strict=True))
 
 
 @pytest.mark.parametrize("backend", ["numpy", "native"])
@@ -219,6 +144,4 @@ def test_degenerate_problems(backend: str) -> None:
     assert mc.rerank(mc.Candidates(scores=[0.0], columns=one), wishes, 5, backend=backend).ids == [0]
     equal = {"lat": [1.0] * 4, "lon": [2.0] * 4, "hour": [3] * 4, "price": [4] * 4}
     assert mc.rerank(mc.Candidates(scores=[7.0] * 4, columns=equal), wishes, 9, backend=backend).ids == [0, 1, 2, 3]
-    dropped = [mc.spread(mc.Place(missing="drop"))]
-    assert mc.rerank(mc.Candidates(scores=[1, 2, 3], columns=nowhere), dropped, 2, backend=backend).ids == []
     assert mc.rerank(mc.Candidates(scores=[1, 2, 3]), [], 2, backend=backend).ids == [2, 1]

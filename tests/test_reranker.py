@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import pickle
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ VECTORS = RNG.normal(size=(ROWS, 8)).astype(np.float32)
 IDS = [f"photo {i}" for i in range(ROWS)]
 WISHES: list[Any] = [
     mc.spread(mc.Place()), mc.spread(mc.Place.grid(), 0.5), mc.spread(mc.Date("day")), mc.spread(mc.Clusters(6)),
+    mc.spread(mc.Branches((3, 9))),
     mc.focus(mc.HourOfDay("hour", missing="neutral"), near=18, within=2), mc.focus("who", 0.5, near="bo"),
     mc.limit("who", 4), mc.limit(mc.Weekday("day"), 5, fill=True), mc.share(mc.DayOfYear("day"), {"January": 0.2}),
 ]  # fmt: skip
@@ -39,9 +39,9 @@ def fitted(method: Any = None) -> mc.Reranker:
     return mc.Reranker(WISHES, method).fit(COLUMNS, VECTORS, IDS)
 
 
-def queries(seed: int = 1, rows: int = ROWS) -> tuple[Any, Any]:
-    rng = np.random.default_rng(seed)
-    return np.stack([rng.choice(rows, 40, replace=False) for _ in range(4)]), rng.random((4, 40))
+def queries() -> tuple[Any, Any]:
+    rng = np.random.default_rng(1)
+    return np.stack([rng.choice(ROWS, 40, replace=False) for _ in range(2)]), rng.random((2, 40))
 
 
 def answers(ranker: mc.Reranker, rows: Any, scores: Any) -> list[Any]:
@@ -52,21 +52,23 @@ def answers(ranker: mc.Reranker, rows: Any, scores: Any) -> list[Any]:
     return [(page.to_dict(), str(page.explain())) for page in alone]
 
 
-@pytest.mark.parametrize("splits", [(119,), (1, 60)], ids=str)
-def test_rows_appended_rank_as_rows_fitted_at_once(splits: tuple[int, ...]) -> None:
-    edges = [0, *splits, ROWS]
-    ranker = mc.Reranker(WISHES).fit(part(0, edges[1]), VECTORS[: edges[1]], IDS[: edges[1]])
-    for start, end in itertools.pairwise(edges[1:]):
+def test_rows_appended_rank_as_rows_fitted_at_once() -> None:
+    ranker = mc.Reranker(WISHES).fit(part(0, 1), VECTORS[:1], IDS[:1])
+    for start, end in ((1, 60), (60, ROWS)):
         assert ranker.append(part(start, end), VECTORS[start:end], IDS[start:end]) is ranker
     assert len(ranker) == ROWS
     assert answers(ranker, *queries()) == answers(fitted(), *queries())
 
 
-def test_appended_columns_may_be_of_another_type() -> None:
+def test_columns_of_another_type_removals_without_ids_and_an_unknown_id() -> None:
     ranker = mc.Reranker(mc.spread("x")).fit({"x": ["a", "b"]}).append({"x": [None, 5]})
     assert ranker.rerank([0, 1, 2, 3], [4.0, 3.0, 2.0, 1.0], 3).ids == [0, 1, 3]
-    longer = mc.Reranker(mc.spread("x")).fit({"x": np.array(["a", "b"])}).append({"x": np.array(["a longer name"])})
-    assert len(longer.rerank([0, 1, 2], [3.0, 2.0, 1.0], 3)) == 3
+    ranker = mc.Reranker(mc.spread("x")).fit({"x": ["a", "b", "c"]}).remove([1]).append({"x": ["d"]})
+    assert ranker.rerank([0, 1, 2, 3], [4.0, 3.0, 2.0, 1.0], 4).ids == [0, 2, 3]
+    ranker = mc.Reranker(mc.spread("x")).fit({"x": ["a", "b"]}, ids=["p", "q"])
+    with pytest.raises(mc.InputError, match=r"^Reranker.remove needs ids of the corpus, got 'z'$"):
+        ranker.remove(["p", "z"])
+    assert ranker.rerank([0, 1], [2.0, 1.0], 2).ids == ["p", "q"]
 
 
 @pytest.mark.parametrize("backend", ["numpy", "native"])
@@ -83,16 +85,7 @@ def test_removed_rows_are_not_candidates(backend: Any) -> None:
     assert ranker.rerank(rows[0][:15], scores[0][:15], 10).ids == []
 
 
-def test_removing_without_ids_and_an_unknown_id() -> None:
-    ranker = mc.Reranker(mc.spread("x")).fit({"x": ["a", "b", "c"]}).remove([1]).append({"x": ["d"]})
-    assert ranker.rerank([0, 1, 2, 3], [4.0, 3.0, 2.0, 1.0], 4).ids == [0, 2, 3]
-    ranker = mc.Reranker(mc.spread("x")).fit({"x": ["a", "b"]}, ids=["p", "q"])
-    with pytest.raises(mc.InputError, match=r"^Reranker.remove needs ids of the corpus, got 'z'$"):
-        ranker.remove(["p", "z"])
-    assert ranker.rerank([0, 1], [2.0, 1.0], 2).ids == ["p", "q"]
-
-
-@pytest.mark.parametrize("method", [mc.Mascot(), mc.Mascot.paper(0.4), mc.Relevance()], ids=str)
+@pytest.mark.parametrize("method", [mc.Mascot(), mc.Relevance()], ids=str)
 def test_a_saved_reranker_answers_as_before(method: Any, tmp_path: Path) -> None:
     ranker = fitted(method).remove(IDS[:7])
     ranker.save(tmp_path / "ranker.npz")
@@ -103,15 +96,10 @@ def test_a_saved_reranker_answers_as_before(method: Any, tmp_path: Path) -> None
 
 def test_a_file_that_is_not_a_saved_reranker_is_refused(tmp_path: Path) -> None:
     (tmp_path / "text").write_bytes(b"not a file of arrays")
-    (tmp_path / "empty").write_bytes(b"")
     np.savez(tmp_path / "other.npz", x=np.arange(3))
-    for name in ("text", "empty", "other.npz"):
+    for name in ("text", "other.npz"):
         with pytest.raises(mc.InputError, match=r"^Reranker.load needs a file that Reranker.save wrote, got "):
             mc.Reranker.load(tmp_path / name)
-    with pytest.raises(FileNotFoundError):
-        mc.Reranker.load(tmp_path / "none")
-    with pytest.raises(mc.InputError, match=r"^Reranker must be fitted to a corpus first"):
-        mc.Reranker(mc.spread("x")).save(tmp_path / "unfitted")
     with pytest.raises(mc.OptionError, match=r"^Reranker.save needs ids that are text or whole numbers"):
         mc.Reranker(mc.spread("x")).fit({"x": ["a"]}, ids=[("a", 1)]).save(tmp_path / "ids")
 
@@ -122,7 +110,7 @@ def test_pickled_rankings_and_rerankers_are_the_same() -> None:
     restored = pickle.loads(pickle.dumps(ranker))
     assert answers(restored, rows, scores) == answers(ranker, rows, scores)
     page, pages = ranker.rerank(rows[0], scores[0], 10), ranker.rerank_many(rows, scores, 10)
-    again, all_again = pickle.loads(pickle.dumps(page)), pickle.loads(pickle.dumps(pages))
+    again, all_again = pickle.loads(pickle.dumps((page, pages)))
     assert (again.ids, again.to_dict(), str(again.explain())) == (page.ids, page.to_dict(), str(page.explain()))
     assert [str(part.explain()) for part in all_again] == [str(part.explain()) for part in pages]
     assert ranker.rerank(rows[0], scores[0], 10, already=again).ids == ranker.rerank(rows[0], scores[0], 10, page).ids

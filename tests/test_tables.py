@@ -11,7 +11,6 @@ from datetime import datetime, timezone
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -83,7 +82,6 @@ def test_parquet_holds_the_same_records_and_times_of_any_precision(tmp_path: Pat
     (record,) = parquet(tmp_path, columns | {"aware": pa.array([moment], pa.timestamp("ns", "UTC"))})
     assert record.pop("aware") == moment.replace(tzinfo=timezone.utc)
     assert record == dict.fromkeys(columns, moment)
-    assert type(record["ns"]) is datetime
 
 
 def test_parquet_decimals_are_numbers_and_bytes_are_text_or_hexadecimal(tmp_path: Path) -> None:
@@ -96,38 +94,28 @@ def test_parquet_decimals_are_numbers_and_bytes_are_text_or_hexadecimal(tmp_path
         "text": pa.array(["ü".encode(), b"x"]),
         "hash": pa.array([b"\xff\x00", b"ff"]),  # in hexadecimal all of it: as text, ff might be either
         "deep": pa.array([{"a": [b"y"]}, None]),
-        "short": pa.array([b"ab", b"cd"], pa.binary(2)),
-        "coded": pa.array([b"x", b"x"]).dictionary_encode(),
         "pairs": pa.array([[("k", b"v")], []], pa.map_(pa.string(), pa.binary())),
     }
     first, second = parquet(tmp_path, columns)
     expected = {
-        "score": 1.5, "id": large, "many": [0.5], "text": "ü", "hash": "ff00", "deep": {"a": ["y"]}, "short": "ab",
-        "coded": "x", "pairs": [["k", "v"]],
+        "score": 1.5, "id": large, "many": [0.5], "text": "ü", "hash": "ff00", "deep": {"a": ["y"]},
+        "pairs": [["k", "v"]],
     }  # fmt: skip
     assert first == expected
-    assert [type(first[name]) for name in ("score", "id")] == [float, int]
     assert [second[name] for name in ("score", "id", "many", "hash", "deep")] == [None, 7, [], "6666", None]
-
-
-@pytest.mark.parametrize("path", [None, "-"])
-@pytest.mark.parametrize(("kind", "text"), [(None, LINES), ("csv", CSV)])
-def test_standard_input(monkeypatch: pytest.MonkeyPatch, path: str | None, kind: str | None, text: str) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-    table = tables.read(path, kind)
-    assert (table.records, table.name) == (RECORDS, "standard input")
-    monkeypatch.setattr(sys, "stdin", Mock(isatty=lambda: True))
-    with pytest.raises(mc.InputError, match="no input: name a FILE or pipe records"):
-        tables.read(path, kind)
 
 
 def test_csv_columns_are_numbers_only_if_all_of_it_is(tmp_path: Path) -> None:
     digits = "9" * 5000  # more than Python reads
-    text = f"id,zip,n,f,empty,mixed,long\n007,01234,1,1e3,,1,{digits}\n008,01235,,-0.5,,x,{digits}\n"
-    first, second = read(tmp_path, "h.csv", text)
-    names = {"id": "007", "zip": "01234", "long": digits}
-    assert first == names | {"n": 1, "f": 1000.0, "empty": None, "mixed": "1"}
-    assert second == names | {"id": "008", "zip": "01235", "n": None, "f": -0.5, "empty": None, "mixed": "x"}
+    text = (
+        f"id,zip,n,f,mixed,long,taken\n007,01234,1,1e3,1,{digits},2019-05-20\n008,01235,,-0.5,x,{digits},\n"
+        "009,1,NA,null,NA,,N/A\n"
+    )
+    assert read(tmp_path, "h.csv", text) == [
+        {"id": "007", "zip": "01234", "n": 1, "f": 1000.0, "mixed": "1", "long": digits, "taken": "2019-05-20"},
+        {"id": "008", "zip": "01235", "n": None, "f": -0.5, "mixed": "x", "long": digits, "taken": None},
+        {"id": "009", "zip": "1", "n": None, "f": None, "mixed": "NA", "long": None, "taken": None},
+    ]
 
 
 def test_names_in_csv_are_never_numbers(tmp_path: Path) -> None:
@@ -147,21 +135,11 @@ def test_every_id_survives_csv(ids: list[str]) -> None:
     assert [record["id"] for _, record in numbered] == ids
 
 
-@pytest.mark.parametrize("mark", ["", "NA", "N/A", "null", "NaN", "None"])
-def test_marks_of_missing_are_missing_among_numbers_and_times(tmp_path: Path, mark: str) -> None:
-    text = f"score,lat,taken,country\n1,1.5,2019-05-20,DE\n0.5,{mark},{mark},{mark}\n"
-    first, second = read(tmp_path, "h.csv", text)
-    assert first == {"score": 1, "lat": 1.5, "taken": "2019-05-20", "country": "DE"}
-    assert second == {"score": 0.5, "lat": None, "taken": None, "country": mark or None}
-
-
 def test_csv_quotes_and_delimiters(tmp_path: Path) -> None:
     table = tables.read(written(tmp_path, "h.csv", 'id,score\n"a, ""b""\nc",0.5\nd,0.4\n'))
     assert (table.records[0]["id"], table.lines) == ('a, "b"\nc', [3, 4])
-    # A comma between names comes before other delimiters.
     records = read(tmp_path, "h.csv", 'id,score,"a;b",c\td\nx;y,1,2,3\n')
     assert records == [{"id": "x;y", "score": 1, "a;b": 2, "c\td": 3}]
-    assert read(tmp_path, "h.csv", '"a;b"\nx;y\n') == [{"a;b": "x;y"}]
     assert read(tmp_path, "h.tsv", "a,b\tc;d\nx,y\t1\n") == [{"a,b": "x,y", "c;d": 1}]
 
 
@@ -174,41 +152,18 @@ def test_a_csv_cell_may_be_long(tmp_path: Path) -> None:
     assert csv.field_size_limit() == limit  # that of the process
 
 
-def test_names_look_into_dictionaries() -> None:
-    rows: list[dict[str, Any]] = [
-        {"m": {"id": i, "score": 1 - i, "v": [1.0, i], "q": "x"}, "at": {"of": {"lat": i, "none": None}}}
-        for i in range(2)
-    ]
-    table = table_of(*rows)
-    assert table.columns == ["m", "at"]
-    (query,) = tables.queries(table, "m.score", "m.id", "m.q", "m.v", ["at.of.lat"])
-    assert (query.name, query.candidates.ids, query.candidates.scores.tolist()) == ("x", [0, 1], [1.0, 0.0])
-    assert query.candidates.columns["at.of.lat"].tolist() == [0, 1]
-    assert query.candidates.vectors is not None
-    table.require("at.of.none", "")  # it is there, and says nothing
-    with pytest.raises(mc.InputError, match=r"no column 'at\.of\.lon'; its columns: m, at; say"):
-        table.require("at.of.lon", "say")
-
-
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
         ("h.jsonl", '{"score": 1}\n\n{"score": 1,}\n', r"h\.jsonl line 3: not JSON: .* at column 1[23]"),
-        ("h.jsonl", '{"score": 1}\n[1, 2]\n', r"h\.jsonl line 2: must be an object in braces, got \[1, 2\]"),
-        ("h.jsonl", "[\n", r"h\.jsonl line 1: must be an object in braces, got \[; an array needs --input-format json"),
-        ("h.jsonl", "9" * 5000, r"h\.jsonl line 1: JSON that cannot be read"),
         ("h.jsonl", '{"a": ' + "[" * 100_000, r"h\.jsonl line 1: JSON that cannot be read"),
         ("h.jsonl", b'{}\n{"city": "S\xe3o"}\n', r"h\.jsonl line 2: not UTF-8 text"),
-        ("h.json", '[{"score": 1},\n{]', r"h\.json: not JSON: .* at line 2 column 2"),
         ("h.json", '{"score": 1}', r"h\.json: must be an array of objects; JSON lines need --input-format jsonl"),
-        ("h.json", '[{"score": 1}, 2]', r"h\.json record 2: must be an object in braces, got 2"),
         ("h.gz", "", r"h\.gz: unknown suffix; use \.jsonl, .* \(also with \.gz\), or set --input-format"),
         ("h.jsonl", "", r"h\.jsonl has no records"),
-        ("h.csv", "id,score\n", r"h\.csv has no records"),
         ("h.csv", "id,score\na,1\nb\n", r"h\.csv line 3: 1 values, the header has 2"),
         ("h.csv", "id,id\na,1\n", r"h\.csv line 1: the column 'id' occurs twice"),
         ("h.csv", 'id,score\n"a,1\n', r"h\.csv line 2: not CSV"),
-        ("h.csv", b"city\nS\xe3o\n", r"h\.csv after line .*: not UTF-8 text"),
         ("h.parquet", "no", r"h\.parquet: not a Parquet file"),
     ],
 )
@@ -221,16 +176,10 @@ def test_errors_name_file_and_line(tmp_path: Path, name: str, text: str | bytes,
         tables.read(str(path))
 
 
-def test_parquet_without_pyarrow_or_with_a_column_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pa = pytest.importorskip("pyarrow")
-    path = tmp_path / "h.parquet"
-    twice = pa.table([pa.array([1]), pa.array([2])], names=["score", "score"])
-    pytest.importorskip("pyarrow.parquet").write_table(twice, path)
-    with pytest.raises(mc.InputError, match=r"h\.parquet: the column 'score' occurs twice"):
-        tables.read(str(path))
+def test_parquet_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(mc.MissingExtra, match=r"reading Parquet needs the package pyarrow: .*pip install pyarrow$"):
-        tables.read(str(path))
+        read(tmp_path, "h.parquet", "")
 
 
 def table_of(*records: dict[str, Any]) -> tables.RecordTable:
@@ -244,40 +193,32 @@ def test_one_query_unless_there_is_a_column_of_them() -> None:
     assert query.candidates.columns["city"].tolist() == ["Rome", None, "São Paulo"]
     names = [("b", 1), ("a", 2), ("b", 3), (None, 4)]
     rows: list[dict[str, Any]] = [{"query": name, "score": score} for name, score in names]
-    rows[1]["lat"] = 2.0
     queries = tables.queries(table_of(*rows))
     assert [(q.name, q.candidates.scores.tolist()) for q in queries] == [("b", [1, 3]), ("a", [2]), (None, [4])]
-    assert queries[0].records == [rows[0], rows[2]]
     assert queries[0].candidates.ids == [0, 1]  # positions, where there is no column of ids
-    assert queries[0].candidates.columns["lat"].tolist() == [None, None]  # every query has every column
 
 
-def test_columns_may_have_other_names() -> None:
+def test_columns_may_have_other_names_and_lie_in_dictionaries() -> None:
     rows: list[dict[str, Any]] = [
-        {"topic": "t", "sim": "0.5", "key": ["x", 1], "emb": "[1, 2]"},  # CSV holds lists as text
-        {"topic": "t", "sim": 0.25, "key": 7},
+        {"m": {"topic": "t", "sim": "0.5", "key": ["x", 1], "emb": "[1, 2]"}, "emb": 3},  # CSV holds lists as text
+        {"m": {"topic": "t", "sim": 0.25, "key": 7, "none": None}, "emb": 4},
     ]
-    (query,) = tables.queries(table_of(*rows), score="sim", id="key", query="topic", vector="emb")
+    table = table_of(*rows)
+    (query,) = tables.queries(table, score="m.sim", id="m.key", query="m.topic", vector="m.emb", inner=["m.none"])
     assert (query.name, query.candidates.ids) == ("t", ['["x", 1]', 7])
     assert query.candidates.scores.tolist() == [0.5, 0.25]
-    assert query.candidates.vectors is not None
+    assert query.candidates.columns["m.none"].tolist() == [None, None]
     np.testing.assert_array_equal(query.candidates.vectors, [[1, 2], [np.nan, np.nan]])
-    assert "emb" not in query.candidates.columns
+    with pytest.raises(mc.InputError, match=r"no column 'm\.lon'; its columns: m, emb; say"):
+        table.require("m.lon", "say")
 
 
 @pytest.mark.parametrize(
     ("rows", "options", "message"),
     [
         ([{"id": 1, "sim": 2}], {}, r"h.jsonl has no column 'score'; its columns: id, sim; name another with --score"),
-        ([{"score": 1}], {"id": "key"}, r"no column 'key'; its columns: score; name another with --id"),
-        ([{"score": 1}], {"query": "topic"}, r"no column 'topic'.*--query"),
-        ([{"score": 1}, {"id": 2}], {}, r"h.jsonl line 2: score must be a finite number, got None"),
-        ([{"score": float("nan")}], {}, r"line 1: score must be a finite number, got nan"),
         ([{"score": True}], {}, r"line 1: score must be a finite number, got True"),
-        ([{"score": 1, "query": [1]}], {}, r"line 1: query must be text or a number, got \[1\]"),
         ([{"score": 1, "vector": [1, 2]}, {"score": 1, "vector": [1]}], {}, r"line 2: vector must have 2 numbers"),
-        ([{"score": 1, "vector": "near"}], {}, r"line 1: vector must be a list of numbers, got 'near'"),
-        ([{"score": 1, "vector": 3}], {}, r"line 1: vector must be a list of numbers, got 3"),
     ],
 )
 def test_wrong_records_name_their_line(rows: list[dict[str, Any]], options: dict[str, str], message: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import mascot
 
-SCRIPT = '''
+SCRIPT = """
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,8 +24,6 @@ from mascot.attributes import Columns
 
 
 class Mood:
-    """An attribute of one's own."""
-
     name = "mood"
 
     def membership(self, columns: Columns, vectors: NDArray[np.float64] | None) -> NDArray[np.float64]:
@@ -56,7 +54,7 @@ try:
     mc.rerank(hits, mc.share("city", {"x": 2.0}), k=2)
 except mc.OptionError as error:
     print(first, was, reason.because, numbers[0], again.records(), same, positions.shape, error)
-'''
+"""
 
 
 @pytest.fixture

@@ -12,27 +12,18 @@ from mascot import words
 ATTRIBUTES = {
     "place": mc.Place("lat", "lon"),
     "place: latitude , longitude ": mc.Place("latitude", "longitude"),
-    "grid": mc.Grid("lat", "lon"),
-    "branches": mc.Branches((16,)),
     "branches:4": mc.Branches((4,)),
     "hour": mc.HourOfDay("taken"),
     "season:uploaded": mc.DayOfYear("uploaded"),
-    "weekday": mc.Weekday("taken"),
-    "date:uploaded": mc.Date("uploaded"),
     "number:altitude": mc.Number("altitude"),
     "cycle:bearing,360": mc.Cycle("bearing", 360.0),
     "category:date": mc.Category("date"),
     "camera": mc.Category("camera"),
     "look": mc.Clusters(10),
-    "look:4": mc.Clusters(4),
     # A width follows a tilde.
     "place:lat,lon ~ .5": mc.Place(sigma_km=0.5),
     "hour~0.5": mc.HourOfDay("taken", sigma=0.5),
-    "date:uploaded~7": mc.Date("uploaded", sigma_days=7),
-    "number:altitude~100": mc.Number("altitude", sigma=100),
-    "cycle:bearing,360~5": mc.Cycle("bearing", 360.0, sigma=5),
     "part~2": mc.Category("part~2"),  # labels have no width, so it is a part of the name
-    "number:a~b": mc.Number("a~b"),
 }
 
 
@@ -47,20 +38,12 @@ def test_a_typed_attribute_is_the_attribute(text: str, attribute: Any) -> None:
 NEAR = {
     "place:lat,lon=-33.9, 18.4": (-33.9, 18.4),
     "hour:taken=18": 18.0,
-    "hour=6.25": 6.25,
     "hour=6:05": 6 + 5 / 60,
-    "hour=24:00": 24.0,
     "season=july": "2024-07-15",
-    "season=Feb": "2024-02-15",
-    "season=02-29": "2024-02-29",
     "weekday=sat": "saturday",
-    "date=2019-05-20": "2019-05-20",
-    "date=2019-05": "2019-05-15",
     "date=2019": "2019-07-01",
-    "number:altitude=-12.5": -12.5,
     "cycle:bearing,360=90": 90.0,
     "camera=X100": "X100",
-    "category:camera=X100 = F": "X100 = F",
 }
 
 
@@ -90,51 +73,21 @@ def test_limits_and_shares_are_typed() -> None:
     assert words.share("region = a:b : 60% ") == mc.share("region", {"a:b": 0.6})
 
 
-WRITE_LIMIT, WRITE_SHARE = "write NAME=N, such as seller=2", "write NAME=VALUE:SHARE,"
-HOUR, DATE = "must be an hour like 18 or 18:30", "must be a date like 2024-05-01, got"
+WRITE_SHARE = "write NAME=VALUE:SHARE,"
+DATE = "must be a date like 2024-05-01, got"
 MISTAKES = [
-    (words.limit, "seller", WRITE_LIMIT),
-    (words.limit, "seller=-1", WRITE_LIMIT),
-    (words.limit, "seller=1.5", WRITE_LIMIT),
     (words.limit, "=2", "there is no attribute ''"),
-    (words.limit, "seller=0", "must be"),
-    (words.share, "region", WRITE_SHARE),
     (words.share, "region=Europe:", WRITE_SHARE),
-    (words.share, "region=:0.5", WRITE_SHARE),
-    (words.share, "region=Europe:many", WRITE_SHARE),
-    (words.share, "region=Europe:60%,Asia:60%", "must sum to at most 1"),
     (words.spread, "hour=18", "'hour=18': only focus takes a value; write --focus"),
-    (words.spread, "place:lat,", r"'place:lat,': write place\[:LAT,LON\]"),
-    (words.spread, "hour:", r"'hour:': write hour\[:COLUMN\]"),
     (words.spread, "number", "'number': write number:COLUMN"),
-    (words.spread, "cycle:bearing", "write cycle:COLUMN,PERIOD"),
-    (words.spread, "cycle:bearing,round", "'cycle:bearing,round': must be a number, got 'round'"),
-    (words.spread, "cycle:bearing,0", "Cycle.period must be > 0, got 0.0"),
-    (words.spread, "look:many", "must be a whole number, got 'many'"),
-    (words.spread, "look:0", "Clusters.count must be a whole number >= 1, got 0"),
-    (
-        words.spread,
-        "plcae:lat,lon",
-        r"there is no attribute 'plcae'; write place\[:LAT,LON\], .*or the name of a column",
-    ),
+    (words.spread, "plcae:lat,lon", r"no attribute 'plcae'; write place\[:LAT,LON\], .*or the name of a column"),
     (words.spread, "", "there is no attribute ''"),
-    (words.spread, "place*-1", "weight must be > 0, got -1.0"),
-    (words.focus, "camera=a~b", "must be a number, got 'b'"),
     (words.focus, "place=35.7", "'place=35.7': must be latitude,longitude, got '35.7'"),
-    (words.focus, "place=95,0", "near must be a latitude in -90..90"),
-    (words.focus, "hour=25", "must be an hour from 0 to 24, got '25'"),
-    (words.focus, "hour=24:01", "must be an hour from 0 to 24"),
-    (words.focus, "hour=noon", "must be a number, got 'noon'"),
-    (words.focus, "hour=18:60", HOUR),
-    (words.focus, "hour=18.5:30", HOUR),
+    (words.focus, "hour=18:60", "must be an hour like 18 or 18:30"),
     (words.focus, "hour=", "name a value after ="),
     (words.focus, "number:price=-inf", "'number:price=-inf': must be a finite number, got '-inf'"),
     (words.focus, "season=mud", f"{DATE} 'mud'"),
-    (words.focus, "weekday=no", "must be a day of the week, got 'no'"),
-    (words.focus, "date=2019-13-40", DATE),
-    (words.focus, "date=20190520", DATE),
     (words.focus, "date=2019-W20-1", DATE),
-    (words.focus, "look=3", "look takes no value"),
 ]
 
 
@@ -145,7 +98,7 @@ def test_a_mistake_says_what_to_write(parse: Any, text: str, message: str) -> No
 
 
 def test_columns_and_widths_of_a_wish() -> None:
-    columns = {"place:a,b": ["a", "b"], "hour": ["taken"], "cycle:c,8": ["c"], "camera": ["camera"], "look": []}
+    columns = {"place:a,b": ["a", "b"], "cycle:c,8": ["c"], "look": []}
     assert {text: words.columns_of(words.spread(text)) for text in columns} == columns
     assert words.with_width("hour~0.5=18*2", 0.25) == "hour~0.25=18*2"
 
@@ -155,8 +108,6 @@ def test_columns_and_widths_of_a_wish() -> None:
     [
         ("x100", ["D750", "X100"], "X100"),
         ("5", [4, 5, None], 5),
-        ("5", ["4", "5"], "5"),
-        ("True", [True, False], True),
         ("sea", [["sky", "sea"], [], None], "sea"),
     ],
 )

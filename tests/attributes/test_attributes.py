@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import itertools
 import re
 from typing import Any
 
@@ -21,12 +19,10 @@ ALL = [
     mc.Date("taken", sigma_days=2.0), mc.Number("price"), mc.Category("camera", missing="neutral"),
     mc.Clusters(5, seed=3), mc.Branches((2, 5)),
 ]  # fmt: skip
-RULES = ("last", "neutral", "drop")
-UNGUARDED = mc.Mascot(0.9, protect=1)
 
 
-def columns(n: int = 30, seed: int = 0) -> dict[str, Any]:
-    rng = np.random.default_rng(seed)
+def columns(n: int) -> dict[str, Any]:
+    rng = np.random.default_rng(0)
     return {
         "lat": rng.uniform(-90, 90, n), "lon": rng.uniform(-180, 180, n), "bearing": rng.uniform(0, 360, n),
         "taken": np.datetime64("2020-01-01") + rng.integers(0, 10**8, n).astype("timedelta64[s]"),
@@ -41,7 +37,7 @@ def test_attributes_are_values_with_a_row_of_bins_and_features_per_candidate(att
     assert hash(again) == hash(attribute)
     assert eval(repr(attribute), vars(mc)) == attribute
     assert mc.from_dict(mc.spread(attribute, 2.0).to_dict()) == mc.spread(attribute, 2.0)
-    table, vectors = columns(), np.random.default_rng(0).normal(size=(30, 4))
+    table, vectors = columns(30), np.random.default_rng(0).normal(size=(30, 4))
     rows = attribute.membership(table, vectors).sparse()
     assert rows.rows == 30
     values = np.ones(1) if rows.values is None else rows.values
@@ -52,24 +48,7 @@ def test_attributes_are_values_with_a_row_of_bins_and_features_per_candidate(att
     assert np.isfinite(features).all()
 
 
-def test_an_attribute_of_a_column_is_named_after_it() -> None:
-    for attribute in (mc.Number("price"), mc.Cycle("price", 360.0), mc.Category("price")):
-        assert attribute.name == attribute.to_dict()["name"] == "price"
-        bare = {key: value for key, value in attribute.to_dict().items() if key != "name"}
-        assert mc.from_dict(bare) == attribute
-    assert mc.Number("price", name="cost").name == "cost"
-
-
-@pytest.mark.parametrize(
-    "described", [*{type(attribute): None for attribute in ALL}, mc.Wish, mc.spread, mc.focus, mc.from_dict]
-)
-def test_every_parameter_is_described(described: Any) -> None:
-    section = re.split(r"^ *(?:Parameters|Examples)\n *-+\n", inspect.getdoc(described) or "", flags=re.M)[1]
-    headings = re.findall(r"^(?! )(\w+(?:, \w+)*)$", inspect.cleandoc(section), flags=re.M)
-    assert ", ".join(headings).split(", ") == list(inspect.signature(described).parameters)
-
-
-@pytest.mark.parametrize("sigma_km", [None, 0.2, 700.0, 30000.0])
+@pytest.mark.parametrize("sigma_km", [None, 0.2, 30000.0])
 def test_place_bins_are_gaussians_of_the_chord(sigma_km: float | None) -> None:
     table = columns(20)
     table["lat"][:4], table["lon"][:4] = [90, -90, 0, 0], [10, 20, 180, -180]
@@ -84,25 +63,6 @@ def test_place_bins_are_gaussians_of_the_chord(sigma_km: float | None) -> None:
     within = p >= CUTOFF * (1 + 1e-9)
     np.testing.assert_allclose(bins[within], p[within], rtol=1e-9)
     assert not bins[p < CUTOFF * (1 - 1e-9)].any()
-
-
-def test_place_has_no_edge() -> None:
-    place = mc.Place(sigma_km=300.0)
-    beside = {"lat": np.array([10.0, 10.0]), "lon": np.array([179.95, -179.95])}
-    matrix = place.membership(beside, None).sparse().compact()[0].dense()
-    assert np.minimum(matrix[0], matrix[1]).sum() / matrix.sum(axis=1).max() > 0.95
-    mass = place.membership({"lat": np.linspace(-90, 90, 400), "lon": np.linspace(-180, 180, 400)}, None)
-    total = np.add.reduceat(mass.sparse().values, mass.sparse().indptr[:-1])
-    assert total.min() / total.max() > 0.85  # no place on the globe counts for more than another
-
-
-@pytest.mark.parametrize("sigma_km", [0.01, 30.0, 300.0, 2000.0])
-def test_native_bins_reach_round_the_poles(sigma_km: float) -> None:
-    for lat, lon in itertools.product([90.0, -90.0, 89.9999999, 89.5, -88.0, 70.0], [0.0, 12.3, 180.0]):
-        candidates = mc.Candidates([2.0, 1.0], columns={"lat": [lat, lat], "lon": [lon, lon + 1e-6]})
-        wish = mc.focus(mc.Place(sigma_km=sigma_km))
-        slow, fast = (mc.rerank(candidates, wish, 2, backend=backend)._selection for backend in ("numpy", "native"))
-        np.testing.assert_allclose(fast.tops, slow.tops, rtol=1e-9)
 
 
 def test_number_does_not_depend_on_its_unit() -> None:
@@ -130,41 +90,24 @@ def test_bins_have_readable_names() -> None:
     assert {"1", "2", "3"} <= {mixed.name(bin_) for bin_ in range(mixed.count)}
 
 
-@pytest.mark.parametrize("column", [None, "shape"])
-def test_clusters_group_what_looks_alike(column: str | None) -> None:
-    rng = np.random.default_rng(0)
-    label = np.repeat(np.arange(4), 10)
-    vectors = (rng.normal(size=(4, 16)) * 5)[label] + rng.normal(size=(40, 16)) * 0.1
-    table, own = ({}, vectors) if column is None else ({"shape": vectors}, None)
-    clusters = mc.Clusters(4, column=column)
-    candidates = mc.Candidates(np.linspace(1, 0, 40), columns=table, vectors=own)
-    ranking = mc.rerank(candidates, mc.spread(clusters), 4, UNGUARDED)
-    assert len(set(label[ranking.positions])) == 4
-    vectors[3] = np.nan
-    assert clusters.membership(table, own).missing().tolist() == [i == 3 for i in range(40)]
-
-
 class Bins:
     """An attribute of the user's own, whose bins are given."""
 
     name = "bins"
 
-    def __init__(self, rows: Any, **more: Any) -> None:
-        self.rows = rows
-        self.__dict__.update(more)
+    def __init__(self, rows: Any, missing: str = "last") -> None:
+        self.rows, self.missing = rows, missing
 
     def membership(self, columns: Any, vectors: Any) -> Any:
         return self.rows
 
-    def features(self, columns: Any, vectors: Any) -> Any:
-        return np.ones((5, 1))
+
+def ids(attribute: Any, backend: Any) -> list[Any]:
+    candidates = mc.Candidates([0.9, 0.8, 0.7, 0.6, 0.5])
+    return mc.rerank(candidates, mc.focus(attribute), 5, mc.Mascot(0.9, protect=1), backend=backend).ids
 
 
-def ids(attribute: Any, **more: Any) -> list[Any]:
-    return mc.rerank(mc.Candidates([0.9, 0.8, 0.7, 0.6, 0.5]), mc.focus(attribute), 5, UNGUARDED, **more).ids
-
-
-@pytest.mark.parametrize("kind", ["csr_matrix", "csc_matrix", "coo_matrix", "csr_array"])
+@pytest.mark.parametrize("kind", ["csr_matrix", "csr_array"])
 def test_a_row_of_stored_zeros_is_missing_and_the_matrix_stays(kind: str) -> None:
     sparse = pytest.importorskip("scipy.sparse")
     at = np.array([0, 0, 1, 2, 3, 4])  # the first value stands there twice, in halves
@@ -178,5 +121,5 @@ def test_a_row_of_stored_zeros_is_missing_and_the_matrix_stays(kind: str) -> Non
     assert member.sparse().values.tolist() == [1.0] * 4
     assert matrix.data.tolist() == before.tolist()
     for backend in ("numpy", "native"):
-        assert [2 in ids(Bins(matrix, missing=rule), backend=backend) for rule in RULES] == [True, True, False]
-        assert ids(Bins(matrix), backend=backend) == ids(Bins(matrix.toarray()), backend=backend)
+        assert [2 in ids(Bins(matrix, rule), backend) for rule in ("last", "neutral", "drop")] == [True, True, False]
+        assert ids(Bins(matrix), backend) == ids(Bins(matrix.toarray()), backend)

@@ -19,8 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mascot as mc
-from mascot.attributes.columns import as_array, hours, numbers, times
-from mascot.serialize import plain
+from mascot.attributes.columns import as_array, hours, times
 
 NAN = float("nan")
 UNGUARDED = mc.Mascot(0.9, protect=1)
@@ -49,14 +48,9 @@ ZONE = dt.timezone(dt.timedelta(hours=9))
     "column",
     [
         [MOMENT], [MOMENT.replace(tzinfo=ZONE)], [pd.Timestamp(MOMENT)], np.array(["2019-07-14T18:05:33"], "M8[ns]"),
-        pd.Series([MOMENT]), pl.Series([MOMENT]), pa.array([MOMENT]), pa.chunked_array([[MOMENT]]),
         pl.Series([MOMENT]).dt.replace_time_zone("Asia/Tokyo"), pd.Series([pd.Timestamp(MOMENT, tz="Asia/Tokyo")]),
-        pa.array([MOMENT.replace(tzinfo=ZONE)], pa.timestamp("us", "Asia/Tokyo")),
-        *[[text] for text in (
-            "2019-07-14T18:05:33", "2019-07-14 18:05:33", "2019:07:14 18:05:33", "2019-07-14T18:05:33.25+09:00",
-            "2019-07-14T18:05:33Z", "2019-07-14 18:05:33+00", "2019-07-14 18:05:33.123456-07", "2019-07-14t18:05:33z",
-            "20190714T180533", "20190714T180533+0900",
-        )],
+        pa.array([MOMENT.replace(tzinfo=ZONE)], pa.timestamp("us", "Asia/Tokyo")), ["2019:07:14 18:05:33"],
+        ["2019-07-14 18:05:33.123456-07"],
     ],
 )  # fmt: skip
 def test_times_of_every_kind_are_the_same_time(column: Any) -> None:
@@ -67,15 +61,13 @@ def test_times_of_every_kind_are_the_same_time(column: Any) -> None:
     assert values == pytest.approx([18 + 5 / 60, 18091.75, 6.0, 194.0], abs=0.01)
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(st.datetimes(dt.datetime(1000, 1, 1), dt.datetime(9999, 12, 31)), st.sampled_from(["", "Z", "+09", "-03:30"]))
 def test_every_iso_time_is_read(moment: dt.datetime, zone: str) -> None:
     moment = moment.replace(microsecond=0)
     for text in (f"{moment:%Y-%m-%dT%H:%M:%S}", f"{moment:%Y-%m-%d %H:%M:%S}", f"{moment:%Y%m%dT%H%M%S}"):
         assert time_of([text + zone]) == [moment]
-    hour = moment.replace(minute=0, second=0)
-    for text in (f"{hour:%Y-%m-%dT%H}", f"{hour:%Y-%m-%d %H}", f"{hour:%Y%m%dT%H}"):
-        assert time_of([text + zone]) == [hour]
+    assert time_of([f"{moment:%Y-%m-%dT%H}{zone}"]) == [moment.replace(minute=0, second=0)]
 
 
 def test_a_page_lists_what_is_read_and_it_is() -> None:
@@ -96,32 +88,18 @@ def test_a_page_lists_what_is_read_and_it_is() -> None:
                 assert moment.date() == dt.date(2019, 7, 14)
 
 
-@pytest.mark.parametrize(
-    ("text", "remedy"),
-    [
-        *[(text, "") for text in ("2019-07-14-05", "1690000000", "18", "2019-07-14T1", "2019-07-14T")],
-        ("2024", ": a year alone is not a time, write a day like 2024-07-14"),
-        ("2024-01", ": a month alone is not a time, write a day like 2024-01-14"),
-        ("20240131", ": eight digits may be any number, write 2024-01-31"),
-    ],
-)
-def test_text_that_may_mean_something_else_is_refused_with_its_remedy(text: str, remedy: str) -> None:
-    with pytest.raises(mc.InputError) as caught:
-        time_of([text])
-    assert str(caught.value) == f"Date column 't' must hold times (ISO, EXIF or datetime), got '{text}'{remedy}"
-    with pytest.raises(mc.OptionError) as refused:
-        mc.focus(mc.Date(), near=text)
-    assert str(refused.value) == f"Date near must be a time (ISO, EXIF or datetime), got '{text}'{remedy}"
+def test_text_that_may_mean_something_else_is_refused_with_its_remedy() -> None:
+    for text, remedy in (("2019-07-14T1", ""), ("20240131", ": eight digits may be any number, write 2024-01-31")):
+        message = re.escape(f"(ISO, EXIF or datetime), got '{text}'{remedy}")
+        with pytest.raises(mc.InputError, match=rf"^Date column 't' must hold times {message}$"):
+            time_of([text])
+        with pytest.raises(mc.OptionError, match=rf"^Date near must be a time {message}$"):
+            mc.focus(mc.Date(), near=text)
 
 
-@pytest.mark.parametrize(
-    "value", [None, "", "  ", "0000:00:00 00:00:00", "    :  :     :  :  ", "2021-02-30", NAN, pd.NaT]
-)
-def test_missing_and_impossible_times_are_missing(value: Any) -> None:
-    assert missing(mc.Date("x"), ["2020-01-01", value]) == [False, True]
-
-
-def test_hours_as_people_have_them() -> None:
+def test_hours_and_missing_times_as_people_have_them() -> None:
+    for value in (None, "  ", "0000:00:00 00:00:00", "    :  :     :  :  ", "2021-02-30", NAN, pd.NaT):
+        assert missing(mc.Date("x"), ["2020-01-01", value]) == [False, True]
     assert hour_of(["18:30", "9:15", "24:00", None, "18:30:59"]) == [18.5, 9.25, 0.0, NAN, 18.5]
     assert hour_of(np.array(["18:30", "07:00+09"])) == [18.5, 7.0]
     assert hour_of([np.int64(5), None, np.float32(6.5), Decimal("7.25")]) == [5, NAN, 6.5, 7.25]
@@ -129,35 +107,14 @@ def test_hours_as_people_have_them() -> None:
     assert hour_of(["25:00", "18:75", "    :  :     :  :  "]) == [NAN] * 3
 
 
-@pytest.mark.parametrize(
-    "column",
-    [
-        [1690000000, None], [1690000000000, None], [np.int64(1690000000), None], [1690000000.25, NAN],
-        np.array([1690000000.0, NAN]), pd.Series([1690000000000, None], dtype="Int64"),
-    ],
-    ids=lambda column: type(column).__name__,
-)  # fmt: skip
-def test_unix_seconds_and_milliseconds_are_times(column: Any) -> None:
-    assert hour_of(column) == [4 + 26 / 60, NAN]
-    assert time_of(column) == [dt.datetime(2023, 7, 22, 4, 26, 40), None]
-
-
-@pytest.mark.parametrize("column", [[1690000000, 18], [1690000000, 1690000000000], [25.0], [Decimal(1690000000)]])
-def test_numbers_that_are_neither_hours_nor_unix_times_are_refused(column: Any) -> None:
-    with pytest.raises(mc.InputError) as caught:
-        hour_of(column)
-    rule = "must hold times, Unix seconds or milliseconds, or plain hours in 0..24"
-    assert str(caught.value) == f"HourOfDay column 't' {rule}, got {column[0]:.15g}"
-
-
-def test_messages_show_plain_values() -> None:
-    with pytest.raises(mc.InputError, match=r"got 1690(\.0)?$"):
-        time_of([np.int64(1690), None])
-    with pytest.raises(mc.InputError, match=r"could not convert string to float: 'x'"):
-        numbers({"t": as_array([np.str_("x"), None])}, "t", "Number")
-    for attribute in (mc.Number("t"), mc.Date("t"), mc.HourOfDay("t")):
-        with pytest.raises(mc.InputError, match=r"column 't' must hold one value each, got 2 x 3"):
-            attribute.membership({"t": np.zeros((2, 3))}, None)
+def test_numbers_are_hours_or_unix_times_or_refused() -> None:
+    for column in ([np.int64(1690000000), None], pd.Series([1690000000000, None], dtype="Int64")):
+        assert hour_of(column) == [4 + 26 / 60, NAN]
+        assert time_of(column) == [dt.datetime(2023, 7, 22, 4, 26, 40), None]
+    rule = "^HourOfDay column 't' must hold times, Unix seconds or milliseconds, or plain hours in 0..24, got "
+    for column in ([1690000000, 18], [25.0]):
+        with pytest.raises(mc.InputError, match=f"{rule}{column[0]:.15g}$"):
+            hour_of(column)
 
 
 # Missing values, and the libraries that columns come from
@@ -166,18 +123,13 @@ def test_messages_show_plain_values() -> None:
 @pytest.mark.parametrize(
     ("attribute", "column"),
     [
-        (mc.Category("x"), pd.Series(["a", pd.NA, "c"], dtype="string")),
         (mc.Category("x"), pd.Series(["a", pd.NA, "c"], dtype="string[pyarrow]")),
         (mc.Category("x"), pd.Series([["a"], [pd.NA], ["b"]])),
-        (mc.Category("x"), np.ma.array(["a", "b", "c"], mask=[0, 1, 0])),
         (mc.Category("x"), np.array(["2020-01-01", "NaT", "2020-01-02"], "datetime64[ns]")),
-        (mc.Number("x"), [1, pd.NA, 3]),
         (mc.Number("x"), pd.Series([1, pd.NA, 3], dtype="Int64")),
-        (mc.Number("x"), np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0])),
         (mc.Number("x"), np.ma.array([1, 2, 3], mask=[0, 1, 0])),
         (mc.Date("x"), np.ma.array(np.array(["2020-01-01"] * 3, "datetime64[D]"), mask=[0, 1, 0])),
     ],
-    ids=lambda part: f"{type(part).__name__} {getattr(part, 'dtype', '')}",
 )
 def test_what_is_missing_is_not_a_value(attribute: Any, column: Any) -> None:
     assert missing(attribute, column) == [False, True, False]
@@ -185,11 +137,9 @@ def test_what_is_missing_is_not_a_value(attribute: Any, column: Any) -> None:
 
 LIBRARIES: dict[str, Callable[[Any], Any]] = {
     "list": lambda values: values,
-    "numpy": lambda values: as_array([*values, None])[:-1],
     "arrays": lambda values: [np.array(value) if isinstance(value, list) else value for value in values],
     "pandas": pd.Series,
     "polars": pl.Series,
-    "arrow": pa.array,
     "chunked": lambda values: pa.chunked_array([values[:1], values[1:]]),
     "arrow fixed": lambda values: pa.array(values, pa.list_(pa.float32(), 2) if isinstance(values[0], list) else None),
 }
@@ -214,9 +164,7 @@ def test_columns_and_vectors_of_every_library(make: Callable[[Any], Any]) -> Non
         assert attribute.membership(holes.columns, holes.vectors).missing().tolist() == [False, True, False]
 
 
-@pytest.mark.parametrize(
-    "table", [pd.DataFrame, pl.DataFrame, pa.table, lambda columns: pa.table(columns).to_batches()[0]]
-)
+@pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_whole_tables_are_columns(table: Any) -> None:
     columns = {"city": ["Rome", "Rome", "Oslo"], "price": [1.0, 2.0, 3.0]}
     candidates = mc.Candidates([0.9, 0.8, 0.7], columns=table(columns))
@@ -226,23 +174,9 @@ def test_whole_tables_are_columns(table: Any) -> None:
     assert ranker.rerank([0, 1, 2], [3.0, 2.0, 1.0], k=3).ids == ["x", "y", "z"]
 
 
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ([[1.0, 2.0], [1.0]], "must hold vectors of one length, got 1 numbers at 1, 2 before"),
-        ([["a", "b"], ["c", "d"]], "must hold vectors, N x D numbers, got ['a', 'b']"),
-        (["a", "b"], "must hold vectors of numbers, got <U1"),
-        ([[1.0], [np.inf]], "must be finite, got inf"),
-    ],
-)
-def test_what_is_not_a_vector(rows: Any, message: str) -> None:
-    with pytest.raises(mc.InputError, match=f"^Clusters column 'v' {re.escape(message)}$"):
-        mc.rerank(mc.Candidates([2, 1], columns={"v": rows}), mc.spread(mc.Clusters(2, column="v")))
-    with pytest.raises(mc.InputError, match=f"^Candidates.vectors {re.escape(message)}$"):
-        mc.Candidates([2, 1], vectors=rows)
-
-
-def test_masked_vectors_are_missing_and_scores_are_copied() -> None:
+def test_ragged_vectors_are_refused_masked_ones_are_missing_and_scores_are_copied() -> None:
+    with pytest.raises(mc.InputError, match=r"^Candidates.vectors must hold vectors of one length, got 1 numbers at 1"):
+        mc.Candidates([2, 1], vectors=[[1.0, 2.0], [1.0]])
     vectors = np.ma.array([[1.0, 0.0], [0.0, 1.0]], mask=[[0, 1], [0, 0]])
     candidates = mc.Candidates([2, 1], vectors=vectors)
     assert mc.Clusters(1).membership({}, candidates.vectors).missing().tolist() == [True, False]
@@ -272,34 +206,16 @@ def test_a_batch_of_nested_lists_reads_as_its_queries_do() -> None:
     assert np.isnan(masked.columns["n"]).tolist() == [True, False, False, False, True, False]
     attributes = [*map(mc.Category, ("label", "tags", "ragged")), mc.Clusters(2, column="v"), mc.Number("n")]
     for attribute in (*attributes, mc.HourOfDay("hour"), mc.Clusters(2)):
-        many = mc.rerank_many(batch, mc.spread(attribute), 3, UNGUARDED, backend="numpy")
+        many = mc.rerank_many(batch, mc.spread(attribute), 3, UNGUARDED, threads=2)
         for q in range(2):
             own = mc.Candidates(scores[q], None, {name: c[q] for name, c in columns.items()}, vectors[q])
             assert many[q].ids == mc.rerank(own, mc.spread(attribute), 3, UNGUARDED, backend="numpy").ids
 
 
-@pytest.mark.parametrize(
-    ("column", "shape"),
-    [([[1, 2], [1, 2, 3]], "2 x 2 or 3"), ([[1, 2]], "1 x 2"), (np.ones((3, 2)), "3 x 2"), (["ab", "cd"], "2")],
-)
-def test_a_batch_reports_how_a_column_is_shaped(column: Any, shape: str) -> None:
-    with pytest.raises(mc.InputError, match=rf"^Batch.columns\['x'\] must have 2 x 2 values like scores, got {shape}$"):
-        mc.Batch(np.ones((2, 2)), {"x": column})
-    with pytest.raises(mc.InputError, match=r"Batch.vectors must be 2 x 2 x D like scores, got"):
-        mc.Batch(np.ones((2, 2)), vectors=column)
-
-
 # Labels and named values
 
 
-@pytest.mark.parametrize(
-    ("labels", "near"),
-    [
-        (["5", "6"], 6), ([5, 6], "6"), ([["5", "7"], ["6"]], ("8", 6)), ([True, False], "False"),
-        (np.array([["a", "b"], ["c", "d"]]), ["c", "d"]),
-        ([dt.date(2020, 1, 1), dt.date(2020, 1, 2)], dt.date(2020, 1, 2)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("labels", "near"), [([["5", "7"], ["6"]], ("8", 6)), ([True, False], "False")])
 def test_a_label_is_compared_as_text(labels: Any, near: Any) -> None:
     candidates = mc.Candidates([2, 1], columns={"c": labels})
     assert mc.rerank(candidates, mc.focus("c", near=near), 1, strength=1.0, protect=0).ids == [1]
@@ -310,12 +226,9 @@ def test_a_label_is_compared_as_text(labels: Any, near: Any) -> None:
 @pytest.mark.parametrize(
     ("attribute", "near"),
     [
-        (mc.Date(), dt.datetime(2021, 6, 1, 12, 30)), (mc.Date(), dt.date(2021, 6, 1)),
-        (mc.Date(), np.datetime64("2021-06-01T12:30", "ns")), (mc.Date(), np.datetime64("2021-06", "M")),
-        (mc.DayOfYear(), pd.Timestamp("2021-06-01", tz="Asia/Tokyo")), (mc.HourOfDay(), dt.time(18, 30)),
-        (mc.HourOfDay(), np.int64(18)), (mc.Weekday(), "Sunday"), (mc.Place(), np.array([35.7, 139.7])),
-        (mc.Place.grid(), (np.float32(35.5), 139)), (mc.Number("x"), np.float32(2.5)),
-        (mc.Category("c"), np.str_("a")), (mc.Category("c"), {"b", "a", "c"}), ("c", "a"),
+        (mc.Date(), dt.date(2021, 6, 1)), (mc.Date(), np.datetime64("2021-06", "M")), (mc.HourOfDay(), dt.time(18, 30)),
+        (mc.DayOfYear(), pd.Timestamp("2021-06-01", tz="Asia/Tokyo")), (mc.Weekday(), "Sunday"),
+        (mc.Place.grid(), (np.float32(35.5), 139)), (mc.Number("x"), np.float32(2.5)), (mc.Category("c"), {"b", "a"}),
     ],
 )  # fmt: skip
 def test_a_wish_comes_back_as_it_was_saved(attribute: Any, near: Any) -> None:
@@ -331,22 +244,12 @@ def test_a_wish_comes_back_as_it_was_saved(attribute: Any, near: Any) -> None:
     assert start.indices.tolist() == same.indices.tolist()
 
 
-class Own:
-    name = "own"
-
-    def membership(self, columns: Any, vectors: Any) -> Any:
-        return np.ones((2, 1))
-
-
 def test_what_would_not_come_back_is_not_saved() -> None:
-    with pytest.raises(mc.OptionError, match=r"Wish.attribute cannot be saved unless it has to_dict\(\), got <"):
-        mc.spread(Own()).to_dict()
     with pytest.raises(mc.OptionError, match=r"Wish.near cannot be saved .*, got datetime.date\(2020, 1, 1\)"):
         mc.focus(mc.Category("day"), near=dt.date(2020, 1, 1)).to_dict()
-    assert plain(mc.spread(Own()))["weight"] == 1.0
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(st.lists(st.sampled_from(["a", "b", " a", "", " ", "c\0d", "A"]), min_size=1, max_size=12))
 def test_texts_make_the_same_bins_as_objects(texts: list[str]) -> None:
     objects = np.array([*texts, None], object)[:-1]

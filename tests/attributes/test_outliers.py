@@ -30,12 +30,9 @@ _WRONG = {"lat": 0.0, "lon": 0.0, "price": 50_000.0, "taken": np.datetime64("197
 
 @pytest.mark.parametrize(
     "wish",
-    [
-        mc.spread(mc.Place()), mc.focus(mc.Place(), near=(38.75, -9.05)), mc.spread(mc.Number("price")),
-        mc.focus(mc.Number("price"), near=70), mc.spread(mc.Date("taken")), mc.focus(mc.Date("taken")),
-    ],
+    [mc.spread(mc.Place()), mc.focus(mc.Place(), near=(38.75, -9.05)), mc.spread(mc.Number("price"))],
     ids=str,
-)  # fmt: skip
+)
 def test_one_wrong_value_leaves_the_others_where_they_were(wish: mc.Wish) -> None:
     spoilt = {name: column.copy() for name, column in _COLUMNS.items()}
     for name, value in _WRONG.items():
@@ -76,14 +73,14 @@ def agree(columns: dict[str, Any], wish: mc.Wish, k: int) -> mc.Ranking:
 NUMBERS = st.sampled_from([0.0, 1.0, 1.5, 2.0, 3.0, 4.0, 1e3, -1e6, 1e9, np.nan]) | st.floats(-5, 5)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.lists(NUMBERS, min_size=1, max_size=40))
 def test_native_axes_are_those_of_the_reference(values: list[float]) -> None:
     for wish in (mc.spread(mc.Number("x")), mc.focus(mc.Number("x"))):
         agree({"x": values}, wish, len(values))
 
 
-@pytest.mark.parametrize("wrong", [[], [3], [3, 50], list(range(12))], ids=len)
+@pytest.mark.parametrize("wrong", [[], [3, 50], list(range(12))], ids=len)
 def test_native_globes_are_those_of_the_reference(wrong: list[int]) -> None:
     lat, lon = _COLUMNS["lat"].copy(), _COLUMNS["lon"].copy()
     lat[wrong], lon[wrong] = 6.0, np.degrees(np.arange(len(wrong)))

@@ -1,11 +1,8 @@
-"""A hub on this machine may be asked, and one small run of the benchmark serves many tests."""
+"""A hub on this machine may be asked, and a web server on it serves many tests."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -30,20 +27,6 @@ def single_blas_thread() -> Iterator[None]:
 
     with threadpool_limits(1):
         yield
-
-
-@pytest.fixture(scope="session")
-def simulated(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
-    """The base and MASCOT on four queries of the simulated PixelProse: the `suite` and its results in `folder`."""
-    from mascot.bench.presets import pixelprose
-    from mascot.bench.run import run
-    from mascot.bench.tasks import FOCUS, GEO_HOUR
-
-    suite = pixelprose((0,), ("base", "mascot"), (GEO_HOUR,), quick=True)
-    suite = replace(suite, directions=(FOCUS,), validation=2, test=4)
-    folder: Path = tmp_path_factory.mktemp("simulated")
-    run(suite, folder, jobs=1)
-    return SimpleNamespace(suite=suite, folder=folder)
 
 
 @pytest.fixture(scope="session")

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import signal
 import ssl
 import threading
 import time
@@ -36,15 +34,12 @@ class Manners:
     wait: float = 0.0  # seconds before any answer
     drip: float = 0.0  # seconds between bytes
     cut: list[int] = field(default_factory=list)  # the connection breaks after so many bytes, one for each request
-    interrupt: bool = False  # a cut connection stays open, and this process gets a SIGINT
     hang_up: int = 0  # so many connections are closed without an answer
     etag: str | None = None  # instead of the hash of the content; "" for none
 
 
 @dataclass
 class Request:
-    """One request, as it came."""
-
     method: str
     path: str
     headers: dict[str, str]
@@ -56,26 +51,21 @@ class Server:
     def __init__(self) -> None:
         self.url = ""
         self.lock = threading.Lock()
-        self.busy = 0
         self.reset()
 
     def reset(self) -> None:
-        """Forget all files and requests."""
         self.files: dict[str, bytes] = {}
         self.manners: dict[str, Manners] = {}
         self.requests: list[Request] = []
         self.sent: Counter[str] = Counter()  # body bytes by path
-        self.together = 0  # the most requests that were answered at a time
 
     def put(self, path: str, content: bytes, **manners: Any) -> str:
-        """Serve a file; its address."""
         self.files[path] = content
         if manners:
             self.manners[path] = Manners(**manners)
         return self.url + path
 
     def count(self, path: str, method: str | None = None) -> int:
-        """How often that path was asked for."""
         with self.lock:
             return sum(each.path == path and method in (None, each.method) for each in self.requests)
 
@@ -85,22 +75,11 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True  # else every answer waits for the head to be acknowledged
     server: Any
 
-    def do_GET(self) -> None:
-        state: Server = self.server.state
-        with state.lock:
-            state.busy += 1
-            state.together = max(state.together, state.busy)
-        try:
-            self._answer(state, unquote(self.path.split("?")[0]))
-        finally:
-            with state.lock:
-                state.busy -= 1
-
-    do_HEAD = do_GET
-
     def log_message(self, format: str, *args: Any) -> None: ...
 
-    def _answer(self, state: Server, path: str) -> None:
+    def do_GET(self) -> None:
+        state: Server = self.server.state
+        path = unquote(self.path.split("?")[0])
         with state.lock:
             state.requests.append(Request(self.command, path, dict(self.headers.items())))
             manners = state.manners.get(path, Manners())
@@ -119,6 +98,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._head(404, {"Content-Length": "0"})
         else:
             self._give(state, path, manners, cut)
+
+    do_HEAD = do_GET
 
     def _head(self, status: int, headers: dict[str, str]) -> None:
         self.send_response(status)
@@ -154,10 +135,6 @@ class _Handler(BaseHTTPRequestHandler):
                     state.sent[path] += len(block)
                 self.wfile.write(block)
                 time.sleep(manners.drip)
-            if manners.interrupt and cut is not None:
-                time.sleep(0.5)  # until the client has written what was sent
-                os.kill(os.getpid(), signal.SIGINT)
-                self.rfile.read(1)  # until the client hangs up
         except OSError:
             self.close_connection = True
         if cut is not None and cut < len(content):
@@ -174,12 +151,11 @@ class _Quiet(ThreadingHTTPServer):
 
 @contextmanager
 def serving(certificate: ssl.SSLContext | None = None) -> Iterator[Server]:
-    """A server on a free port of this machine, with or without TLS."""
     http = _Quiet(("127.0.0.1", 0), _Handler)
     http.state = state = Server()
     if certificate is not None:
         http.socket = certificate.wrap_socket(http.socket, server_side=True)
-    state.url = f"{'https' if certificate else 'http'}://127.0.0.1:{http.server_address[1]}"
+    state.url = f"http{'s' if certificate else ''}://127.0.0.1:{http.server_address[1]}"
     thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:
@@ -191,7 +167,6 @@ def serving(certificate: ssl.SSLContext | None = None) -> Iterator[Server]:
 
 
 def local_web(**options: Any) -> Web:
-    """An HTTP client that may connect to a server on this machine, and is not patient."""
     from mascot.bench.prepare.web import Web
 
     return Web(**{"allow_private": True, "timeout": 30.0, "retries": 2, "pause": 0.01, **options})

@@ -17,7 +17,6 @@ from mascot.bench.results import RecordStore
 
 TASKS = ("geo_hour", "hour", "geo")
 DIRECTIONS = ("spread", "focus")
-STUDIES = ("main", "strength", "sigma_geo", "sigma_time", "grid", "mixed", "clusters", "runtime", "protect")
 _AT = ("r@1", "r@3", "r@5", "r@10", "r@20")
 _PAPER = Published("pixelprose-sim")
 _BASE = [0.7905, 0.9134, 0.9435, 0.9737, 0.9887]
@@ -25,15 +24,13 @@ _GUARDED_DM = dict(zip(product(TASKS, ("focus", "spread")), (0.293, 0.949, 0.47,
 _MS = {"clustering": 9.0, "mmr": 1.1, "k-dpp": 1.9, "ms-dpp": 12.4, "ms-dpp+tn": 12.9, "ms-dpp+tn+tvms": 13.1}
 
 
-def records(
-    seeds: Sequence[int] = (0, 1, 2), studies: Sequence[str] = STUDIES, queries: int = 60
-) -> list[dict[str, Any]]:
+def records(seeds: Sequence[int], queries: int) -> list[dict[str, Any]]:
     """Every record of the studies; the same arguments give the same records."""
     return [
         record(seed, queries, study=study, **options)
         for seed in seeds
-        for study in studies
-        for options in _STUDIES[study](study, seed)
+        for study, build in _STUDIES.items()
+        for options in build(study, seed)
     ]
 
 

@@ -42,7 +42,6 @@ def test_no_selection_is_more_even_than_the_best(labels: list[str], k: int) -> N
     assert 0 <= best <= 1 + 1e-9
     assert steering.entropy_of(["a", "b", "a", "b"], 2) == pytest.approx(1)
     assert steering.entropy_of(["a", "a"], 2) == 0
-    assert steering.entropy_of([], 2) == steering.entropy_of(["a"], 1) == 1
 
 
 def test_strength_buys_balance() -> None:
@@ -61,17 +60,6 @@ def test_aim_finds_what_is_near() -> None:
         assert set(shares[target]) == {"mascot", *(f"decay {radius:g}" for radius in radii)}
         assert all(len(row) == len(radii) and 0 <= min(row) <= max(row) <= 1 + 1e-9 for row in shares[target].values())
     assert shares["hour"]["mascot"][0] > 0.5
-    # Candidates without places and times are not aimed at.
-    case = steering._case(mc.Candidates([0.9, 0.5], columns={"label": ["a", "b"]}), np.random.default_rng(0))
-    assert (case.place, case.hour) == (None, None)
-    assert steering.aim([case], "place", k=1) == {}
-
-
-def test_distances_are_those_of_the_globe_and_the_clock() -> None:
-    columns = {"lat": [0.0, 0.0], "lon": [0.0, 180.0], "taken": [23.0, 5.0], "label": ["a", "b"]}
-    case = steering.SteeringCase(mc.Candidates([1.0, 0.5], columns=columns), (0.0, 0.0), 1.0)
-    assert steering._distances(case, "place") == pytest.approx([0, np.pi * 6371.0088])
-    assert steering._distances(case, "hour") == pytest.approx([2, 4])
 
 
 def test_the_command_prints_both_tables(tmp_path: Path) -> None:

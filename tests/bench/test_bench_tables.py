@@ -13,43 +13,18 @@ from typing import Any
 import numpy as np
 import pytest
 import synthetic_records as synthetic
-from hypothesis import given
-from hypothesis import strategies as st
 
 from mascot import metrics
 from mascot.bench import compare, published, tables
 from mascot.bench.averages import RunResults, collect
 from mascot.bench.published import Published
-from mascot.bench.results import RunInfo
-from mascot.bench.tables import comparison, differences
-from mascot.errors import InputError, MascotError, OptionError
-
-
-def golden_records(everything: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Every study of some methods on one task, with records of one seed missing."""
-    labels = ("base", "ms-dpp", "prob-coverage", "uniform-binning", "mascot", "guarded")
-    records = [record for record in everything if record["label"] in labels and record["direction"] != "spread"]
-    records = [record for record in records if record["task"] in ("geo_hour", "clusters")]
-    return [record for record in records if (record["label"], record["seed"]) != ("uniform-binning", 1)]
+from mascot.bench.tables import differences
 
 
 def few() -> list[dict[str, Any]]:
-    """Four methods on one task, with numbers that can be checked by eye."""
-    rows = {
-        "base": ("default", 0.3077, 1.0, 0.1818, 0.75),
-        "prob-coverage": ("inferred", 0.32, 0.8, 0.2, 0.5),
-        "mascot": ("published", 0.4, 0.75, 0.2727, 0.6),
-        "guarded": ("default", 0.45, 0.9, 0.3, 0.75),
-    }
-    records = []
-    for seed in (0, 1):
-        for label, (point, *values) in rows.items():
-            record = synthetic.record(seed, 4, label=label, point=point)
-            # The seeds lie evenly around the mean.
-            shift = 0.01 if seed else -0.01
-            record["summary"] = {k: v + shift for k, v in zip(("hm", "r@10", "dm", "r@1"), values, strict=True)}
-            records.append(record | {"per_query": {}})
-    return records
+    """Four methods on one task and two seeds."""
+    points = {"base": "default", "prob-coverage": "inferred", "mascot": "published", "guarded": "default"}
+    return [synthetic.record(seed, 4, label=label, point=points[label]) for seed in (0, 1) for label in points]
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +34,12 @@ def everything() -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def golden_folder(everything: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return synthetic.save(golden_records(everything), tmp_path_factory.mktemp("golden"))
+    """Every study of some methods on one task, with records of one seed missing."""
+    labels = ("base", "ms-dpp", "prob-coverage", "uniform-binning", "mascot", "guarded")
+    records = [record for record in everything if record["label"] in labels and record["direction"] != "spread"]
+    records = [record for record in records if record["task"] in ("geo_hour", "clusters")]
+    records = [record for record in records if (record["label"], record["seed"]) != ("uniform-binning", 1)]
+    return synthetic.save(records, tmp_path_factory.mktemp("golden"))
 
 
 @pytest.fixture(scope="module")
@@ -96,36 +76,14 @@ def test_golden(name: str, golden_folder: Path, tmp_path: Path) -> None:
     format = {"txt": "text", "md": "markdown", "tex": "latex"}[name.partition(".")[2]]
     assert tables.write(golden_folder, format, tmp_path) == golden  # a folder gets the usual name
     assert (tmp_path / name).read_text(encoding="utf-8") == golden
-    tables.write(golden_folder, format, tmp_path / "new" / "file")
-    assert (tmp_path / "new" / "file").is_file()
 
 
-def test_a_format_must_exist(golden_folder: Path) -> None:
-    with pytest.raises(MascotError, match="must be one of text, markdown, latex, csv, got 'html'"):
-        tables.write(golden_folder, "html")
-
-
-def test_every_study_has_its_table(whole: tables.Sheets) -> None:
-    keys = [table.key for table in whole.tables]
-    assert len(keys) == len(set(keys))
-    assert whole.notes == ()  # what the data cannot have is not missed
-    selection = tables.select(whole, ["recall-focus", "runtime"])
-    assert [table.key for table in selection.tables] == ["recall-focus-published", "recall-focus-validated", "runtime"]
-    with pytest.raises(OptionError, match=r"only must be one of sizes, .*runtime, got 'speed'"):
-        tables.select(whole, ["speed"])
-
-
-@pytest.mark.parametrize(
-    ("label", "name", "point"), [("mascot", "MASCOT", "published"), ("guarded", "Guarded", "default")]
-)
-def test_numbers_are_the_means_of_the_records(
-    label: str, name: str, point: str, cells: list[dict[str, str]], everything: list[dict[str, Any]]
-) -> None:
-    case = {"study": "main", "label": label, "point": point, "task": "hour", "direction": "focus"}
+def test_numbers_are_the_means_of_the_records(cells: list[dict[str, str]], everything: list[dict[str, Any]]) -> None:
+    case = {"study": "main", "label": "mascot", "point": "published", "task": "hour", "direction": "focus"}
     summaries = [record["summary"] for record in everything if case.items() <= record.items()]
     for key in ("hm", "r@10", "dm", "r@1"):
         values = [summary[key] for summary in summaries]
-        where = {"table": "focus-published", "section": "hour", "row": name, "group": "ours", "column": key.upper()}
+        where = {"table": "focus-published", "section": "hour", "row": "MASCOT", "group": "ours", "column": key.upper()}
         cell = cell_of(cells, **where)
         numbers = [float(cell[field]) for field in ("value", "low", "high", "seeds")]
         assert numbers == pytest.approx([np.mean(values), min(values), max(values), 2])
@@ -145,28 +103,15 @@ def test_a_floor_must_be_met_in_every_seed() -> None:
     ]  # fmt: skip
 
 
-def test_latex_is_balanced_and_fits_on_a_page_and_markdown_rows_are_even(whole: tables.Sheets) -> None:
+def test_latex_rows_are_even_and_tables_fit_on_a_page(whole: tables.Sheets) -> None:
     text = tables.render(whole.tables, whole.notes, "latex")
-    opened: list[str] = []
-    for kind, name in re.findall(r"\\(begin|end)\{([^}]+)\}", text):
-        assert kind == "begin" or opened.pop() == name
-        opened += [name] if kind == "begin" else []
-    assert not opened
-    plain = re.sub(r"\\[{}]", "", text)
-    assert plain.count("{") == plain.count("}")
-    labels = re.findall(r"\\label\{([^}]+)\}", text)
-    assert len(labels) == len(set(labels)) == text.count(r"\begin{tabular}")
-    assert "tab:pixelprose-sim-focus-validated" in labels
-    assert not any(" " in label for label in labels)
+    labels = re.findall(r"\\label\{(\S+)\}", text)
+    assert len(labels) == len(set(labels)) == text.count(r"\begin{tabular}") == text.count(r"\end{tabular}")
     for columns, body in re.findall(r"\\begin\{tabular\}\{(l(?:r)+)\}(.*?)\\end\{tabular\}", text, flags=re.DOTALL):
         rows = [row.replace(r"\&", "") for row in body.split(r"\\")]
         assert {row.count("&") + 1 for row in rows if "&" in row and r"\multicolumn" not in row} == {len(columns)}
         assert body.count("\n") <= 60
-    outside = re.sub(r"\\[&%$#_{}]|%.*|\$\\\w+\$|\\label\{[^}]+\}", "", text)
-    assert not re.search(r"[#_$]", outside)
     assert 0 < text.index(", part 1 of 2 (") < text.index(", part 2 of 2 (")
-    for block in tables.render(whole.tables, (), "markdown").split("\n\n"):
-        assert len({line.count("|") for line in block.splitlines() if line.startswith("|")}) <= 1
 
 
 def test_equal_as_shown_is_equally_good() -> None:
@@ -182,10 +127,9 @@ def test_equal_as_shown_is_equally_good() -> None:
 def test_missing_studies_are_noted_and_not_invented() -> None:
     sheets = tables.build(few())
     expected = {"sizes", "focus-published", "differences", "recall-focus-published", "fixed-recall", "top1"}
-    assert {table.key for table in sheets.tables} == expected | {"appearance"}
+    assert {table.key for table in sheets.tables} == expected | {"appearance", "first-gain"}
     text = tables.render(sheets.tables, sheets.notes, "csv")
-    for name in ("preference reflection", "sensitivity sweeps", "mixed directions", "ten clusters", "runtime"):
-        assert f"no {name}: these results lack its study" in text
+    assert "no preference reflection: these results lack its study" in text
 
 
 def test_datasets_do_not_mix_and_searches_are_left_out() -> None:
@@ -209,8 +153,6 @@ def test_judged_settings_are_chosen_on_the_other_topics() -> None:
     (row,) = table.sections[0].rows
     # Topic 0 is left out: the second setting is chosen and finds 0.2; topics 1 and 2: the first, which finds 0.3.
     assert row.cells == pytest.approx((0.4 / 3, 0.8 / 3, 0.5, 0.1, 0.5, 0.5, 2.0))
-    groups = ["chosen on the other topics"] * 3 + ["best on these topics"] * 3
-    assert [column.group for column in table.columns] == [*groups, ""]
 
 
 def test_topics_that_no_choice_has_seen_have_tables_of_their_own() -> None:
@@ -223,16 +165,13 @@ def test_topics_that_no_choice_has_seen_have_tables_of_their_own() -> None:
         part = {"queries": [2, 3], "summary": dict.fromkeys(names, np.mean(shares[2:]))}
         record["subsets"] = {"unseen": part}
     by_key = {table.key: table for table in tables.build(records).tables}
-    assert [column.name for column in by_key["judged-spread-published"].columns] == ["P@20", "CR@20", "F1@20", "kept"]
     (rows,) = [section.rows for section in by_key["judged-unseen-spread-published"].sections]
     assert [round(row.cells[1].value, 6) for row in rows] == [0.6, 0.6, 0.6, 0.7]  # type: ignore[union-attr]
     (row,) = by_key["differences-unseen"].sections[0].rows
     assert row.cells[2:5] == pytest.approx((0.1, 0.1, 0.1))  # each unseen topic gains as much
-    (row,) = by_key["differences"].sections[0].rows
-    assert row.cells[2] == pytest.approx(0.05)
 
 
-def test_a_point_measured_twice_counts_once_and_is_noted(tmp_path: Path) -> None:
+def test_a_point_measured_twice_counts_once_and_is_noted() -> None:
     again = [{**record, "data_hash": "another"} for record in few()[:1]]
     (results,) = collect(few() + again)
     assert len(results.records) == len(few())
@@ -240,9 +179,6 @@ def test_a_point_measured_twice_counts_once_and_is_noted(tmp_path: Path) -> None
         "1 points were measured more than once; the last record of each counts",
         "the records of seed 0 come from different versions of the data",
     )
-    (tmp_path / "points").mkdir()
-    with pytest.raises(InputError, match="holds no test results; make some with: mascot bench run"):
-        tables.write(tmp_path)
 
 
 def test_published_numbers_are_the_papers() -> None:
@@ -252,29 +188,13 @@ def test_published_numbers_are_the_papers() -> None:
         sweep = paper.sweep("strength", task, direction, "mascot")
         assert point["retrieval"] == row["r@10"] == sweep[point["strength"]]  # type: ignore[index]
         assert metrics.overall(row["r@10"], row["dm"]) == pytest.approx(row["hm"], abs=2e-4)
-    assert Published("incidents1m").row("geo", "spread", "mascot") == {"hm": 0.7892, "map": 0.716, "dm": 0.879}
-    genome = Published("visual_genome")
-    assert genome.row("geo", "spread", "mascot") == {}
-    assert genome.prs("hour", "spread", "mascot") == {"prs": None}
-    assert genome.mixed("geo_hour", "geo+hour-", "mascot") == {}
-    assert Published("skyscript").row("geo", "focus", "k-dpp") == {}
     shared = Path(__file__).resolve().parents[3] / "shared" / "published" / "published.json"
     if shared.is_file():
         content = json.loads(shared.read_text(encoding="utf-8"))
         assert {name: published.load()[name] for name in content} == content
 
 
-@given(heights=st.lists(st.integers(1, 12), min_size=1, max_size=12), limit=st.integers(1, 30))
-def test_parts_keep_every_section_whole_and_in_order(heights: list[int], limit: int) -> None:
-    row = tables.TableRow("a", (0.5,))
-    sections = tuple(tables.Section(f"s{i}", (row,) * height) for i, height in enumerate(heights))
-    parts = tables.ResultTable("d", "k", "T", "S", "method", (tables.Column("HM"),), sections).split(limit)
-    assert tuple(section for part in parts for section in part.sections) == sections
-    for part in parts:
-        assert len(part.sections) == 1 or sum(section.lines for section in part.sections) <= limit
-
-
-def main_records(label: str, recalls: list[int], wished: list[float], seeds: int = 1) -> RunResults:
+def main_records(label: str, recalls: list[int], wished: Any, seeds: int = 1) -> RunResults:
     records = []
     for seed in range(seeds):
         record = synthetic.record(seed, len(recalls), label=label, point="default")
@@ -283,25 +203,22 @@ def main_records(label: str, recalls: list[int], wished: list[float], seeds: int
         dm = metrics.dm(looks, metadata, focus=True)
         record["summary"] |= {"r@10": float(np.mean(recalls)), "dm": dm, "hm": metrics.overall(np.mean(recalls), dm)}
         records.append(record)
-    (results,) = collect(records)
-    return results
+    return collect(records)[0]
 
 
 def test_a_paired_difference_is_that_of_the_summaries_inside_its_interval() -> None:
     rng = np.random.default_rng(0)
     wished = rng.uniform(0.2, 0.5, 200)
-    ours = main_records("guarded", rng.integers(0, 2, 200).tolist(), (wished + 0.02).tolist(), seeds=2)
-    theirs = main_records("mmr", rng.integers(0, 2, 200).tolist(), wished.tolist(), seeds=2)
-    paired = {measure: differences.paired(ours, theirs, measure) for measure in ("hm", "dm", "r@10")}
+    ours = main_records("guarded", rng.integers(0, 2, 200).tolist(), wished + 0.02, seeds=2)
+    theirs = main_records("mmr", rng.integers(0, 2, 200).tolist(), wished, seeds=2)
+    paired: dict[str, Any] = {measure: differences.paired(ours, theirs, measure) for measure in ("hm", "dm", "r@10")}
     for measure, difference in paired.items():
-        assert difference is not None
         first, second = (runs.records[0]["summary"][measure] for runs in (ours, theirs))
-        assert difference.value == pytest.approx(first - second, abs=1e-6)
+        assert (difference.value, difference.seeds) == (pytest.approx(first - second, abs=1e-6), 2)
         assert difference.low < difference.value < difference.high
-        assert difference.seeds == 2
     # Pairing: each query gains the same DM, so the interval is far narrower than that of either method.
-    assert 0.015 < paired["dm"].low < paired["dm"].high < 0.03  # type: ignore[union-attr]
-    assert paired["r@10"].low < 0 < paired["r@10"].high  # type: ignore[union-attr]  # coins
+    assert 0.015 < paired["dm"].low < paired["dm"].high < 0.03
+    assert paired["r@10"].low < 0 < paired["r@10"].high  # coins
 
 
 def test_a_difference_is_of_the_queries_both_were_asked() -> None:
@@ -310,8 +227,6 @@ def test_a_difference_is_of_the_queries_both_were_asked() -> None:
     difference = differences.paired(ours, theirs, "r@10")
     assert difference is not None
     assert difference.value == pytest.approx(1 / 3)
-    theirs.records[0]["per_query"].pop("metadata")
-    assert differences.paired(ours, theirs, "dm") is None
 
 
 def test_the_rival_is_the_best_of_all_points_and_not_ours(
@@ -322,42 +237,10 @@ def test_the_rival_is_the_best_of_all_points_and_not_ours(
     for record in everything:
         if case.items() <= record.items() and not record["label"].startswith("guarded"):
             means.setdefault((record["label"], record["point"]), []).append(record["summary"]["hm"])
-    best = max(np.mean(values) for values in means.values())
     where = {"table": "differences", "section": "focus, geo", "row": "Guarded", "group": "HM"}
-    ours, rival, apart = (
-        float(cell_of(cells, column=name, **where)["value"]) for name in ("ours", "rival's", "difference")
-    )
-    assert rival == pytest.approx(best)
-    assert apart == pytest.approx(ours - best, abs=1e-6)
-
-
-def test_sizes_are_what_the_records_and_the_run_say() -> None:
-    records = few()
-    assert [column.name for column in table_of(records, "sizes").columns] == ["asked", "attributes"]
-    for record in records:
-        record["sizes"] = {"validation": {"images": 199, "queries": 199}, "test": {"images": 797, "queries": 797}}
-    rows = table_of(records, "sizes").sections[0].rows
-    assert [(row.name, row.cells) for row in rows] == [
-        ("validation", (199, 199, None, None)),
-        ("test", (797, 797, "4", "hour, place")),
-    ]
-    for limit, text in ((50, "50"), (None, "199"), (500, "199")):
-        (results,) = collect(records, RunInfo({"validation": limit, "test": None}, {0: "a", 1: "a"}, {}))
-        (table,) = comparison.sizes(results, Published("mine"))
-        assert table.sections[0].rows[0].cells[2] == text
-
-
-def test_compare_has_every_published_table(everything: list[dict[str, Any]], cells: list[dict[str, str]]) -> None:
-    rows = compare.differences(everything)
-    assert {row.table for row in rows} == {
-        "main", "appearance", "first result", "first gain", "prs", "strength", "sigma_geo", "sigma_time", "grid",
-        "fixed recall", "mixed", "clusters", "runtime",
-    }  # fmt: skip
-    at = {(row.table, row.task, row.direction, row.label, row.measure, row.at): row for row in rows}
-    prs = cell_of(cells, table="prs", section="focus, geo", row="MASCOT", group="ours", column="PRS")
-    assert at["prs", "geo", "focus", "mascot", "prs", ""].ours == pytest.approx(float(prs["value"]))
-    front = cell_of(cells, table="fixed-recall", section="focus, geo + hour", row="Base", group="ours", column="≥ 0.85")
-    assert at["fixed recall", "geo_hour", "focus", "base", "dm", ">= 0.85"].ours == pytest.approx(float(front["value"]))
+    ours, rival, apart = (float(cell_of(cells, column=c, **where)["value"]) for c in ("ours", "rival's", "difference"))
+    assert rival == pytest.approx(max(np.mean(values) for values in means.values()))
+    assert apart == pytest.approx(ours - rival, abs=1e-6)
 
 
 def test_displaced_results_are_shares_of_the_papers_own_tasks(everything: list[dict[str, Any]]) -> None:
@@ -366,8 +249,8 @@ def test_displaced_results_are_shares_of_the_papers_own_tasks(everything: list[d
     mine = [record for record in everything if case.items() <= record.items()]
     (row,) = [row for row in compare.differences(mine) if row.measure == "displaced, %"]
     assert row.ours == pytest.approx(100 * np.mean([record["per_query"]["displaced"] for record in mine]))
-    hour = [record for record in mine if record["task"] == "hour"]
-    assert not [row for row in compare.differences(hour) if row.measure == "displaced, %"]
+    one_task = compare.differences([record for record in mine if record["task"] == "hour"])
+    assert not [row for row in one_task if row.measure == "displaced, %"]
 
 
 def test_a_setting_that_was_not_searched_for_is_not_called_validated() -> None:
@@ -378,20 +261,14 @@ def test_a_setting_that_was_not_searched_for_is_not_called_validated() -> None:
     (results,) = collect(records)
     points = {(record["study"], record["point"]) for record in results.records}
     assert points == {("mixed", "default"), ("main", "validated")}
-    assert {row.point for row in compare.differences(records) if row.table == "mixed"} == {"default"}
 
 
 def test_sweeps_of_unlike_steps_are_not_ranked() -> None:
-    def table(steps: tuple[float, ...]) -> tables.ResultTable:
-        labels = {"mascot": (0.0, 0.5, 1.0), "mmr": steps}
-        records = [
-            synthetic.record(0, 4, study="strength", label=label, value=value, dm=0.2 + value / 10)
-            for label, values in labels.items()
-            for value in values
-        ]
-        return table_of(records, "prs")
-
-    alike, unlike = table((0.0, 0.5, 1.0)), table((0.0, 1.0))
+    sweeps = product(("mascot", "mmr"), (0.0, 0.5, 1.0))
+    records = [
+        synthetic.record(0, 4, study="strength", label=label, value=at, dm=0.2 + at / 10) for label, at in sweeps
+    ]
+    alike, unlike = table_of(records, "prs"), table_of([*records[:4], records[5]], "prs")
     assert [(column.name, column.ranked) for column in alike.columns] == [("PRS", True), ("tau", True), ("PRS", True)]
     assert [column.name for column in unlike.columns] == ["PRS", "tau", "steps", "PRS"]
     assert [row.cells[2] for row in unlike.sections[0].rows] == [2.0, 3.0]  # MMR stands before MASCOT

@@ -7,10 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks import div400_pairs
-from benchmarks.div400_ceilings import CASES, ceilings
 
-from mascot import metrics
 from mascot.bench.averages import collect
 from mascot.bench.choosing import choose, time_single
 from mascot.bench.datasets.div400 import Div400
@@ -32,32 +29,23 @@ def test_every_topic_is_there(material: QuerySet, tmp_path: Path) -> None:
     assert (dataset.queries, dataset.images) == (57, 6112)
     sizes = {name: len(split.queries) for name, split in dataset.splits.items()}
     assert sizes == {"validation": 9, "test": 57, "unseen": 48}
-    assert np.isfinite(np.asarray(dataset.vectors)).all()
-    assert all((scores > 0).all() for scores in material.scores)
     with pytest.raises(InputError, match=r"div400 needs the file topics.json.gz"):
         Div400(tmp_path).load()
 
 
-def judged(material: QuerySet, images: np.ndarray) -> tuple[float, float]:
+def judged(material: QuerySet, positions: np.ndarray) -> tuple[float, float]:
     """The mean CR@20 and P@20 of 20 images of each topic."""
-    assert material.clusters is not None
-    cluster, total = material.clusters
-    positives = [material.dataset.positives[query] for query in material.queries.tolist()]
-    hits = np.stack([np.isin(rows, right) for rows, right in zip(images, positives, strict=True)])
-    clusters = metrics.cluster_recall_at_k(np.where(hits, cluster[images], -1), total, 20)
-    return float(clusters.mean()), float(metrics.precision_at_k(hits, 20).mean())
+    means = measure(Point("", GEO, n=150), positions, material)["summary"]
+    return means["cr@20"], means["p@20"]
 
 
 def test_spreading_finds_more_clusters_than_the_input_order_and_branches_than_k_means(material: QuerySet) -> None:
     rank = material.dataset.columns["rank"]
-    before = judged(material, np.stack([rows[np.argsort(rank[rows], kind="stable")][:20] for rows in material.rows]))
+    before = judged(material, np.stack([np.argsort(rank[rows], kind="stable")[:20] for rows in material.rows]))
     assert before == pytest.approx((0.5963, 0.6535), abs=1e-3)
     points = [Point("guarded", task, SPREAD, GUARDED["guarded"], n=150) for task in (DIV400_TASKS[1], DIV400_TASK)]
     choices = list(choose(points, material))
-    k_means, branches = (
-        judged(material, np.stack([rows[at] for rows, at in zip(material.rows, choice.positions, strict=True)]))
-        for choice in choices
-    )
+    k_means, branches = (judged(material, choice.positions) for choice in choices)
     assert branches[0] > k_means[0] + 0.005
     assert branches[1] >= max(k_means[1], before[1])
     assert branches[0] >= before[0] + 0.09
@@ -78,22 +66,3 @@ def test_topics_that_no_choice_has_seen_are_summed_up_on_their_own(material: Que
     assert unseen["summary"]["cr@20"] == pytest.approx(np.mean(unseen["per_query"]["cr@20"]), abs=1e-6)
     assert unseen["summary"]["cr@20"] != record["summary"]["cr@20"]
     assert not result.within("other")
-
-
-def test_look_tells_clusters_apart_and_the_rest_adds_nothing(
-    material: QuerySet, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    look, all_four = ("look",), ("look", "photographer", "time", "place")
-    monkeypatch.setattr(div400_pairs, "_SETS", (look, all_four))
-    areas = div400_pairs.pair_auc(material.dataset)
-    assert areas[look] == pytest.approx(0.745, abs=0.002)
-    assert areas[all_four] < areas[look] + 0.01
-
-
-@pytest.mark.slow
-def test_knowing_relevance_or_clusters_would_find_far_more(material: QuerySet) -> None:
-    figures = ceilings(material.dataset, {"guarded": [GUARDED["guarded"]]})
-    as_it_is, relevance, clusters = (figures[case, "guarded"] for case in CASES)
-    assert as_it_is == pytest.approx((0.709, 0.701), abs=0.002)
-    assert relevance == pytest.approx((0.868, 0.795), abs=0.002)
-    assert clusters == pytest.approx((0.740, 0.809), abs=0.002)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -20,10 +19,9 @@ from worlds import fill_pixelprose
 from mascot.bench import presets
 from mascot.bench.datasets.folder import Folder, Query, content, is_published, read_folder, splits, write_folder
 from mascot.bench.encode import encode, vectors
-from mascot.bench.encode.encoding import picture_batches
 from mascot.bench.results import read
 from mascot.cli.bench import bench
-from mascot.errors import InputError, MissingExtra, OptionError
+from mascot.errors import InputError, OptionError
 
 pytest.importorskip("torch", reason="needs torch: pip install 'mascot-rerank[clip]'")
 pytest.importorskip("transformers", reason="needs transformers: pip install 'mascot-rerank[clip]'")
@@ -60,7 +58,6 @@ def contents(where: Path) -> dict[str, bytes]:
 
 
 def model_info(where: Path, **changes: Any) -> dict[str, Any]:
-    """model.json, after these changes."""
     info = json.loads((where / "model.json").read_text()) | changes
     (where / "model.json").write_text(json.dumps(info, indent=2, sort_keys=True) + "\n")
     return info
@@ -96,15 +93,13 @@ def clip(models: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def complete(models: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Steps]]:
-    """A folder that both models encoded without a break, and the progress of each."""
+def encoded(blip2: str, clip: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that both models encoded without a break."""
     folder = prepared(tmp_path_factory.mktemp("whole") / "data")
-    return folder, {kind: run(folder, f"{kind}:{models / kind}")[1] for kind in ("blip2", "clip")}
-
-
-@pytest.fixture
-def encoded(complete: tuple[Path, dict[str, Steps]]) -> Path:
-    return complete[0]
+    for model in (blip2, clip):
+        _, steps = run(folder, model)
+        assert (steps[0], steps[-1]) == (("images", 4, 23), ("lists", 25, 25))  # a query of both splits counts twice
+    return folder
 
 
 @pytest.fixture
@@ -114,16 +109,13 @@ def copy(encoded: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("kind", "tokens"), [("blip2", 8), ("clip", 1)])
-def test_vectors_are_the_models_own(
-    kind: str, tokens: int, models: Path, complete: tuple[Path, dict[str, Steps]]
-) -> None:
+def test_vectors_are_the_models_own(kind: str, tokens: int, models: Path, encoded: Path) -> None:
     from mascot.photos.encoders import Picture, open_encoder
 
-    folder, where, steps = complete[0], complete[0] / "encoded" / f"{kind}-{kind}", complete[1][kind]
-    stored, encoder = read_folder(folder), open_encoder(f"{kind}:{models / kind}", device="cpu")
-    pictures = []
+    where, pictures = encoded / "encoded" / f"{kind}-{kind}", []
+    stored, encoder = read_folder(encoded), open_encoder(f"{kind}:{models / kind}", device="cpu")
     for file in stored.columns["file"]:
-        with Image.open(folder / file) as image:
+        with Image.open(encoded / file) as image:
             pictures.append(Picture(ImageOps.exif_transpose(image).convert("RGB")))
     assert pictures[TURNED].image.size == (200, 90)  # stored with 90 columns and 200 rows
 
@@ -141,14 +133,11 @@ def test_vectors_are_the_models_own(
         expected = -np.sort(-scores[np.ix_(queries, rows)], axis=1)[:, :10]
         with np.load(where / f"lists-{split}.npz") as lists:
             np.testing.assert_array_equal(lists["queries"], queries)
-            assert lists["rows"].shape == lists["scores"].shape == (len(queries), 10)
             np.testing.assert_allclose(lists["scores"][:, :length], expected, atol=1e-6)
             assert (lists["rows"][:, length:] == -1).all()
             actual = np.take_along_axis(scores[queries], lists["rows"][:, :length].astype(int), axis=1)
             np.testing.assert_allclose(actual, expected, atol=1e-6)
             assert set(lists["rows"][:, :length].ravel().tolist()) <= set(rows.tolist())
-    assert (steps[0], steps[-1]) == (("images", 4, 23), ("lists", 25, 25))  # a query of both splits counts twice
-    assert {("images", 23, 23), ("texts", 24, 24)} <= set(steps)
     assert model_info(where) == {
         "model": f"{kind}:{(models / kind).resolve()}", "fingerprint": encoder.fingerprint, "device": "cpu",
         "data": content(stored), "images": 23, "queries": 24, "tokens": tokens, "dim": 16, "images_done": 23,
@@ -162,11 +151,7 @@ def test_published_texts_are_padded_by_the_hundred_and_not_masked(copy: Path, mo
     where = copy / "encoded" / "blip2-blip2"
     before = contents(where)
     _, steps = run(copy, blip2, behaviour="published")
-    assert "images" not in {stage for stage, _, _ in steps}  # the pictures are the same
-    assert ("texts", 24, 24) in steps
-    after = contents(where)
-    assert {name for name in after if after[name] != before[name]} >= {"texts.npy", "model.json"}
-    assert after["tokens.npy"] == before["tokens.npy"]
+    assert {stage for stage, _, _ in steps} == {"texts", "lists"}  # the pictures are the same
     encoder = Blip2(str(models / "blip2"), device="cpu")
     texts = [query.text for query in read_folder(copy).queries]
     np.testing.assert_allclose(np.load(where / "texts.npy"), encoder.texts(texts, masked=False), atol=1e-6)
@@ -182,15 +167,11 @@ def test_published_texts_are_padded_by_the_hundred_and_not_masked(copy: Path, mo
 
 def test_a_local_copy_of_the_published_checkpoint_is_compared(copy: Path) -> None:
     cache = "/home/me/.cache/huggingface/hub/models--Salesforce--blip2-itm-vit-g-coco/snapshots/abc"
-    for where in ("", ":Salesforce/blip2-itm-vit-g-coco", ":/models/blip2-itm-vit-g-coco", f":{cache}"):
-        assert is_published(f"blip2{where}"), where
-    for model in ("clip", "blip2:Salesforce/blip2-itm-vit-g", "clip:/models/blip2-itm-vit-g-coco", "my vectors"):
-        assert not is_published(model), model
+    assert not any(map(is_published, ("blip2:Salesforce/blip2-itm-vit-g", "clip:/models/blip2-itm-vit-g-coco")))
     about = json.loads((copy / "dataset.json").read_text())
     (copy / "dataset.json").write_text(json.dumps({**about, "name": "pixelprose"}))
     assert presets.folder(copy, labels=["base"]).name == "pixelprose-blip2-blip2"
     model_info(copy / "encoded" / "blip2-blip2", model=f"blip2:{cache}")
-    assert Folder(copy).load().name == "pixelprose"
     suite = presets.folder(copy, labels=["base"])
     assert (suite.name, suite.published) == ("pixelprose", "pixelprose")
 
@@ -201,10 +182,7 @@ def test_a_complete_folder_asks_for_no_model(copy: Path, tmp_path: Path) -> None
     before = contents(where)
     assert run(copy, absent) == (where, [])
     assert contents(where) == before
-    _, steps = run(copy, absent, candidates=3)
-    assert {stage for stage, _, _ in steps} == {"lists"}
-    with np.load(where / "lists-test.npz") as lists:
-        assert lists["rows"].shape[1] == 3
+    run(copy, absent, candidates=3)
     changed = {name for name, data in contents(where).items() if data != before[name]}
     assert changed == {"model.json", "lists-test.npz", "lists-validation.npz"}
     (where / "lists-test.npz").write_bytes(b"PK damaged")
@@ -215,7 +193,6 @@ def test_a_complete_folder_asks_for_no_model(copy: Path, tmp_path: Path) -> None
 def test_another_model_of_the_same_name_is_refused_and_changed_queries_begin_again(
     encoded: Path, models: Path, clip: str, tmp_path: Path
 ) -> None:
-    """What took a night is not replaced by a slip."""
     copy = Path(shutil.copytree(encoded, tmp_path / "copy"))
     where = copy / "encoded" / "clip-clip"
     before = contents(where)
@@ -271,62 +248,18 @@ def test_a_damaged_picture_is_named(clip: str, tmp_path: Path) -> None:
     assert model_info(folder / "encoded" / "clip-clip")["images_done"] == 6
 
 
-def test_pictures_are_read_ahead_by_one_batch_and_no_more(copy: Path) -> None:
-    paths = sorted((copy / "images").iterdir())[:12]
-    sizes = [[picture.image.size for picture in batch] for batch in picture_batches(paths, 5)]
-    assert [len(batch) for batch in sizes] == [5, 5, 2]
-    assert sizes[0][:3] == [(40, 48), (64, 40), (33, 33)]
-    batches = picture_batches(paths, 2)
-    assert len(next(batches)) == 2
-    paths[4].unlink()
-    assert len(next(batches)) == 2
-    with pytest.raises(InputError, match=rf"{paths[4].name} gives no picture .*No such file"):
-        next(batches)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"model": "lite"}, "lite describes files by their words"),
-        ({"model": "resnet"}, r"encode\.model must be blip2, clip, blip2:MODEL or clip:MODEL, got 'resnet'"),
-        ({"batch": 0}, r"encode\.batch must be >= 1, got 0"),
-        ({"candidates": 0}, r"encode\.candidates must be >= 1, got 0"),
-        ({"model": "clip:no/such/folder"}, "there is no folder no/such/folder"),
-        ({"model": "blip2"}, "the model Salesforce/blip2-itm-vit-g-coco is not on this machine"),
-        ({"model": "clip"}, "the model openai/clip-vit-large-patch14 is not on this machine"),
-        ({"folder": Path("nowhere")}, "mascot bench prepare"),
-    ],
-)
-def test_refusals(encoded: Path, options: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises((InputError, OptionError), match=message):
-        encode(**{"folder": encoded, "model": "blip2:nothing", "offline": True, **options})
-
-
-def test_torch_is_asked_for_by_its_extra(copy: Path, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(MissingExtra, match=r"pip install .*torch"):
-        encode(copy, f"clip:{models / 'clip'}")
-
-
-def test_a_batch_that_is_too_large_says_so(copy: Path, clip: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    import torch
-
-    from mascot.photos.encoders.clip import Clip
-
-    def full(*_: object) -> None:
-        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB.")
-
-    monkeypatch.setattr(Clip, "pictures", full)
-    with pytest.raises(OptionError, match=r"encode.batch must fit into the GPU's memory, got 8: try a smaller one"):
-        run(copy, clip, batch=8)
+def test_refusals(encoded: Path) -> None:
+    with pytest.raises(
+        OptionError, match=r"encode\.model must be blip2, clip, blip2:MODEL or clip:MODEL, got 'resnet'"
+    ):
+        encode(encoded, "resnet")
+    with pytest.raises(InputError, match="mascot bench prepare"):
+        encode(Path("nowhere"), "blip2")
 
 
 def test_three_commands_make_the_tables(
     clip: str, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From nothing to a table: a server, a model and a dataset that are all small, and all real."""
-
     def printed(*words: str) -> str:
         done = CliRunner().invoke(bench, list(words))
         assert done.exit_code == 0, done.output
@@ -338,15 +271,11 @@ def test_three_commands_make_the_tables(
     text = printed("prepare", "pixelprose", "--out", data, "--workers", "4", *sources)
     assert f"30 images, 6 of them for validation; 30 queries in {data}" in text
     assert "picture: 30 of 40 kept; lost: dead link 5, not a picture 5" in text
-    assert "report.md" in text
     assert f"mascot bench encode {data}" in text
-    stored = read_folder(Path(data))
-    assert (stored.name, stored.images, len(stored.queries)) == ("pixelprose", 30, 30)
     assert f"vectors in {data}" in printed("encode", data, "--model", clip, "--device", "cpu")
-    printed("run", data, "--out", results, "--methods", "base,mmr,guarded", "--jobs", "1", "--quick")
+    printed("run", data, "--out", results, "--methods", "base,guarded", "--tasks", "geo", "--jobs", "1", "--quick")
     records = [record for record in read(results) if record["study"] == "main" and record["split"] == "test"]
     assert {record["dataset"] for record in records} == {"pixelprose-clip-clip"}
-    assert {record["task"] for record in records} == {"geo_hour", "geo", "hour"}
     assert {len(record["queries"]) for record in records} == {24}
     assert "Guarded" in printed("tables", results)
     # The paper's rows are BLIP-2's.
@@ -358,10 +287,9 @@ def test_the_split_of_a_preparation_is_that_of_torch_at_every_size() -> None:
 
     from mascot.bench.prepare.preparation import permutation
 
-    for count in (0, 1, 2, 683, 996, 15_650):
-        for seed in (0, 42, 12345):
-            order = torch.randperm(count, generator=torch.Generator().manual_seed(seed)).tolist()
-            assert permutation(count, seed).tolist() == order
+    for count, seed in ((0, 0), (1, 7), (683, 42), (15_650, 12345)):
+        order = torch.randperm(count, generator=torch.Generator().manual_seed(seed)).tolist()
+        assert permutation(count, seed).tolist() == order
 
 
 @pytest.mark.gpu

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import struct
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,11 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import synthetic_records as synthetic
-from hypothesis import given
-from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-import mascot as mc
 from mascot.bench import figures
 from mascot.bench.averages import RunResults, collect
 from mascot.bench.datasets.dataset import Dataset, Split
@@ -24,10 +19,9 @@ from mascot.bench.figures import control, relevance, style
 from mascot.bench.naming import METHODS
 from mascot.bench.published import Published
 from mascot.cli.bench import bench
-from mascot.errors import InputError, MissingExtra
+from mascot.errors import InputError
 
 matplotlib = pytest.importorskip("matplotlib")
-Text = pytest.importorskip("matplotlib.text").Text
 
 PAPER = Published("pixelprose-sim")
 STEMS = {
@@ -44,7 +38,7 @@ def everything() -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def results(everything: list[dict[str, Any]]) -> RunResults:
-    (results,) = collect(everything)
+    (results,) = collect([record for record in everything if record["task"] == "geo_hour"])
     return results
 
 
@@ -85,10 +79,6 @@ def legend_of(figure: Any) -> list[str]:
     return [text.get_text() for text in legend.get_texts()]
 
 
-def title_of(figure: Any) -> str:
-    return str(figure.legends[0].get_title().get_text())
-
-
 @pytest.mark.slow
 def test_all_are_drawn_and_none_is_empty(everything: list[dict[str, Any]], tmp_path: Path) -> None:
     before = dict(matplotlib.rcParams)
@@ -99,10 +89,6 @@ def test_all_are_drawn_and_none_is_empty(everything: list[dict[str, Any]], tmp_p
         content = path.read_bytes()
         assert content.startswith(b"%PDF" if path.suffix == ".pdf" else b"\x89PNG")
         assert len(content) > 5_000
-        if path.suffix == ".png":
-            width, height = struct.unpack(">II", content[16:24])
-            assert 600 <= width <= 1400  # a column or a page at 200 dpi
-            assert height >= 300
     assert drawn.notes == ()
     assert dict(matplotlib.rcParams) == before
 
@@ -110,11 +96,11 @@ def test_all_are_drawn_and_none_is_empty(everything: list[dict[str, Any]], tmp_p
 @pytest.mark.parametrize(
     ("builder", "panels"),
     [
-        (relevance.recall, [6, 6]),
-        (relevance.tradeoff, [6, 6]),
+        (relevance.recall, [2, 2]),
+        (relevance.tradeoff, [2, 2]),
         (control.sensitivity, [8]),
-        (control.strength, [6, 6]),
-        (control.front, [6]),
+        (control.strength, [2, 2]),
+        (control.front, [2]),
         (control.protection, [6]),
         (control.runtime, [1]),
     ],
@@ -127,12 +113,9 @@ def test_panels(builder: Any, panels: list[int], results: RunResults) -> None:
     for figure in drawn.values():
         assert all(legend_of(figure))
         assert all(ax.lines or ax.containers for ax in figure.axes)
-    labels = {ax.get_ylabel() for ax in figure.axes} | {ax.get_xlabel() for ax in figure.axes}
-    stretched = {"recall": "R@K", "strength": "R@10", "front": "R@10"}.get(builder.__name__)
-    assert stretched is None or f"{stretched} (axis stretched towards 1)" in labels
     if builder is relevance.tradeoff:  # published points are hollow
         row = PAPER.row("geo_hour", "focus", "ms-dpp")
-        hollow = [line for line in drawn["tradeoff-published"].axes[3].lines if line.get_markerfacecolor() == "none"]
+        hollow = [line for line in drawn["tradeoff-published"].axes[1].lines if line.get_markerfacecolor() == "none"]
         assert (row["r@10"], row["dm"]) in [(line.get_xdata()[0], line.get_ydata()[0]) for line in hollow]
 
 
@@ -148,8 +131,6 @@ def test_curves_are_means_and_bands_are_extremes() -> None:
     line, paper = ax.lines
     np.testing.assert_allclose(line.get_ydata(), curves.mean(axis=0))
     np.testing.assert_allclose(paper.get_ydata(), list(PAPER.recall("geo_hour", "focus", "mascot").values()))
-    assert line.get_linestyle() != paper.get_linestyle()
-    assert "published" in legend_of(figure)
     (band,) = ax.collections
     corners = {tuple(corner) for corner in band.get_paths()[0].vertices.round(6).tolist()}
     assert {(1, 0.6), (1, 0.5), (10, 0.9), (10, 0.88), (20, 0.95), (20, 0.97)} <= corners
@@ -161,27 +142,18 @@ def test_recall_is_drawn_at_every_k_where_the_records_have_ranks() -> None:
     (results,) = collect([record])
     with style.drawing():
         _, figure = next(relevance.recall(results, Published("mine")))
-    line, under = figure.axes[0].lines
+    line = figure.axes[0].lines[0]
     assert line.get_xdata().tolist() == list(range(1, 21))
     assert line.get_ydata()[3] == 0.5  # R@4
-    assert line.get_markevery() == [0, 2, 4, 9, 19]
-    # What lies on the base's line does not hide it.
-    assert under.get_linewidth() > 2 * line.get_linewidth()
-    assert line.get_zorder() > max(style.method(label).order for label in METHODS if label != "base")
 
 
-def test_missing_studies_are_noted_and_equal_results_give_equal_files(
-    everything: list[dict[str, Any]], tmp_path: Path
-) -> None:
-    times = [record for record in everything if (record["study"], record["label"]) == ("runtime", "mascot")]
-    folder = synthetic.save(times, tmp_path / "results")
-    first, again = (figures.draw(folder, tmp_path / name) for name in ("a", "b"))
-    assert [path.name for path in first.files] == ["runtime.pdf", "runtime.png"]
-    assert [path.read_bytes() for path in first.files] == [path.read_bytes() for path in again.files]
-    notes = {note for _, note in first.notes}
-    assert notes >= {
+def test_missing_studies_are_noted_and_files_hold_no_date(tmp_path: Path) -> None:
+    folder = synthetic.save([synthetic.record(0, 4, study="runtime", seconds=0.1)], tmp_path / "results")
+    drawn = figures.draw(folder, tmp_path / "figures")
+    assert [path.name for path in drawn.files] == ["runtime.pdf", "runtime.png"]
+    assert b"CreationDate" not in drawn.files[0].read_bytes()
+    assert {note for _, note in drawn.notes} >= {
         "no recall curves: these results lack its study (main)",
-        "no protected results: these results lack its study (protect)",
         "no qualitative figure: it needs the dataset itself (--data)",
     }
 
@@ -196,32 +168,7 @@ def test_datasets_have_a_folder_each_and_judged_data_a_figure(tmp_path: Path, un
     assert {path.relative_to(tmp_path).as_posix() for path in unsaved} == {
         "pixelprose-sim/runtime.png", "div400/recall.png", "div400/tradeoff.png", "div400/judged.png",
     }  # fmt: skip
-    words = legend_of(unsaved[tmp_path / "div400" / "judged.png"])
-    assert "equal HM of the means" in words
-    assert not any("F1" in word for word in words)
-
-
-def test_settings_that_are_not_published_are_marked_as_in_the_tables(everything: list[dict[str, Any]]) -> None:
-    main = [r for r in everything if r["study"] == "main" and r["task"] == "geo"]
-    (results,) = collect([r for r in main if (r["label"], r["point"]) != ("mmr", "published")])
-    with style.drawing():
-        at = {name.partition("-")[2]: figure for name, figure in relevance.recall(results, PAPER)}
-    assert {"MASCOT", "Prob-Coverage †", "MMR ‡"} <= set(legend_of(at["published"]))
-    assert title_of(at["published"]).splitlines() == [
-        "† The paper does not print this setting; inferred from its rows.",
-        "‡ The paper does not print this setting; chosen on validation.",
-    ]
-    assert not any("‡" in word for word in legend_of(at["validated"]))
-
-
-def test_sensitivity_shows_dm_where_nothing_was_published(everything: list[dict[str, Any]]) -> None:
-    swept = [r for r in everything if r["study"] in ("strength", "sigma_geo") and r["label"] == "mascot"]
-    (results,) = collect([{**r, "label": "guarded"} for r in swept])
-    with style.drawing():
-        ((name, figure),) = control.sensitivity(results, PAPER)
-    assert name == "sensitivity-guarded"
-    labels = [ax.get_ylabel() for ax in figure.axes[::2]]
-    assert labels == ["R@10, spread", "DM, spread", "R@10, focus", "DM, focus"]
+    assert "equal HM of the means" in legend_of(unsaved[tmp_path / "div400" / "judged.png"])
 
 
 def test_one_query_has_a_list_a_map_and_a_clock_for_each_way() -> None:
@@ -231,34 +178,10 @@ def test_one_query_has_a_list_a_map_and_a_clock_for_each_way() -> None:
     assert [figure.axes[i].get_title(loc="left") for i in (0, 3, 6)] == ["Plain", "Spread", "Focus"]
     # Unless one is named, the query is the first whose best candidate is right: here the second.
     assert "right" in figure.axes[0].texts[1].get_text()
-    assert "V: normalised Vendi score of the results, 0.41 if all are alike" in title_of(figure)  # of 20
-    assert "the outer ring is" in title_of(figure)
-    assert "Bars on the left: the score" in title_of(figure)
-    figure.canvas.draw()
-    place, hour = (ax.findobj(lambda a: isinstance(a, Text) and "V =" in a.get_text())[0] for ax in figure.axes[1:3])
-    assert place.get_window_extent().y0 == pytest.approx(hour.get_window_extent().y0, abs=2)
-    pictured = figures.of_query(dataset(), query=0, picture=lambda row: np.full((30, 40, 3), row * 4, dtype=np.uint8))
+    pictured = figures.of_query(dataset(), picture=lambda row: np.full((30, 40, 3), row * 4, dtype=np.uint8))
     assert len(pictured.axes[0].images) == 3
     with pytest.raises(InputError, match=r"caption must be a column \(lat, lon, taken, city\), got 'country'"):
         figures.of_query(dataset(), caption="country")
-
-
-def test_methods_are_compared_on_one_query(tmp_path: Path, unsaved: dict[Path, Any]) -> None:
-    folder = synthetic.save([synthetic.record(0, 4, study="runtime", seconds=0.1)], tmp_path / "results")
-    figures.draw(folder, tmp_path, dataset(), methods=["base", "ms-dpp", "mascot"])
-    figure = unsaved[tmp_path / "qualitative.png"]
-    names = ["Base", "MS-DPP, spread", "MASCOT, spread", "MS-DPP, focus", "MASCOT, focus"]
-    assert [ax.get_title(loc="left") for ax in figure.axes[::3]] == names
-    figures.draw(folder, tmp_path, dataset(), 0, method=mc.Mascot(strength=1.0, protect=0))
-    assert unsaved[tmp_path / "qualitative.png"].axes[0].texts[0].get_text() != figure.axes[0].texts[0].get_text()
-
-
-def test_one_city_fills_the_map() -> None:
-    rng = np.random.default_rng(1)
-    places = {"lat": 51 + 0.1 * rng.random(30), "lon": 13.7 + 0.1 * rng.random(30), "taken": rng.uniform(0, 24, 30)}
-    figure = figures.qualitative(mc.Candidates(scores=rng.random(30), columns=places), {"Plain": range(10)})
-    west, east = figure.axes[1].get_xlim()
-    assert 0.1 < east - west < 0.5
 
 
 def test_candidates_without_a_place_or_a_time_are_not_drawn() -> None:
@@ -277,11 +200,14 @@ def test_a_file_can_be_drawn_where_its_columns_suit(place: bool, tmp_path: Path,
     columns |= {"column:lat": rng.uniform(-60, 60, 30), "column:lon": rng.uniform(-170, 170, 30)} if place else {}
     np.savez(tmp_path / "mine.npz", scores=rng.random((6, 30)), positives=np.arange(6), **columns)
     folder = synthetic.save([synthetic.record(0, 4, study="runtime", seconds=0.1)], tmp_path / "results")
-    words = ["figures", str(folder), "--out", str(tmp_path / "out"), "--data", str(tmp_path / "mine.npz")]
-    done = CliRunner().invoke(bench, words)
+    words = ["figures", str(folder), "--out", str(tmp_path), "--data", str(tmp_path / "mine.npz"), "--methods"]
+    done = CliRunner().invoke(bench, [*words, "base,ms-dpp,mascot"])
     assert done.exit_code == 0, done.output
-    assert (tmp_path / "out" / "qualitative.png" in unsaved) == place
-    assert ("mine: no qualitative figure: it needs a column lat and lon" in done.output) != place
+    if place:
+        names = ["Base", "MS-DPP, spread", "MASCOT, spread", "MS-DPP, focus", "MASCOT, focus"]
+        assert [ax.get_title(loc="left") for ax in unsaved[tmp_path / "qualitative.png"].axes[::3]] == names
+    else:
+        assert "mine: no qualitative figure: it needs a column lat and lon" in done.output
 
 
 def test_pictures_of_a_prepared_folder(tmp_path: Path) -> None:
@@ -299,59 +225,8 @@ def test_pictures_of_a_prepared_folder(tmp_path: Path) -> None:
         picture(1)
 
 
-def test_without_matplotlib_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    folder = synthetic.save([synthetic.record(0, 4)], tmp_path / "results")
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingExtra, match=r"needs the package matplotlib: .*pip install .*matplotlib"):
-        figures.draw(folder, tmp_path / "figures")
-
-
-@given(
-    level=st.floats(0.3, 0.9),
-    points=st.lists(st.tuples(st.floats(0.4, 1.0), st.floats(0.2, 0.9)), max_size=12),
-)
-def test_the_number_of_a_curve_stands_on_it_inside_and_clear(level: float, points: list[tuple[float, float]]) -> None:
-    box, inches = np.array([[0.4, 0.2], [1.0, 0.9]]), np.array([1.8, 1.5])
-    taken = np.array(points).reshape(-1, 2)
-    spot = relevance.label_spot(level, box, taken, inches)
-    if spot is None:
-        return
-    x, y = spot
-    assert 2 * x * y / (x + y) == pytest.approx(level)
-    where = (spot - box[0]) / (box[1] - box[0]) * inches
-    assert (where >= (0.15, 0.07)).all()
-    assert (where <= inches - (0.15, 0.07)).all()
-    apart = np.abs((taken - spot) / (box[1] - box[0]) * inches)
-    assert not ((apart[:, 0] < 0.1) & (apart[:, 1] < 0.05)).any()
-
-
-# Machado, Oliveira and Fernandes 2009: what a reader without red or without green receptors sees, of linear RGB.
-_EYES = {
-    "all receptors": np.eye(3),
-    "no red": np.array([[0.1523, 1.0526, -0.2049], [0.1145, 0.7863, 0.0992], [-0.0039, -0.0481, 1.0520]]),
-    "no green": np.array([[0.3673, 0.8606, -0.2280], [0.2801, 0.6725, 0.0474], [-0.0118, 0.0429, 0.9689]]),
-}
-
-
-@pytest.mark.parametrize("eye", list(_EYES))
-def test_colours_stay_apart_for_every_eye(eye: str) -> None:
-    for looks, least in (([style.method(label) for label in METHODS], 15), (list(style.tasks("abcdef").values()), 10)):
-        seen = [_lab(_EYES[eye] @ _linear(look.colour)) for look in looks]
-        apart = np.linalg.norm(np.subtract.outer(seen, seen).diagonal(axis1=1, axis2=3), axis=2)
-        assert apart[np.triu_indices(len(seen), 1)].min() > least
-    assert style.method("ms-dpp released").colour == style.method("ms-dpp").colour
-    names = ["hour", *(f"column {number}" for number in range(14))]
-    looks_of_tasks = style.tasks(names)
-    assert len({(look.colour, look.marker, str(look.dashes)) for look in looks_of_tasks.values()}) == len(names)
-    assert style.tasks(["hour"])["hour"] == looks_of_tasks["hour"]
-
-
-def _linear(colour: str) -> Any:
-    shares = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
-    return np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
-
-
-def _lab(linear: Any) -> Any:
-    to_xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
-    x, y, z = np.cbrt(to_xyz @ np.clip(linear, 0, 1) / (0.95047, 1, 1.08883))
-    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+def test_looks_differ_and_do_not_depend_on_the_other_tasks() -> None:
+    assert len({style.method(label).colour for label in METHODS}) == len(METHODS)
+    looks = style.tasks(["hour", *(f"column {number}" for number in range(14))])
+    assert len({(look.colour, look.marker, str(look.dashes)) for look in looks.values()}) == 15
+    assert style.tasks(["hour"])["hour"] == looks["hour"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import tracemalloc
 from pathlib import Path
@@ -18,9 +17,8 @@ from mascot.bench.compare import differences
 from mascot.bench.datasets.folder import Folder, Query, read_folder, splits, write_folder
 from mascot.bench.encode import best_lists, scoring, store_vectors
 from mascot.bench.results import read
-from mascot.bench.run import run
 from mascot.cli.bench import bench
-from mascot.errors import InputError, MascotError, OptionError
+from mascot.errors import InputError, MascotError
 
 pytest.importorskip("pyarrow", reason="needs mascot-rerank[parquet]")
 
@@ -67,7 +65,11 @@ def incidents(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def results(incidents: Path) -> Path:
     out = incidents.parent / "results"
-    run(presets.folder(incidents, labels=("base", "mascot", "guarded")), out, jobs=1)
+    words = ["run", str(incidents), "--out", str(out), "--jobs", "1", "--model"]
+    done = CliRunner().invoke(bench, [*words, "blip2", "--methods", "base,mascot,guarded"])
+    assert done.exit_code == 0, done.output
+    refused = CliRunner().invoke(bench, [*words, "clip"])
+    assert (refused.exit_code, "mascot bench encode" in refused.output) == (2, True)
     return out
 
 
@@ -76,7 +78,6 @@ def test_what_is_written_comes_back(tmp_path: Path) -> None:
     assert (stored.name, stored.validation, stored.images) == ("mine", VALIDATION, IMAGES)
     assert stored.queries == tuple(MANY)
     assert {name: column.tolist() for name, column in stored.columns.items()} == COLUMNS
-    assert stored.about["seed"] == 7
     parts = {name: (rows.tolist(), queries.tolist()) for name, (rows, queries) in splits(stored).items()}
     assert parts == {
         "validation": (list(range(VALIDATION)), [0, 1, 2, 3, 4, 5]),
@@ -91,13 +92,9 @@ def test_what_is_written_comes_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"columns": {"id": ["a"]}}, "needs id and file"),
         ({"columns": {"id": ["a", "b"], "file": ["a"]}}, "columns of one length"),
-        ({"validation": 0}, "must have 1 to 59 of 60 images, got 0"),
         ({"validation": 60}, "must have 1 to 59 of 60 images, got 60"),
-        ({"queries": []}, "at least one query"),
         ({"queries": [Query("far", (60,))]}, r"query 'far' must have positives in 0\.\.59, got \(60,\)"),
-        ({"queries": [Query("none", ())]}, "query 'none' must have positives"),
     ],
 )
 def test_what_cannot_be_a_dataset_is_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
@@ -134,7 +131,6 @@ def test_incidents_are_measured_by_map(incidents: Path, results: Path) -> None:
     assert {len(record["queries"]) for record in searched} == {6}  # all there are, not fifty
     assert {record["k"] for record in searched} == {10}
     dataset, base = Folder(incidents).load(), next(record for record in main if record["label"] == "base")
-    assert 0 < base["summary"]["map"] < 1
     for query, precision in zip(base["queries"], base["per_query"]["map"], strict=True):
         right = dataset.candidates(query, 20).relevant  # averaged over the positives that were found
         precisions = [right[: rank + 1].mean() for rank in np.flatnonzero(right)]
@@ -152,9 +148,7 @@ def test_published_settings_and_rows_are_those_of_the_dataset(results: Path) -> 
     assert published["base", "spread", "default", "hm"] == 0.7955
     assert not any(measure == "r@10" for *_, measure in published)
     text = tables.write(results)
-    assert "MAP" in text
-    assert "0.6949" in text
-    assert "R@10" not in text.split("Recall")[0]
+    assert ("MAP" in text, "0.6949" in text, "R@10" in text.split("Recall")[0]) == (True, True, False)
 
 
 def test_each_dataset_has_its_own_tasks_and_validation(tmp_path: Path) -> None:
@@ -164,16 +158,13 @@ def test_each_dataset_has_its_own_tasks_and_validation(tmp_path: Path) -> None:
     assert [task.name for task in suite.tasks] == ["geo"]
     other = presets.folder(_encoded(tmp_path / "clip", "skyscript", "clip", queries=single))
     assert other.name == "skyscript-clip"  # nobody published that
-    assert presets.folder(_encoded(tmp_path / "own", "my trips", queries=single)).published is None
 
 
-def test_what_is_missing_is_named(incidents: Path, tmp_path: Path) -> None:
+def test_what_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="mascot bench prepare NAME"):
         read_folder(tmp_path)
     with pytest.raises(InputError, match=r"no vectors; make them with: mascot bench encode .* --model blip2"):
         Folder(_write(tmp_path / "plain")).load()
-    with pytest.raises(InputError, match="no vectors of clip"):
-        Folder(incidents, "clip").load()
     both = _encoded(tmp_path / "both")
     _encoded(both, model="clip", width=4)
     with pytest.raises(InputError, match="is encoded by blip2, clip: choose one with --model"):
@@ -189,53 +180,6 @@ def test_what_is_missing_is_named(incidents: Path, tmp_path: Path) -> None:
     (both / "dataset.json").write_text(json.dumps(about | {"format": 9}))
     with pytest.raises(InputError, match="format must be 1, got 9"):
         read_folder(both)
-    with pytest.raises(InputError, match=r"images.parquet: column 'lat' needs 'lon' beside it"):
-        Folder(_encoded(tmp_path / "place", about={"attributes": ["lat"]})).load()
-
-
-def test_the_command_runs_a_folder(incidents: Path, tmp_path: Path) -> None:
-    out = str(tmp_path / "out")
-    words = ["run", str(incidents), "--out", out, "--methods", "base", "--quick", "--jobs", "1", "--model"]
-    result = CliRunner().invoke(bench, [*words, "blip2"])
-    assert result.exit_code == 0, result.output
-    assert "MAP" in CliRunner().invoke(bench, ["compare", out]).output
-    refused = CliRunner().invoke(bench, [*words, "clip"])
-    assert (refused.exit_code, "mascot bench encode" in refused.output) == (2, True)
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["run", "nothing"], "a prepared folder, got"),
-        (["prepare", "imagenet"], "must be one of pixelprose, visual-genome"),
-        (["prepare", "skyscript", "--source", "there"], "--source must be NAME=VALUE, got 'there'"),
-        (["prepare", "skyscript", "--source", "moon=there"], "skyscript has base="),
-        (["prepare", "skyscript", "--option", "?"], "skyscript has rows=20000, smallest=32"),
-        (["prepare", "skyscript", "--option", "rows=few"], "rows must be like 20000, got 'few'"),
-        (["prepare", "skyscript", "--as", "better"], "is not one of"),
-        (["encode", "."], "mascot bench prepare"),
-    ],
-)
-def test_the_commands_name_what_is_wrong(
-    tmp_path: Path, words: list[str], message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("urllib3", reason="needs mascot-rerank[prepare]")
-    monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(bench, words if words[0] == "encode" else [*words, "--out", "out"])
-    assert result.exit_code == 2
-    assert message in result.output, result.output
-
-
-# The best images of each query, and ready-made vectors in the layout of a model's own
-
-
-def _check_lists(lists: Any, tokens: np.ndarray, texts: np.ndarray, rows: np.ndarray, queries: Any) -> None:
-    """Compare with all scores: the largest dot product of an image's tokens with the text."""
-    scores = np.einsum("itd,qd->qit", tokens[rows].astype(float), texts[queries].astype(float)).max(2)
-    order = np.argsort(-scores, axis=1)[:, : lists.rows.shape[1]]
-    np.testing.assert_array_equal(lists.queries, queries)
-    np.testing.assert_array_equal(lists.rows, rows[order])
-    np.testing.assert_allclose(lists.scores, np.take_along_axis(scores, order, 1), rtol=1e-5, atol=1e-6)
 
 
 def test_equal_images_have_equal_scores_and_the_lower_row_comes_first() -> None:
@@ -256,28 +200,19 @@ def test_the_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     tokens, texts = _random(5, 211, 3, 19), _random(6, 40, 19)
     tokens[100:150] = tokens[20:70]
     reference = best_lists(tokens, texts, np.arange(211), np.arange(40), 30)
-    for queries, images in ((1, 1), (7, 4096), (16, 30_000)):
+    for queries, images in ((1, 1), (7, 4096)):
         for limit, size in (("_QUERIES", queries), ("_TOKENS", images), ("_DOTS", images)):
             monkeypatch.setattr(scoring, limit, size)
-        reports: list[int] = []
-        report = lambda count, _, reports=reports: reports.append(count)  # noqa: E731
-        lists = best_lists(tokens, texts, np.arange(211), np.arange(40), 30, report=report)
+        lists = best_lists(tokens, texts, np.arange(211), np.arange(40), 30)
         np.testing.assert_array_equal(lists.rows, reference.rows)
         np.testing.assert_array_equal(lists.scores, reference.scores)
-        assert reports == [min(end, 40) for end in range(queries, 40 + queries, queries)]
 
 
-def test_files_are_read_in_place_and_short_lists_are_padded(tmp_path: Path) -> None:
-    tokens, texts = (1e4 * _random(7, 90, 4, 16)).astype(np.float16), 1e-3 * _random(8, 12, 16)
-    np.save(tmp_path / "tokens.npy", tokens)
-    scattered, queries = np.arange(1, 90, 3), np.array([4, 2])
-    lists = best_lists(np.load(tmp_path / "tokens.npy", mmap_mode="r"), texts, scattered[::-1], queries, 10)
-    _check_lists(lists, tokens, texts, scattered, queries)
-    lists = best_lists(tokens[:, 0], texts, [6, 1, 3], [0, 1, 2], 5)  # one vector an image
+def test_short_lists_are_padded() -> None:
+    lists = best_lists(_random(7, 90, 16), _random(8, 12, 16), [6, 1, 3], [0, 1, 2], 5)  # one vector an image
     assert (lists.rows[:, 3:] == -1).all()
     assert (lists.scores[:, 3:] == -np.inf).all()
     assert np.sort(lists.rows[:, :3], axis=1).tolist() == [[1, 3, 6]] * 3
-    assert best_lists(tokens, texts, [1, 2], [], 5).rows.shape == (0, 5)
 
 
 def test_memory_does_not_follow_the_queries(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -296,26 +231,13 @@ def test_memory_does_not_follow_the_queries(monkeypatch: pytest.MonkeyPatch) -> 
 TOKENS, TEXTS = _random(19, IMAGES, 3, 12), _random(20, len(MANY), 12)
 
 
-def test_lists_that_cannot_be_made() -> None:
-    broken = np.full_like(TOKENS, np.nan)
-    for arguments, message in (
-        ((TOKENS, TEXTS, [0], [0], 0), r"best_lists\.n must be >= 1, got 0"),
-        ((TOKENS, TEXTS, [0, 60], [0], 3), r"best_lists\.rows must be between 0 and 59, got 60"),
-        ((TOKENS, TEXTS, [0], [-1], 3), r"best_lists\.queries must be between 0 and 6, got -1"),
-        ((TOKENS, TEXTS[:, :7], [0], [0], 3), r"got shapes \(60, 3, 12\) and \(7, 7\)"),
-        ((broken, TEXTS, range(6), [0], 3), "needs finite tokens and texts"),
-    ):
-        with pytest.raises(MascotError, match=message):
-            best_lists(*arguments)
-
-
 def test_storing_again(tmp_path: Path) -> None:
     folder = _write(tmp_path)
 
-    def store(tokens: np.ndarray, candidates: int, model: str = "mine") -> list[tuple[str, int, int]]:
+    def store(tokens: np.ndarray, candidates: int) -> list[tuple[str, int, int]]:
         steps: list[tuple[str, int, int]] = []
         report = lambda *step: steps.append(step)  # noqa: E731
-        store_vectors(folder, model, tokens, TEXTS, candidates=candidates, report=report)
+        store_vectors(folder, "mine", tokens, TEXTS, candidates=candidates, report=report)
         return steps
 
     everything = [("images", 60, 60), ("texts", 7, 7), ("lists", 6, 13), ("lists", 13, 13)]
@@ -324,9 +246,6 @@ def test_storing_again(tmp_path: Path) -> None:
     expected_info = {"model": "mine", "device": "given", "complete": True, "candidates": 5}
     assert expected_info.items() <= json.loads((where / "model.json").read_text()).items()
     assert Folder(folder, "mine").load().name == "mine-mine"
-    assert store(TOKENS, 5, "again") == everything
-    for name in ("texts.npy", "tokens.npy", "vectors.npy", "lists-test.npz", "lists-validation.npz"):
-        assert (where / name).read_bytes() == (where.with_name("again") / name).read_bytes()
     assert store(TOKENS, 5) == []
     assert store(TOKENS, 6) == everything[2:]
     assert store(TOKENS[:, 0], 6) == everything  # one vector an image
@@ -338,30 +257,12 @@ def test_storing_again(tmp_path: Path) -> None:
 
 def test_vectors_that_cannot_be_stored(tmp_path: Path) -> None:
     folder = _write(tmp_path / "data")
-    nothing, broken = TOKENS.copy(), np.full_like(TEXTS, np.inf)
-    nothing[7] = [[1], [1], [-2]]
     for message, model, *arrays in (
         (r"tokens \[60, T, D\] and texts \[7, D\], got shapes \(59, 3, 12\)", "mine", TOKENS[1:], TEXTS),
-        (r"and \(7, 11\)", "mine", TOKENS, TEXTS[:, 1:]),
-        ("must not average to zero", "mine", nothing, TEXTS),
-        (r"texts\.npy must be finite", "mine", TOKENS, broken),
+        (r"texts\.npy must be finite", "mine", TOKENS, np.full_like(TEXTS, np.inf)),
         (r"store_vectors\.model must have a letter or a digit, got '\.\.'", "..", TOKENS, TEXTS),
     ):
         with pytest.raises(MascotError, match=message):
             store_vectors(folder, model, *arrays)
-    with pytest.raises(OptionError, match=r"store_vectors\.candidates must be >= 1, got 0"):
-        store_vectors(folder, "mine", TOKENS, TEXTS, candidates=0)
-    with pytest.raises(InputError, match="mascot bench prepare"):
-        store_vectors(tmp_path, "mine", TOKENS, TEXTS)
     with pytest.raises(InputError, match="has no vectors of mine"):
         Folder(folder, "mine").load()
-
-
-def test_no_room_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: Any, **__: Any) -> None:
-        raise OSError(errno.EFBIG, "File too large")
-
-    monkeypatch.setattr(np.lib.format, "open_memmap", full)
-    message = r"tokens\.npy cannot be written \(File too large\); it needs 0\.1 MB"
-    with pytest.raises(InputError, match=message):
-        store_vectors(_write(tmp_path), "mine", np.ones((60, 30, 12)), np.ones((7, 12)))

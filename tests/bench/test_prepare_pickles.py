@@ -45,14 +45,9 @@ def test_plain_data_is_read_and_damage_is_refused(value: Any, protocol: int, at:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_numbers_and_arrays_of_numpy(protocol: int) -> None:
-    for kind in ("?", "i2", ">i4", "u8", "f4", "<f8", ">f8", "c16"):
-        for array in (
-            np.array([[0, 1, 2], [3, 4, 5]]).astype(kind),
-            np.asfortranarray(np.arange(6).reshape(2, 3).astype(kind)),
-            np.arange(9).astype(kind)[::2],
-            np.zeros((0, 3), kind),
-            np.array(1, kind),
-        ):
+    for kind in ("?", ">i4", "f4", "<f8", "c16"):
+        fortran = np.asfortranarray(np.arange(6).reshape(2, 3).astype(kind))
+        for array in (fortran, np.arange(9).astype(kind)[::2], np.zeros((0, 3), kind), np.array(1, kind)):
             data = read_pickle(pickle.dumps({"array": array, "number": array.dtype.type(1)}, protocol))
             assert numbers(data["array"]) == (array.tolist() if array.size else [])
             assert numbers((data["number"], 2)) == [1, 2]
@@ -61,9 +56,7 @@ def test_numbers_and_arrays_of_numpy(protocol: int) -> None:
     assert seen.name == "datetime.date"
 
 
-@pytest.mark.parametrize(
-    "array", [np.array([object()]), np.array(["text"]), np.array([(1, 2.0)], dtype="i4,f8"), np.zeros(10_000)]
-)
+@pytest.mark.parametrize("array", [np.array([object()]), np.array([(1, 2.0)], dtype="i4,f8"), np.zeros(10_000)])
 def test_other_arrays_are_refused(array: np.ndarray) -> None:
     with pytest.raises(InputError, match="must hold numbers or arrays"):
         numbers(read_pickle(pickle.dumps(array, 2)))
@@ -98,33 +91,16 @@ def test_malicious_pickles_do_nothing(tmp_path: Path) -> None:
         with contextlib.suppress(InputError):
             read_pickle(data)
         assert not victim.exists(), name
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"c__builtin__\nbytearray\n(I1000000000\ntR.",
-        b"c__builtin__\ngetattr\n(c__builtin__\nstr\nVupper\ntR.",
-        b"ctrap_module\nthing\n(tR.",
-        b"(itrap_module\nthing\n.",
-    ],
-)
-def test_names_are_never_looked_up(data: bytes) -> None:
-    assert isinstance(read_pickle(data), Opaque)
+    for data in (b"c__builtin__\ngetattr\n(c__builtin__\nstr\nVupper\ntR.", b"(itrap_module\nthing\n."):
+        assert isinstance(read_pickle(data), Opaque), "names are never looked up"
 
 
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"\x82\x01.", "EXT1"),
         (b"Pname\n.", "PERSID"),
-        (b"\x97.", "NEXT_BUFFER"),
         (b"K\x01r\xff\xff\xff\xff0j\xff\xff\xff\xff.", "more memory"),
-        (b"\x8f" * 1_000_000 + b".", "more memory"),
-        (b"\x80\x09N.", "whole and plain"),
-        (b"K\x01)R.", "whole and plain"),
         (b"\x8e\xff\xff\xff\xff\xff\xff\xff\x7f.", "whole and plain"),  # BINBYTES8 of nine exabytes
-        (b"L" + b"9" * 5000 + b"L\n.", "whole and plain"),
         (b"K\x01" * 600_000, "at most 1048576 bytes"),
     ],
 )
@@ -140,12 +116,10 @@ _ENCODE = b"q\x000X\x07\x00\x00\x00latin-1q\x020c_codecs\nencode\nq\x010("
 @pytest.mark.parametrize(
     "data",
     [
-        b"(" + b"}" * 60_000 + b"t.",
         b"]" * 30_000 + b"a" * 29_999 + b".",
         _TEXT + _ENCODE + b"h\x01h\x00h\x02\x86R" * 900 + b"t.",
-        b"(" + b"N" * 30_000 + b"tq\x000cx\ny\nq\x010(" + b"h\x01h\x00R" * 1_000 + b"t.",
     ],
-    ids=["dicts", "nested", "copies", "long arguments"],
+    ids=["nested", "copies"],
 )
 def test_reading_needs_little_memory(data: bytes) -> None:
     tracemalloc.start()

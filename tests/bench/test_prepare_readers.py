@@ -14,18 +14,16 @@ import numpy as np
 import pytest
 from PIL import ExifTags
 from range_server import Server, local_web
-from worlds import exif, labelled, zipped
+from worlds import exif, zipped
 
 from mascot.bench.prepare import archives, exif_text
 from mascot.bench.prepare import incidents1m as incidents
 from mascot.bench.prepare.archives import Member
-from mascot.bench.prepare.outcomes import Loss, Tally
+from mascot.bench.prepare.outcomes import Loss
 from mascot.bench.prepare.skyscript import centre
 from mascot.bench.prepare.web import Web
 from mascot.errors import InputError
 from mascot.photos.exif import Exif
-
-# EXIF in its JSON form
 
 PLACE = (48 + 51 / 60 + 29 / 3600, 2 + 17 / 60 + 40 / 3600)
 
@@ -45,8 +43,6 @@ def test_a_fallback_for_the_time_and_a_coordinate_of_zero() -> None:
     changed = Exif(picture={ExifTags.Base.DateTime: "2019:02:03 04:05:06"})
     assert exif_text.taken(changed, fallback=True).isoformat() == "2019-02-03T04:05:06"
     assert reason(exif_text.taken, changed) == "no time"
-    both = Exif(changed.picture, {ExifTags.Base.DateTimeOriginal: "2018:01:01 00:00:01"})
-    assert exif_text.taken(both, fallback=True).year == 2018
     zero = exif_text.parse(exif("[0, 0, 0]"))
     assert exif_text.place(zero) == pytest.approx((0, PLACE[1]))
     assert reason(exif_text.place, zero, "either") == "no place"
@@ -54,108 +50,37 @@ def test_a_fallback_for_the_time_and_a_coordinate_of_zero() -> None:
 
 @pytest.mark.parametrize(
     "angle",
-    [
-        "[48, 51, 2900/100]", [48, 51, 29.0], ["48", "51", "2900/100"], [[48, 1], [51, 1], [2900, 100]],
-        "48, 51, 29.0", "(48, 51, 29.0)", "[48/1, 51/1, 2900 / 100]", "[48, 51.48333333333]", "48.85805555556",
-        48.85805555556, [48.85805555556],
-    ],
-)  # fmt: skip
+    ["[48, 51, 2900/100]", [48, 51, 29.0], [[48, 1], [51, 1], [2900, 100]], "(48, 51.48333333333)", 48.8580555556],
+)
 def test_angles_in_all_spellings(angle: Any) -> None:
     assert parsed(exif(angle)) == (pytest.approx(PLACE), "2018-01-11T13:09:38")
-
-
-def test_names_without_their_block_and_noise_around_letters() -> None:
-    tags = json.loads(exif())
-    plain = {name.rpartition(" ")[2]: value for name, value in tags.items()}
-    both = {"Thumbnail DateTimeOriginal": "1999:01:01 00:00:01", **tags}
-    for record in (plain, both, json.dumps(tags)):
-        assert parsed(json.dumps(record)) == (pytest.approx(PLACE), "2018-01-11T13:09:38")
-    noise = exif(GPS_GPSLatitudeRef=" s\0", GPS_GPSLongitudeRef=["W"])
+    noise = exif(angle, GPS_GPSLatitudeRef=" s\0", GPS_GPSLongitudeRef=["W"])
     assert parsed(noise)[0] == pytest.approx((-PLACE[0], -PLACE[1]))
 
 
 @pytest.mark.parametrize(
     ("name", "values", "lost"),
     [
-        ("GPS_GPSLatitude", ["[97, 0, 0]"], "out of range"),
         ("GPS_GPSLongitude", ["[181, 0, 0]"], "out of range"),
         ("GPS_GPSLatitude", ["[48, 61, 0]", "[48, 51, 0/0]", "[]", "[1, 2, 3, 4]", None], "no place"),
         ("GPS_GPSLatitudeRef", ["", "E", None], "no place"),
-        ("EXIF_DateTimeOriginal", ["0000:00:00 00:00:00", "    :  :     :  :  ", "2018:01:11", 2018, None], "no time"),
-        ("EXIF_DateTimeOriginal", ["2018:13:11 10:00:00", "3018:01:11 10:00:00"], "no time"),
+        ("EXIF_DateTimeOriginal", ["0000:00:00 00:00:00", "2018:01:11", 2018, None, "3018:01:11 10:00:00"], "no time"),
     ],
 )
 def test_what_means_nothing_is_lost_for_a_reason(name: str, values: list[Any], lost: str) -> None:
     assert {reason(parsed, exif(**{name: value})) for value in values} == {lost}
     assert reason(parsed, exif("[0, 0, 0]", GPS_GPSLongitude="[0, 0, 0]")) == "no place"
-
-
-@pytest.mark.parametrize("text", ["", "{}", "null", "[]", "{bad", '"text"', "3", "[" * 100_000])
-def test_what_is_no_record_at_all(text: str) -> None:
-    assert reason(exif_text.parse, text) == "no metadata"
-
-
-# Boxes on the ground
-
-
-@pytest.mark.parametrize(
-    ("record", "lost"),
-    [
-        *((record, "no place") for record in (None, {}, {"box": (1, 2, 3)}, {"box": "8 47 9 48"})),
-        *(({"box": box}, "no place") for box in ((True, 2, 3, 4), (-1e-5, -1e-5, 1e-5, 1e-5))),
-        *(({"box": (west, 2.0, 182.0, 4.0)}, "out of range") for west in (float("nan"), 181.0)),
-    ],
-)
-def test_boxes_that_are_none(record: Any, lost: str) -> None:
-    assert reason(centre, record) == lost
+    assert {reason(parsed, text) for text in ("", "null", "{bad", "3", "[" * 100_000)} == {"no metadata"}
 
 
 def test_the_middle_of_a_box() -> None:
-    assert centre({"box": (8, 46, 9, 48)}) == (47.0, 8.5)
     assert centre({"bbox": (8, 46, 9, 48), "box": None}) == (47.0, 8.5)
     assert centre({"box": [9.0, 48.0, 8.0, 46.0]}) == (47.0, 8.5)
-    assert centre({"box": (179.0, 0.0, -179.0, 2.0)}) == (1.0, 180.0)
     assert centre({"box": (179.5, 0.0, -179.9, 2.0)}) == pytest.approx((1.0, 179.8))
     assert centre({"box": (-179.5, 0.0, 179.9, 2.0)}) == pytest.approx((1.0, -179.8))
-
-
-# Annotations of incidents, and where the hosts of their pictures are
-
-
-def test_entries_keep_the_order_of_the_file_and_types_with_one_text_are_one_query(tmp_path: Path) -> None:
-    urls = {name: f"HTTPS://User@{name}.Example:8443/x" for name in "zxy"}
-    annotations = {name: labelled(url, ("on_fire", "flooded"), ("beach",)) for name, url in urls.items()}
-    (tmp_path / "a.json").write_text(json.dumps(annotations))
-    rows = incidents.read_annotations(tmp_path / "a.json", Tally("labels"))
-    assert [row["host"] for row in rows] == ["z.example", "x.example", "y.example"]
-    assert rows[0]["incidents"] == ("flooded", "on_fire")
-    rows = [
-        {"incidents": ("dust_storm", "fire"), "places": ("beach",)},
-        {"incidents": ("fire",), "places": ("dust storm",)},
-        {"incidents": ("fire",), "places": ("airport",)},
-    ]
-    queries = list(incidents.queries_of(rows).items())
-    assert queries == [("dust storm", {0, 1}), ("fire", {0, 1, 2}), ("airport", {2}), ("beach", {0})]
-
-
-def test_tables_and_databases_of_hosts_are_checked(tmp_path: Path) -> None:
-    (tmp_path / "wrong").write_text("host,lat\na,1\n")
-    for call in (incidents.from_database, incidents.from_table):
-        with pytest.raises(InputError, match=r"must be a database|must have the columns host, lat, lon"):
-            call(tmp_path / "wrong")
-        with pytest.raises(InputError, match="must be a"):
-            call(tmp_path / "none")
-
-
-def test_a_name_becomes_its_lowest_address(monkeypatch: pytest.MonkeyPatch) -> None:
-    address = incidents.address
-    assert address("127.0.0.2") == "127.0.0.2"
-    assert address("localhost") in ("127.0.0.1", "::1")
-    assert reason(address, "bad..name") == reason(address, "x" * 70 + ".com") == "dead link"
-    assert reason(address, "nothing.invalid") in ("dead link", "no answer")  # the second without a name server
-    entries = [(2, 1, 6, "", (ip, 0)) for ip in ("203.0.113.9", "2001:db8::1", "203.0.113.7")]
-    monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: entries)
-    assert address("several.example") == "203.0.113.7"
+    records = [None, {}, {"box": "8 47 9 48"}, {"box": (True, 2, 3, 4)}, {"box": (-1e-5, -1e-5, 1e-5, 1e-5)}]
+    assert {reason(centre, record) for record in records} == {"no place"}
+    assert reason(centre, {"box": (float("nan"), 2.0, 182.0, 4.0)}) == "out of range"
 
 
 def test_services_are_asked_in_the_order_of_their_names(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,56 +89,46 @@ def test_services_are_asked_in_the_order_of_their_names(server: Server, monkeypa
         monkeypatch.setitem(incidents.SERVICES, name, f"{server.url}/{path}/{{ip}}")
     answers: dict[str, Any] = {
         "/db/127.0.0.1": {"latitude": 48.85, "longitude": 2.35},
-        "/api/127.0.0.1": {"status": "success", "lat": 1.0, "lon": 2.0},
         "/db/127.0.0.2": {"latitude": "Not found", "longitude": "Not found"},
         "/api/127.0.0.2": {"status": "success", "lat": 3.0, "lon": 4.0},
         "/db/127.0.0.3": {"latitude": 0.0, "longitude": 0.0},
-        "/api/127.0.0.3": {"status": "fail"},
-        "/api/127.0.0.4": {"status": "fail"},
+        **{f"/api/127.0.0.{host}": {"status": "fail"} for host in (3, 4)},
     }
     for path, values in answers.items():
         server.put(path, json.dumps(values).encode())
     server.put("/db/127.0.0.4", b"", always=503)
-    web = local_web(retries=0, pause=0)
-    published = incidents.from_services(web, list(names))
+    published = incidents.from_services(local_web(retries=0, pause=0), list(names))
     assert published("127.0.0.1") == {"ip": "127.0.0.1", "lat": 48.85, "lon": 2.35, "source": "geolocation-db"}
     assert published("127.0.0.2")["source"] == "ip-api"
     assert reason(published, "127.0.0.3") == "no place"
     assert [request.path for request in server.requests][:3] == ["/db/127.0.0.1", "/db/127.0.0.2", "/api/127.0.0.2"]
-    assert incidents.from_services(web, ["ip-api", "geolocation-db"])("127.0.0.1")["lat"] == 1.0
     assert reason(published, "127.0.0.4") == "no answer"  # which is not a host without a place
 
 
-def moves(count: int, noise: str, place: tuple[float, float] = (10.001, 20.004), seed: int = 0) -> Any:
-    places = np.tile(place, (count, 1))
+def moves(count: int, noise: str, seed: int = 0) -> Any:
+    places = np.tile((10.001, 20.004), (count, 1))
     return incidents.scattered([f"image {i}" for i in range(count)], places, seed, noise) - places
 
 
 def test_published_noise_grows_with_the_earlier_images_and_is_not_capped() -> None:
     widths = np.abs(moves(400, "count"))
     assert (widths.max(axis=1) <= 0.001 * np.arange(400)).all()
-    assert (widths[0].max(), widths[1:].min() > 0, widths.max() > 0.3) == (0, True, True)
     assert (widths / (0.001 * np.maximum(np.arange(400), 1))[:, None]).mean() == pytest.approx(0.5, abs=0.05)
     near = np.array([[10.00001, 20.0], [10.00002, 20.0], [10.0003, 20.0]])  # compared to four decimals
     moved = incidents.scattered(["a", "b", "c"], near, 0, "count") - near
     assert np.abs(moved).max(axis=1).astype(bool).tolist() == [False, True, False]
-    edge = moves(400, "count", (90.0, -180.0))
-    assert (edge[:, 0].max(), edge[:, 1].min()) == (0, 0)
 
 
 def test_capped_noise_is_alike_for_all_images_of_a_place_and_an_image_alone_stays() -> None:
     for count, half in ((2, 0.001 * 2**0.5), (400, 0.02)):
         widths = np.abs(moves(count, "capped"))
         assert 0 < widths.min() <= widths.max() <= half
-        assert count == 2 or widths.mean() == pytest.approx(half / 2, rel=0.1)
         assert not np.isin(moves(count, "capped", seed=4), moves(count, "capped", seed=3)).any()
     places = np.array([[10.0, 20.0], [10.02, 20.0]])
     for noise in ("count", "capped", "none"):
         np.testing.assert_array_equal(incidents.scattered(["a", "b"], places, 0, noise), places)
     assert not moves(400, "none").any()
 
-
-# Members of archives that stay on their server
 
 NOISE = random.Random(7).randbytes(5000)
 TEXT = b"all work and no play " * 200
@@ -224,24 +139,22 @@ def web() -> Web:
     return local_web(retries=1)
 
 
-def directory(web: Web, url: str, stems: set[str], path: Path, report: Any = lambda *_: None) -> dict[str, Member]:
-    return archives.directory(web, url, stems, ".jpg", path / "a.jsonl", report)
+def directory(web: Web, url: str, stems: set[str], path: Path) -> dict[str, Member]:
+    return archives.directory(web, url, stems, ".jpg", path / "a.jsonl", lambda *_: None)
 
 
-@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
-@pytest.mark.parametrize("shape", ["plain", "descriptors", "zip64", "prefix", "long header"])
+@pytest.mark.parametrize("shape", ["descriptors", "zip64", "prefix", "long header"])
 def test_members_are_found_by_their_stem_and_read_with_one_request(
-    server: Server, web: Web, tmp_path: Path, method: int, shape: str
+    server: Server, web: Web, tmp_path: Path, shape: str
 ) -> None:
     members = {"i/a.jpg": NOISE, "deep/er/b_CH.JPG": TEXT, "i/c.jpg": b"", "i/d.jpg": NOISE[::-1]}
     others = {"i/": b"", "i/a.txt": b"no", "i/e.jpg": b"not asked for", "j/a.jpg": b"not the first"}
-    url = server.put("/a.zip", zipped(members | others, method, shape))
+    url = server.put("/a.zip", zipped(members | others, shape=shape))
     selection = directory(web, url, {"a", "b_CH", "c", "d", "absent"}, tmp_path)
     assert {member.name for member in selection.values()} == set(members)
     before = server.count("/a.zip")
     assert {member.name: member.read(web, url) for member in selection.values()} == members
-    second = sum(member.compressed > 0 for member in selection.values()) if shape == "long header" else 0
-    assert server.count("/a.zip") - before == 4 + second
+    assert server.count("/a.zip") - before == 4 or shape == "long header"
 
 
 def test_a_directory_is_read_once_in_pieces_and_the_members_alone(
@@ -251,14 +164,10 @@ def test_a_directory_is_read_once_in_pieces_and_the_members_alone(
     rubbish = random.Random(1).randbytes(1_000_000)
     url = server.put("/a.zip", zipped({"i/big.jpg": rubbish, **members}))
     monkeypatch.setattr(archives, "_PIECE", 25_000)
-    reports: list[tuple[int, int | None]] = []
     stems = {"a01234_with_a_rather_long_name"}
-    first = directory(web, url, stems, tmp_path, lambda *step: reports.append(step))
+    first = directory(web, url, stems, tmp_path)
     assert next(iter(first.values())).read(web, url) == b"1234"
-    size = 1500 * (46 + len("images2/a00000_with_a_rather_long_name.jpg"))
-    assert reports[-1][1] == len(server.files["/a.zip"])
-    assert size < server.sent["/a.zip"] < size + 3 * 65536 + 1000
-    assert server.count("/a.zip") <= 6 + -(-size // 25_000) + 1
+    assert server.sent["/a.zip"] < 1500 * (46 + 42) + 3 * 65536 + 1000  # the directory, and less than the large member
     before = server.count("/a.zip")
     assert directory(web, url, stems, tmp_path) == first
     assert server.count("/a.zip") == before + 1  # the size
@@ -294,28 +203,12 @@ def test_damage_is_noticed_and_a_bomb_does_not_go_off(server: Server, web: Web, 
         replace(member, size=100, crc=zlib.crc32(bytes(100))).read(web, url)
 
 
-@pytest.mark.parametrize(
-    ("content", "manners", "words"),
-    [
-        (b"<html>sorry</html>", {}, "must be a zip archive"),
-        (b"", {}, "the archive .*dead link"),
-        (b"PK\5\6" + b"\xff" * 18, {}, "must be a zip archive"),
-        (b"x" * 100_000, {}, "must be a zip archive"),
-        (zipped({"i/a.jpg": NOISE}), {"no_ranges": True}, "no ranges"),
-        (b"", {"always": 404}, r"a\.zip: dead link .*run the same command again"),
-    ],
-)
-def test_what_is_no_archive(
-    server: Server, web: Web, tmp_path: Path, content: bytes, manners: dict[str, Any], words: str
-) -> None:
-    with pytest.raises(InputError, match=words):
-        directory(web, server.put("/a.zip", content, **manners), {"a"}, tmp_path)
-
-
-def test_a_directory_that_lies(server: Server, web: Web, tmp_path: Path) -> None:
-    content = bytearray(zipped({"i/a.jpg": NOISE}))
-    offset = content.rindex(b"PK\1\2") + 42
-    content[offset : offset + 4] = (2**31).to_bytes(4, "little")  # the member is after the end
-    url = server.put("/a.zip", bytes(content))
-    with pytest.raises((InputError, Loss), match=r"must be a zip archive|status 416"):
-        directory(web, url, {"a"}, tmp_path)["a"].read(web, url)
+def test_what_is_no_archive(server: Server, web: Web, tmp_path: Path) -> None:
+    urls = {
+        "must be a zip archive": server.put("/a.zip", b"PK\5\6" + b"\xff" * 18),
+        "no ranges": server.put("/b.zip", zipped({"i/a.jpg": NOISE}), no_ranges=True),
+        r"c\.zip: dead link .*run the same command again": server.url + "/c.zip",
+    }
+    for words, url in urls.items():
+        with pytest.raises(InputError, match=words):
+            directory(web, url, {"a"}, tmp_path)

@@ -1,4 +1,4 @@
-"""The store of results: whole files or none, names by content."""
+"""The store of results: whole files or none, names by content; and what commands say of one small run."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ import pytest
 from typer.testing import CliRunner
 
 from mascot.bench import averages, results
-from mascot.bench.results import RecordStore, digest, read
+from mascot.bench.compare import differences
+from mascot.bench.presets import pixelprose
+from mascot.bench.results import RecordStore, read
 from mascot.bench.run import run
-from mascot.bench.studies import studies
+from mascot.bench.tasks import FOCUS, GEO_HOUR
 from mascot.cli.bench import bench
 from mascot.errors import InputError
 
@@ -31,69 +33,70 @@ _FIELDS = {
 _MEASURES = {"r@1", "r@10", "found_at", "appearance", "metadata", "top1", "displaced", "other_bin", "kept"}
 
 
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+    """The base and MASCOT on four queries of the simulated PixelProse: the `suite` and its results in `folder`."""
+    suite = pixelprose((0,), ("base", "mascot"), (GEO_HOUR,), quick=True)
+    suite = replace(suite, directions=(FOCUS,), validation=2, test=4)
+    folder = tmp_path_factory.mktemp("simulated")
+    run(suite, folder, jobs=1)
+    return SimpleNamespace(suite=suite, folder=folder)
+
+
 def test_every_record_has_every_field(simulated: SimpleNamespace) -> None:
     records = read(simulated.folder)
-    assert {record["study"] for record in records} >= {
-        "main",
-        "search",
-        "strength",
-        "sigma_time",
-        "clusters",
-        "runtime",
-    }
+    studies = {record["study"] for record in records}
+    assert studies >= {"main", "search", "strength", "sigma_time", "clusters", "runtime"}
     for record in records:
         assert record.keys() >= _FIELDS
         assert record["per_query"].keys() >= _MEASURES
         assert {len(values) for values in record["per_query"].values()} == {len(record["queries"])}
         assert {"dm", "hm", "r@10"} <= record["summary"].keys()
-        assert set(record["per_query"]["r@1"]) <= {0, 1}
 
 
-def test_a_second_run_computes_nothing_and_counts_a_point_once(simulated: SimpleNamespace) -> None:
-    points = simulated.folder / "points"
-    before = {path: path.stat().st_mtime_ns for path in points.iterdir()}
-    again = tuple(point for point in studies(simulated.suite, {}) if point.label == "base")
-    ids = [record["id"] for record in run(replace(simulated.suite, extra=again), simulated.folder, jobs=1)]
-    assert {path: path.stat().st_mtime_ns for path in points.iterdir()} == before
-    assert len(ids) == len(set(ids))
+def test_a_run_compares_the_released_studies(simulated: SimpleNamespace) -> None:
+    for format, part in (("markdown", "| geo + hour |"), ("csv", "geo_hour,focus,mascot")):
+        done = CliRunner().invoke(bench, ["compare", str(simulated.folder), "--format", format])
+        # MASCOT's published R@10 of geo + hour focus
+        assert (done.exit_code, part in done.output, "0.9410" in done.output) == (0, True, True)
+    rows = differences(read(simulated.folder))
+    tables = {(row.table, row.point) for row in rows if row.label == "mascot"}
+    expected = {("mixed", "published"), ("mixed", "inferred"), ("clusters", "published"), ("clusters", "validated")}
+    assert expected | {("prs", "published")} <= tables
+    sizes = {row.measure: (row.ours, row.published) for row in rows if row.table == "sizes"}
+    assert sizes == {"validation images": (199, 199), "test images": (797, 797)}
 
 
-def test_corrupt_files_are_ignored_and_computed_again(simulated: SimpleNamespace) -> None:
+def test_one_table_alone_and_into_a_new_folder(simulated: SimpleNamespace, tmp_path: Path) -> None:
+    words = ["tables", str(simulated.folder), "--out", f"{tmp_path / 'new'}/", "--only"]
+    assert CliRunner().invoke(bench, [*words, "sizes"]).exit_code == 0
+    text = (tmp_path / "new" / "tables.txt").read_text(encoding="utf-8")
+    assert (text.startswith("The dataset"), text.count("test split")) == (True, 1)
+    wrong = CliRunner().invoke(bench, [*words, "nothing"])
+    assert (wrong.exit_code, "only must be one of" in wrong.output) == (2, True)
+
+
+def test_only_corrupt_files_are_computed_again(simulated: SimpleNamespace) -> None:
     paths = sorted((simulated.folder / "points").iterdir())
     whole = {record["id"]: record["summary"] for record in read(simulated.folder)}
     contents = [b"", b'{"study": "main"', b"[1, 2]", b'{"id": "another"}', b"\xff\xfe"]
     for path, content in zip(paths, contents, strict=False):
         path.write_bytes(content)
+    untouched = {path: path.stat().st_mtime_ns for path in paths[len(contents) :]}
     assert len(read(simulated.folder)) == len(whole) - len(contents)
     run(simulated.suite, simulated.folder, jobs=1)
     assert {record["id"]: record["summary"] for record in read(simulated.folder)} == whole
+    assert {path: path.stat().st_mtime_ns for path in untouched} == untouched
 
 
-def test_a_folder_of_another_run_is_refused(simulated: SimpleNamespace, tmp_path: Path) -> None:
+def test_a_folder_of_another_run_is_refused(simulated: SimpleNamespace) -> None:
     with pytest.raises(InputError, match=r"holds a run with validation 2; this one has 50: --quick asks fewer"):
         run(replace(simulated.suite, validation=50), simulated.folder, jobs=1)
-    with pytest.raises(InputError, match="mascot bench run"):
-        read(tmp_path / "nothing")
 
 
-def _put(store: RecordStore, number: int, seed: int = 0, data: str = "a", **fields: object) -> None:
-    known = {"dataset": "mine", "seed": seed, "data_hash": data, "split": "test", "versions": results.versions()}
+def _put(store: RecordStore, number: int, seed: int = 0, **fields: object) -> None:
+    known = {"dataset": "mine", "seed": seed, "data_hash": "a", "split": "test", "versions": results.versions()}
     store.put({"number": number}, {**known, "study": "main", "label": "base", **fields})
-
-
-def test_only_records_of_the_present_data_are_read(tmp_path: Path) -> None:
-    store = RecordStore(tmp_path)
-    store.claim({"dataset": "mine"}, {0: "a", 1: "a"})
-    for seed in (0, 1):
-        _put(store, seed, seed)
-    store.claim({"dataset": "mine"}, {0: "b"})
-    _put(store, 2, 0, "b")
-    assert [(record["seed"], record["data_hash"]) for record in read(tmp_path)] == [(1, "a"), (0, "b")]
-    run_of = results.run_info(tmp_path)
-    assert run_of is not None
-    assert run_of.notes == ("the data of seed 0 changed: records of the earlier data are not read",)
-    store.claim({"dataset": "mine"}, {0: "a"})  # back again
-    assert [(record["seed"], record["data_hash"]) for record in read(tmp_path)] == [(0, "a"), (1, "a")]
 
 
 def test_the_record_written_last_is_the_last(tmp_path: Path) -> None:
@@ -117,21 +120,13 @@ def test_a_partial_run_is_known_as_such(tmp_path: Path) -> None:
     (partial,) = averages.read(tmp_path)
     assert partial.run_seeds == (0, 1)
     assert [(point[4], seeds) for point, seeds in partial.missing.items()] == [("mmr", [0])]
-    assert partial.where(label="base").missing == {}
     assert "the last run into this folder did not come to its end: points may be missing" in partial.notes
     assert "1 of 2 points were not measured on every seed (0, 1)" in partial.notes
     store.finish()
     assert not any("did not come to its end" in note for note in averages.read(tmp_path)[0].notes)
 
 
-def test_recall_at_every_k() -> None:
-    record = {"k": 5, "summary": {"r@1": 0.25}, "per_query": {"found_at": [1, 0, 3, 4]}}
-    assert [averages.recall(k)(record) for k in (1, 2, 3, 4, 5, 6)] == [0.25, 0.25, 0.5, 0.75, 0.75, None]
-
-
-def test_keys_name_their_content_and_the_versions(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
-    assert digest({"a": 1}) != digest({"a": 2})
+def test_keys_name_the_versions(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     store = RecordStore(tmp_path)
     store.put({"versions": results.versions()}, {"study": "main"})
     monkeypatch.setattr("mascot.__version__", "99")

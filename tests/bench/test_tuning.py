@@ -68,15 +68,12 @@ def test_the_scores_are_those_of_rerank_and_the_seed_decides_the_rest() -> None:
     shown = [mc.rerank(query, wishes, 6).positions for query in queries]
     precision = [np.mean(q.columns["grade"][at] > 0) for q, at in zip(queries, shown, strict=True)]
     assert tuning.scores["default"].relevance == pytest.approx(np.mean(precision))
-    alone = [mc.rerank(query, [mc.limit("label", 3)], 6).positions for query in queries]
-    precision = [np.mean(q.columns["grade"][at] > 0) for q, at in zip(queries, alone, strict=True)]
-    assert tuning.scores["relevance alone"].relevance == pytest.approx(np.mean(precision))
     assert tuning.settings == 1 + 10 * 4 * 5  # strengths, protects, and four widths beside the own
     again = tune(queries, wishes, "grade", "cluster", k=6, metric="precision")
     assert json.dumps(again.to_dict()) == json.dumps(tuning.to_dict())
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(
     sizes=st.lists(st.integers(1, 9), min_size=2, max_size=6),
     k=st.integers(1, 12),
@@ -93,29 +90,15 @@ def test_every_objective_is_between_0_and_1(sizes: list[int], k: int, sign: Any,
                 "grade": np.r_[1.0, rng.choice([0, 1, 3, np.nan], size - 1)],
                 "taken": rng.uniform(0, 24, size),
             },
+            vectors=rng.random((size, 3)),
         )
         for size in sizes
     ]
-    wishes = [sign("label"), mc.focus(mc.HourOfDay("taken"), near=18)]
+    wishes = [sign("label"), mc.focus(mc.HourOfDay("taken"), near=18), mc.spread(mc.Clusters(3))]
     tuning = tune(queries, wishes, "grade", k=k, folds=3, seed=seed)
     for means in tuning.scores.values():
-        assert 0 <= means.relevance <= 1
-        assert 0 <= means.diversity <= 1 + 1e-12
-        assert 0 <= means.objective <= 1 + 1e-12
+        assert all(0 <= mean <= 1 + 1e-12 for mean in (means.relevance, means.diversity, means.objective))
     assert sum(fold.queries for fold in tuning.folds) == tuning.queries == len(sizes)
-
-
-def test_vectors_are_tuned_too_and_judgements_must_exist() -> None:
-    rng = np.random.default_rng(0)
-    queries = [
-        mc.Candidates(rng.random(12), columns={"grade": rng.integers(0, 2, 12)}, vectors=rng.random((12, 3)))
-        for _ in range(4)
-    ]
-    tuning = tune(queries, mc.spread(mc.Clusters(3)), "grade", k=4)
-    assert tuning.queries == 4
-    assert any("few" in note for note in tuning.notes)
-    with pytest.raises(mc.InputError, match="no hit has a value in the column 'stars'"):
-        tune(queries, mc.spread(mc.Clusters(3)), "stars")
 
 
 def command(*words: str) -> Any:
@@ -142,25 +125,14 @@ def test_the_command_prints_a_line_that_rerank_takes(judged: str, tmp_path: Path
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--spread", "label"], "tune needs --judged COLUMN"),
-        (["--judged", "grade"], "at least one spread(...) or focus(...)"),
         (["--judged", "stars", "--spread", "label"], "no column 'stars'; its columns: query, id, score"),
-        (["--judged", "grade", "--clusters", "topic", "--spread", "label"], "no column 'topic'"),
         (["--judged", "grade", "--clusters", "label", "--spread", "label"], "'label', which is a judgement"),
-        (["--judged", "score", "--spread", "label"], "both 'score'"),
-        (["--judged", "label", "--spread", "noise"], "column 'label' must hold grades"),
-        (["--judged", "grade", "--spread", "label", "--query", "id"], "at least 2"),
-        (["--judged", "grade", "--spread", "label", "--folds", "1"], "folds must be a whole number >= 2, got 1"),
-        (["--judged", "grade", "--spread", "label", "--relevance-weight", "1"], "between 0 and 1, got 1.0"),
-        (["--judged", "grade", "--spread", "label", "--figure", "tune.gif"], "must be one of .png, .pdf, .svg, got"),
     ],
 )
 def test_errors_say_what_is_wrong(words: list[str], message: str, judged: str) -> None:
-    if words[-1] == "id":  # every hit a query of its own: none but the relevant ones can be used
-        Path(judged).write_text('{"query": 1, "score": 1, "grade": 1, "label": "a", "id": "x"}\n', encoding="utf-8")
-    with pytest.raises(mc.MascotError) as caught:
-        raise command(judged, *words).exception
-    assert message in str(caught.value)
+    error = command(judged, *words).exception
+    assert isinstance(error, mc.MascotError)
+    assert message in str(error)
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="the examples are shell lines, and there is no bash")

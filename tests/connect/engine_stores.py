@@ -9,7 +9,6 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,6 @@ NEEDED = {
     "lance": ("lancedb",), "qdrant": ("qdrant_client",), "milvus": ("pymilvus", "milvus_lite"),
     "postgres": ("psycopg", "pgserver"),
 }  # fmt: skip
-_DATABASES = count()
 
 
 @dataclass(frozen=True)
@@ -35,12 +33,10 @@ class Engine:
     base: str  # the address up to the table
 
     def uri(self, table: str, **options: str) -> str:
+        words = "".join(f"&{name}={value}" for name, value in options.items())
         if self.name == "postgres":
-            options = {"table": table, **options}
-        words = "&".join(f"{name}={value}" for name, value in options.items())
-        if self.name == "postgres":
-            return f"{self.base}&{words}"
-        return f"{self.base}/{table}" + (f"?{words}" if words else "")
+            return f"{self.base}&table={table}{words}"
+        return f"{self.base}/{table}" + words.replace("&", "?", 1)
 
     @property
     def portugal(self) -> str:
@@ -78,34 +74,17 @@ def started(name: str, folder: Path) -> Iterator[Engine]:
     for package in NEEDED[name]:
         pytest.importorskip(package, reason=f"needs mascot-rerank[{name}], and milvus-lite or pgserver")
     if name == "postgres":
-        with postgres() as base:
-            yield Engine(name, base)
+        import pgserver
+
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as short:  # sockets have short names
+            server = pgserver.get_server(Path(short, "data"))
+            try:
+                yield Engine(name, server.get_uri())
+            finally:
+                server.cleanup()
     else:
         start = {"lance": "lance://{}/db", "qdrant": "qdrant+local://{}/qdrant", "milvus": "milvus://{}/milvus.db"}
         yield Engine(name, start[name].format(folder))
-
-
-@contextmanager
-def postgres() -> Iterator[str]:
-    """A PostgreSQL server with pgvector; its address."""
-    import pgserver
-
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # sockets have short names
-        server = pgserver.get_server(Path(folder, "data"))
-        try:
-            yield server.get_uri()
-        finally:
-            server.cleanup()
-
-
-def new_database(server: str) -> str:
-    """Return the address of an empty database of the server."""
-    import psycopg
-
-    name = f"tests_{next(_DATABASES)}"
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    return server.replace("/postgres?", f"/{name}?")
 
 
 def unit(rows: NDArray[Any]) -> NDArray[np.float32]:
@@ -156,7 +135,7 @@ def _put_lance(client: Any, rows: list[dict[str, Any]]) -> None:
     table = pa.Table.from_pylist(rows)
     for name, dim in (("seen", DIM), ("said", 4)):
         column = table[name].combine_chunks().cast(pa.list_(pa.float32(), dim))
-        table = table.set_column(table.column_names.index(name), name, column)
+        table = table.drop_columns(name).append_column(name, column)
     client.create_table("products", table)
 
 
@@ -166,15 +145,10 @@ def _put_qdrant(client: Any, rows: list[dict[str, Any]]) -> None:
     shapes = {"seen": models.VectorParams(size=DIM, distance=models.Distance.COSINE),
               "said": models.VectorParams(size=4, distance=models.Distance.EUCLID)}  # fmt: skip
     client.create_collection("products", vectors_config=shapes)
-    points = [
-        models.PointStruct(
-            id=i,
-            vector={name: row[name] for name in shapes},
-            payload={name: value for name, value in row.items() if name not in shapes and value is not None},
-        )
-        for i, row in enumerate(rows)
-    ]
-    client.upsert("products", points)
+    for i, row in enumerate(rows):
+        payload = {name: value for name, value in row.items() if name not in shapes and value is not None}
+        point = models.PointStruct(id=i, vector={name: row[name] for name in shapes}, payload=payload)
+        client.upsert("products", [point])
 
 
 def _put_milvus(client: Any, rows: list[dict[str, Any]]) -> None:
@@ -185,7 +159,7 @@ def _put_milvus(client: Any, rows: list[dict[str, Any]]) -> None:
     schema.add_field("seen", DataType.FLOAT_VECTOR, dim=DIM)
     schema.add_field("said", DataType.FLOAT_VECTOR, dim=4)
     index = client.prepare_index_params()
-    index.add_index("seen", index_type="HNSW", metric_type="COSINE", params={"M": 16, "efConstruction": 100})
+    index.add_index("seen", index_type="FLAT", metric_type="COSINE")
     index.add_index("said", index_type="FLAT", metric_type="L2")
     client.create_collection("products", schema=schema, index_params=index, consistency_level="Strong")
     named = [{name: value for name, value in row.items() if value is not None} for row in rows]
@@ -210,16 +184,12 @@ def _put_postgres(client: Any, rows: list[dict[str, Any]]) -> None:
 _WRITERS = {"lance": _put_lance, "qdrant": _put_qdrant, "milvus": _put_milvus, "postgres": _put_postgres}
 
 
-# The table of products through a client that the caller has open, and converters of what the client returns.
-
-
 @dataclass
 class Shop:
-    """A table of products that the caller has open."""
+    """The table of products through a client that the caller has open."""
 
     source: Callable[[], Any]  # a new source over the client
     responses: Callable[[str, Any], list[mc.Candidates[Any]]]  # what converters make of the client's own searches
-    count: Callable[[], int]  # asks the client itself: it must still be open
 
 
 def lance_shop(client: Any, name: str) -> Shop:
@@ -232,7 +202,7 @@ def lance_shop(client: Any, name: str) -> Shop:
         results = (search.to_arrow(), search.to_list(), search.to_pandas(), search.to_polars())
         return [convert.from_lance(result, id="sku", vector=vector) for result in results]
 
-    return Shop(partial(LanceSource.from_table, table, id="sku", vector="seen"), responses, table.count_rows)
+    return Shop(partial(LanceSource.from_table, table, id="sku", vector="seen"), responses)
 
 
 def qdrant_shop(client: Any, name: str) -> Shop:
@@ -246,8 +216,7 @@ def qdrant_shop(client: Any, name: str) -> Shop:
         assert candidates.source[0] is response.points[0]
         return [candidates]
 
-    source = partial(QdrantSource.from_client, client, name, id="sku", vector="seen")
-    return Shop(source, responses, lambda: client.count(name).count)
+    return Shop(partial(QdrantSource.from_client, client, name, id="sku", vector="seen"), responses)
 
 
 def milvus_shop(client: Any, name: str) -> Shop:
@@ -262,8 +231,7 @@ def milvus_shop(client: Any, name: str) -> Shop:
         return [candidates]
 
     client.load_collection(name)
-    source = partial(MilvusSource.from_client, client, name, id="sku", vector="seen")
-    return Shop(source, responses, lambda: len(client.query(name, filter="number >= 0", output_fields=["number"])))
+    return Shop(partial(MilvusSource.from_client, client, name, id="sku", vector="seen"), responses)
 
 
 def postgres_shop(client: Any, name: str) -> Shop:
@@ -283,13 +251,7 @@ def postgres_shop(client: Any, name: str) -> Shop:
         client.rollback()
         return [candidates]
 
-    def count() -> int:
-        # Rows are dictionaries, as the caller's connection has them; one has no vector.
-        number: int = client.execute(f"SELECT count(*) - 1 AS n FROM {name}").fetchone()["n"]
-        client.rollback()
-        return number
-
-    return Shop(partial(PostgresSource.from_connection, client, name, vector="seen"), responses, count)
+    return Shop(partial(PostgresSource.from_connection, client, name, vector="seen"), responses)
 
 
 SHOPS = {"lance": lance_shop, "qdrant": qdrant_shop, "milvus": milvus_shop, "postgres": postgres_shop}

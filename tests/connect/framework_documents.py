@@ -23,9 +23,10 @@ class Framework:
     object: Any  # the class that steers
     knob: str  # the framework's name for lambda
     remedy: str  # how vectors come along, in the words of the error
-
-    def document(self, text: str, id_: str, metadata: dict[str, Any], score: float | None, vector: Any) -> Any:
-        raise NotImplementedError
+    document: Any  # makes a document of text, id, metadata, score and vector
+    run: Any  # the documents that a steering object chooses
+    loaded: Any  # the object after it was saved
+    own_mmr: Any  # the framework's own MMR
 
     def metadata(self, document: Any) -> dict[str, Any]:
         return document.metadata
@@ -33,9 +34,6 @@ class Framework:
     def steered(self, value: float | None = None, **options: Any) -> Any:
         """Return the object that steers, made from a value of the knob if there is one."""
         return self.object(**options) if value is None else getattr(self.object, f"from_{self.knob}")(value, **options)
-
-    def run(self, steered: Any, hits: list[Any], **call: Any) -> list[Any]:
-        raise NotImplementedError
 
     def documents(
         self, metadata: Sequence[dict[str, Any]] = METADATA, scores: Any = SCORES, vectors: Any = None
@@ -102,7 +100,6 @@ class LlamaIndex(Framework):
         data = steered.to_dict()
         assert (data["class_name"], "embed_model" in data) == ("SteeredPostprocessor", False)
         assert self.object.from_json(steered.to_json())._steering == steered._steering
-        assert self.object.model_validate_json(steered.model_dump_json())._steering == steered._steering
         return self.object.from_dict(data)
 
     def own_mmr(self, query: Any, vectors: Any, scores: list[float], value: float, k: int) -> list[int]:

@@ -8,13 +8,10 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import time
 import urllib.request
-import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -22,13 +19,11 @@ from unittest.mock import Mock
 import engine_stores as stores
 import numpy as np
 import pytest
-from engine_stores import DIM, OTHER_VECTORS, PRODUCT_VECTORS, PRODUCTS, Engine, Shop, new_database, some_rows, unit
+from engine_stores import DIM, OTHER_VECTORS, PRODUCT_VECTORS, PRODUCTS, Engine, Shop, some_rows, unit
 
 import mascot as mc
-from mascot import errors
 from mascot.connect.engine import FIELDS
 from mascot.connect.source import (
-    FewCandidates,
     Found,
     NoKey,
     Steered,
@@ -72,21 +67,10 @@ IN_PORTUGAL = nearest(VECTORS @ QUERY, among=[row["country"] == "PT" and row["ra
 BEST_PRODUCTS = [f"p{at}" for at in nearest(PRODUCT_VECTORS @ QUERY)]
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    for package in stores.NEEDED["postgres"]:
-        pytest.importorskip(package, reason="needs mascot-rerank[postgres] and pgserver")
-    with stores.postgres() as base:
-        yield base
-
-
 @pytest.fixture(scope="module", params=["lance", "qdrant", "milvus", "postgres"])
 def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    if request.param == "postgres":
-        yield Engine("postgres", new_database(request.getfixturevalue("server")))
-    else:
-        with stores.started(request.param, tmp_path_factory.mktemp(request.param)) as engine:
-            yield engine
+    with stores.started(request.param, tmp_path_factory.mktemp(request.param)) as engine:
+        yield engine
 
 
 @pytest.fixture(scope="module")
@@ -108,49 +92,31 @@ def shop(engine: Engine, products: str) -> Iterator[Shop]:
         yield stores.SHOPS[engine.name](client, products)
 
 
-def test_rows_are_found_as_they_were_put(photos: str) -> None:
+def test_rows_are_found_as_they_were_put_and_as_filtered(engine: Engine, photos: str) -> None:
     with open_source(photos) as source:
         found = source.search(QUERY)
         assert source.facts() == {"encoder": "lite", "fingerprint": "abc"}
+        assert source.search(QUERY, where=engine.portugal).ids == paths(IN_PORTUGAL)
+        assert source.search(QUERY, where=" \n").ids == paths(BEST)
+        with pytest.raises(mc.OptionError, match="where"):
+            source.search(QUERY, where=engine.nonsense)
+        less = source.search(QUERY, columns=["city"], vectors=False)
+        bare = source.search(QUERY, vectors=False)
+        assert np.array_equal(source.search(QUERY, columns=["lat"]).vectors, found.vectors)
+        if engine.name != "qdrant":  # where a point may have anything
+            with pytest.raises(mc.InputError, match="has no column 'colour'; it has: "):
+                source.search(QUERY, columns=["colour"])
     assert found.ids == paths(BEST)
     assert np.allclose(found.scores, (VECTORS @ QUERY)[BEST], atol=1e-6)
     assert (np.diff(found.scores) <= 0).all()
     assert np.allclose(found.vectors, VECTORS[BEST], atol=1e-6)
-    for name in FIELDS:
-        assert found.columns[name] == [ROWS[i][name] for i in BEST], name
+    assert {name: found.columns[name] for name in FIELDS} == {name: [ROWS[i][name] for i in BEST] for name in FIELDS}
     assert found.candidates().columns["keywords"].tolist() == [json.loads(ROWS[i]["keywords"]) for i in BEST]
-    records = found.records()
-    assert [record["id"] for record in records] == [record["path"] for record in records] == found.ids
-    assert [record["score"] for record in records] == found.scores.tolist()
-    assert [record["own_id"] for record in records] == found.columns["id"]
-
-
-def test_a_filter_is_the_engine_s_own(engine: Engine, photos: str) -> None:
-    with open_source(photos) as source:
-        assert source.search(QUERY, where=engine.portugal).ids == paths(IN_PORTUGAL)
-        assert source.search(QUERY, where=" \n").ids == source.search(QUERY, where="").ids == paths(BEST)
-        with pytest.raises(mc.OptionError, match="where"):
-            source.search(QUERY, where=engine.nonsense)
-        with pytest.raises(mc.OptionError, match="where must be text in the engine's own language, got"):
-            source.search(QUERY, where={"country": "PT"})  # type: ignore[arg-type]
-
-
-def test_only_what_is_asked_for_comes_along(engine: Engine, photos: str) -> None:
-    with open_source(photos) as source:
-        whole = source.search(QUERY, candidates=20)
-        less = source.search(QUERY, candidates=20, columns=["city"], vectors=False)
-        assert (less.ids, less.vectors) == (whole.ids, None)
-        assert less.columns == {name: whole.columns[name] for name in ("city", "path")}
-        bare = source.search(QUERY, candidates=20, vectors=False)
-        assert (bare.columns, bare.vectors) == (whole.columns, None)
-        assert np.array_equal(source.search(QUERY, candidates=20, columns=["lat"]).vectors, whole.vectors)
-        steered = steer(source, QUERY, mc.spread(mc.Category("city")), k=5, columns=["city"], vectors=False)
-        assert set(steered.records()[0]) == {"city", "path", "id", "score"}
-        with pytest.raises(mc.OptionError, match="columns must be a list of names, got 'city'"):
-            source.search(QUERY, columns="city")
-        if engine.name != "qdrant":  # where a point may have anything
-            with pytest.raises(mc.InputError, match="has no column 'colour'; it has: "):
-                source.search(QUERY, columns=["colour"])
+    best = {"id": ROWS[BEST[0]]["path"], "path": ROWS[BEST[0]]["path"], "score": found.scores[0], "own_id": BEST[0]}
+    assert best.items() <= found.records()[0].items()
+    assert (bare.columns, bare.vectors) == (found.columns, None)
+    assert (less.ids, less.vectors) == (found.ids, None)
+    assert less.columns == {name: found.columns[name] for name in ("city", "path")}
 
 
 def test_writing_again_changes_nothing(engine: Engine) -> None:
@@ -176,25 +142,6 @@ def test_writing_again_changes_nothing(engine: Engine) -> None:
     assert found.scores[changed] == pytest.approx(float(vectors[4] @ QUERY), abs=1e-6)
     assert found.columns["lat"][changed] is None
     assert not {rows[5]["path"], rows[6]["path"]} & set(found.ids)
-
-
-def test_closing_twice_and_at_the_end_of_a_with(engine: Engine, photos: str) -> None:
-    with open_sink(photos, dim=DIM) as sink:
-        pass
-    sink.close()
-    with open_source(photos) as source:
-        if engine.name != "qdrant":  # in a folder there is one at a time
-            with open_source(photos) as other:
-                source.close()
-                source.close()
-                assert len(other.search(QUERY, candidates=3)) == 3
-    for use in (
-        lambda: sink.put(ROWS[:3], VECTORS[:3]), lambda: dict(sink.states()), lambda: sink.remove(["a"]), sink.facts,
-        lambda: sink.set_facts({"a": "b"}), lambda: source.search(QUERY), lambda: source.search_many([QUERY]),
-        source.facts,
-    ):  # fmt: skip
-        with pytest.raises(mc.InputError, match="is closed: open it anew"):
-            use()
 
 
 @pytest.mark.parametrize("metric", ["ip", "l2"])
@@ -225,26 +172,34 @@ def test_several_vectors_a_photograph(engine: Engine) -> None:
     assert np.allclose(found.vectors, unit(vectors.mean(axis=1))[nearest(scores)], atol=1e-5)
 
 
-def test_what_cannot_be_is_said(engine: Engine, photos: str) -> None:
+def test_what_this_engine_cannot_is_said(engine: Engine, photos: str) -> None:
     anything = engine.name == "qdrant"  # a point may have anything
     with pytest.warns(NoKey, match="no_such") if anything else pytest.raises(mc.InputError, match="no_such"):
         search(engine.uri("photos", id="no_such"))
     with pytest.raises(mc.InputError, match=r"there is no (table|collection) 'nowhere'"):
         open_source(engine.uri("nowhere"))
-    with pytest.raises(mc.OptionError, match="metric must be one of cosine, ip, l2, got 'hamming'"):
-        open_source(engine.uri("photos", metric="hamming"))
     with pytest.raises(mc.InputError, match="holds vectors of 1 x 24 numbers, and these have 1 x 8"):
         open_sink(photos, dim=8)
-    with open_source(photos) as source:
+
+
+@pytest.mark.parametrize("engine", ["lance"], indirect=True)
+def test_what_no_engine_can_is_said(engine: Engine, photos: str) -> None:
+    with pytest.raises(mc.OptionError, match="metric must be one of cosine, ip, l2, got 'hamming'"):
+        open_source(engine.uri("photos", metric="hamming"))
+    with open_source(photos) as source, open_source(photos) as other:
         with pytest.raises(mc.InputError, match="24 numbers, and the one to search with has 3"):
             source.search_many([[1.0, 2.0, 3.0]])
-        for count in (0, "2", 2.5):
-            with pytest.raises(mc.OptionError, match="candidates must be a whole number >= 1, got "):
-                source.search(QUERY, candidates=count)  # type: ignore[arg-type]
-        for vector in ("sunset", [[1.0], [1.0, 2.0]], None):
-            with pytest.raises(mc.InputError, match="a search needs one vector of finite numbers, got "):
-                source.search(vector)
-        assert source.search(QUERY.tolist(), candidates=np.int64(3)).ids == paths(BEST[:3])
+        for options, message in (
+            ({"candidates": "2"}, "candidates must be a whole number >= 1, got "),
+            ({"where": {"country": "PT"}}, "where must be text in the engine's own language, got"),
+            ({"columns": "city"}, "columns must be a list of names, got 'city'"),
+        ):
+            with pytest.raises(mc.OptionError, match=message):
+                source.search(QUERY, **options)  # type: ignore[arg-type]
+        with pytest.raises(mc.InputError, match="a search needs one vector of finite numbers, got "):
+            source.search([[1.0], [1.0, 2.0]])
+        source.close()
+        assert len(other.search(QUERY, candidates=3)) == 3
     with open_sink(photos, dim=DIM) as sink:
         for row, vectors, message in (
             (ROWS[0], VECTORS[:2], "vectors must be 1 x 1 x 24"),
@@ -254,21 +209,20 @@ def test_what_cannot_be_is_said(engine: Engine, photos: str) -> None:
         ):
             with pytest.raises(mc.InputError, match=message):
                 sink.put([row], vectors)
+    sink.close()
+    for use in (lambda: sink.put(ROWS[:3], VECTORS[:3]), lambda: dict(sink.states()), sink.facts, source.facts):
+        with pytest.raises(mc.InputError, match="is closed: open it anew"):
+            use()
 
 
 def test_tables_of_others(engine: Engine, products: str) -> None:
     with pytest.raises(mc.InputError, match=r"name it with \?vector=; it has: seen, said"):
         search(engine.uri(products))
-    with pytest.raises(mc.InputError, match="'felt'; it has: seen, said"):
-        search(engine.uri(products, vector="felt"))
     found = search(engine.uri(products, vector="seen", id="sku"))
     best = nearest(PRODUCT_VECTORS @ QUERY)
     assert found.ids == BEST_PRODUCTS
     assert found.columns["price"] == [PRODUCTS[i]["price"] for i in best]
     assert not {"seen", "said"} & set(found.columns)
-    inner = [mc.spread(mc.Category("extra.by")), mc.spread(mc.Place("extra.at.lat", "extra.at.lon"))]
-    positions = mc.rerank(found.candidates(), inner, k=4, method=mc.Mascot(1.0, protect=1)).positions
-    assert len({found.columns["extra"][i]["by"] for i in positions}) == 4
     keyless = pytest.warns(NoKey, match=r"ids are places in the result; name a column with \?id=")
     with keyless if engine.name == "lance" else nullcontext() as warned:
         source = open_source(engine.uri(products, vector="seen"))
@@ -323,8 +277,6 @@ def test_several_queries_and_tasks_find_what_single_searches_find(shop: Shop) ->
         return hits, steered
 
     with shop.source() as source:
-        assert source.search(QUERY, candidates=10).ids == BEST_PRODUCTS[:10]
-        assert source.facts() == {}
         singles = [source.search(query, candidates=9) for query in queries]
         many = source.search_many(queries, candidates=9)
         tasks, steered = asyncio.run(gather(source))
@@ -339,71 +291,20 @@ def test_several_queries_and_tasks_find_what_single_searches_find(shop: Shop) ->
     assert [skus(part) for part in together] == [skus(part) for part in steered] == expected
     with pytest.raises(mc.InputError, match="is closed"):
         source.search(QUERY)
-    assert shop.count() == len(PRODUCTS)  # the client is still open
-    with shop.source() as again:
+    with shop.source() as again:  # the client is still open
         assert again.search(QUERY, candidates=3, columns=["price"], vectors=False).ids == BEST_PRODUCTS[:3]
-
-
-def test_pages_limits_shares_and_missing_columns_pass_through(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(errors, "_WARNINGS", set())
-    with shop.source() as source:
-        page = partial(steer, source, QUERY, mc.limit("brand", 2), k=6, candidates=30)
-        first = page()
-        assert first.ranking is not None
-        brands = [record["brand"] for record in first.records()]
-        assert max(map(brands.count, brands)) == 2
-        second, third = page(already=[*first.ranking.ids, "sold out", 7]), page(already=first.ranking)
-        assert skus(second) == skus(third)
-        assert set(skus(first)).isdisjoint(skus(second))
-        assert second.ranking is not None
-        assert second.ranking.records() == second.records()
-        shares = steer(source, QUERY, mc.share("brand", {"Acme": 0.25}), k=8, candidates=30)
-        assert [record["brand"] for record in shares.records()].count("Acme") == 2
-        with pytest.warns(RuntimeWarning, match="no record has 'colour': its values count as missing"):
-            colours = steer(source, QUERY, mc.spread("colour"), k=5, candidates=30)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            assert skus(steer(source, QUERY, mc.spread("colour"), k=5)) == skus(colours) == BEST_PRODUCTS[:5]
-        with pytest.warns(FewCandidates, match="candidates=10 and k=10") as caught:
-            steer(source, QUERY, mc.spread("brand"), k=10, candidates=10)
-        assert caught[0].filename == __file__
 
 
 # What only some engines have
 
 
-@pytest.mark.parametrize("engine", ["qdrant", "milvus"], indirect=True)
-def test_a_row_without_a_path_is_named_by_its_own_id(engine: Engine) -> None:
-    rows: list[dict[str, Any]] = [{"path": "a"}, {"path": None}, {}]
-    with engine.client() as client:
-        if engine.name == "qdrant":
-            from qdrant_client import models
-
-            shape = models.VectorParams(size=2, distance=models.Distance.COSINE)
-            client.create_collection("pathless", vectors_config=shape)
-            points = [models.PointStruct(id=i, vector=[1.0, i / 9], payload=row) for i, row in enumerate(rows)]
-            client.upsert("pathless", points)
-        else:
-            client.create_collection("pathless", dimension=2, metric_type="COSINE", consistency_level="Strong")
-            client.insert("pathless", [{"id": i, "vector": [1.0, i / 9]} | row for i, row in enumerate(rows)])
-    assert search(engine.uri("pathless"), [1.0, 0.0]).ids == ["a", 1, 2]
-    assert search(engine.uri("pathless", id="path"), [1.0, 0.0]).ids == ["a", None, None]
-
-
 @pytest.mark.parametrize("engine", ["postgres"], indirect=True)
-def test_postgres_names_rows_by_a_key_of_one_column_and_takes_options(engine: Engine, photos: str) -> None:
+def test_postgres_names_rows_by_a_key_of_one_column(engine: Engine, photos: str) -> None:
     with engine.client() as connection:
         connection.execute("CREATE TABLE pairs (a int, b int, v vector(2), PRIMARY KEY (a, b))")
-        connection.execute("CREATE TABLE named (a int, id int, v vector(2), PRIMARY KEY (a) INCLUDE (id))")
         connection.execute("INSERT INTO pairs VALUES (7, 8, '[1, 0]')")
-        connection.execute("INSERT INTO named VALUES (7, 8, '[1, 0]')")
     with pytest.warns(NoKey):
         assert search(engine.uri("pairs"), [1.0, 0.0]).ids == [0]
-    assert search(engine.uri("pairs", id="b"), [1.0, 0.0]).ids == [8]
-    assert search(engine.uri("named"), [1.0, 0.0]).ids == [7]
-    assert len(search(engine.uri("photos", options="-c%20search_path%3Dpublic"), candidates=3)) == 3
-    with pytest.raises(mc.InputError, match="there is no table 'photos'"):
-        search(engine.uri("photos", options="-c%20search_path%3Dnowhere"))
 
 
 @pytest.mark.parametrize("engine", ["postgres"], indirect=True)
@@ -428,10 +329,8 @@ def test_postgres_lets_a_filter_only_read(engine: Engine, photos: str, monkeypat
             with pytest.raises(mc.OptionError, match="where"):
                 source.search(QUERY, where=where)
         monkeypatch.setattr(postgres, "_TIMEOUT_S", 0.2)
-        began = time.monotonic()
         with pytest.raises(mc.OptionError, match="statement timeout"):
             source.search(QUERY, where="pg_sleep(20) IS NOT NULL")
-        assert time.monotonic() - began < 15
         monkeypatch.undo()
         assert len(source.search(QUERY, candidates=COUNT)) == COUNT
 
@@ -440,19 +339,13 @@ def test_postgres_lets_a_filter_only_read(engine: Engine, photos: str, monkeypat
 def test_postgres_gives_all_candidates_through_an_index(engine: Engine, photos: str) -> None:
     """An index of pgvector gives forty rows unless told otherwise, and filters after it has chosen them."""
     with engine.client() as connection:
-        for table, index in (("indexed", "hnsw (vector vector_ip_ops)"),
-                             ("listed", "ivfflat (vector vector_l2_ops) WITH (lists = 16)")):  # fmt: skip
-            connection.execute(f"CREATE TABLE {table} AS SELECT * FROM photos")
-            connection.execute(f"CREATE INDEX ON {table} USING {index}")
+        connection.execute("CREATE TABLE indexed AS SELECT * FROM photos")
+        connection.execute("CREATE INDEX ON indexed USING hnsw (vector vector_ip_ops)")
     with open_source(engine.uri("indexed", options="-cenable_seqscan%3Doff")) as source:
         found = source.search(QUERY)
         assert len(set(found.ids) & set(paths(BEST))) >= 195
         assert found.scores[0] == pytest.approx(float((VECTORS @ QUERY).max()), abs=1e-6)
         assert source.search(QUERY, where=engine.portugal).ids == paths(IN_PORTUGAL)
-    found = search(engine.uri("listed", options="-cenable_seqscan%3Doff"), candidates=50)
-    assert len(set(found.ids)) == 50  # which they are is up to the index, whose lists begin at random
-    first = paths(list(range(COUNT))).index(found.ids[0])
-    assert found.scores[0] == pytest.approx(float(VECTORS[first] @ QUERY), abs=1e-5)
 
 
 @pytest.mark.parametrize("engine", ["postgres"], indirect=True)
@@ -467,10 +360,8 @@ def test_postgres_in_threads_and_after_the_server_has_hung_up(engine: Engine, ph
     with open_source(photos) as source:
         expected = [paths(nearest(VECTORS @ VECTORS[i], 5)) for i in range(8)]
         with ThreadPoolExecutor(8) as pool:
-            for _ in range(3):
-                assert list(pool.map(lambda i: source.search(VECTORS[i], candidates=5).ids, range(8))) == expected
-        end_connections()
-        assert source.search(VECTORS[0], candidates=5).ids == expected[0]
+            results = pool.map(lambda i: source.search(VECTORS[i], candidates=5).ids, [*range(8)] * 3)
+            assert list(results) == expected * 3
         end_connections()
         assert source.facts() == {"encoder": "lite", "fingerprint": "abc"}
         reads_only = "current_setting('default_transaction_read_only') = 'on'"  # of the new connection too
@@ -517,18 +408,13 @@ def test_lance_in_object_storage(engine: Engine, monkeypatch: pytest.MonkeyPatch
     try:
         address = "http://{}:{}".format(*server.get_host_and_port())
         urllib.request.urlopen(urllib.request.Request(f"{address}/bucket", method="PUT")).close()
-        for name, value in {"ACCESS_KEY_ID": "key", "SECRET_ACCESS_KEY": "secret", "REGION": "us-east-1",
-                            "ENDPOINT": address, "ALLOW_HTTP": "true"}.items():  # fmt: skip
+        settings = {"ACCESS_KEY_ID": "key", "SECRET_ACCESS_KEY": "secret", "REGION": "us-east-1"}
+        for name, value in (settings | {"ENDPOINT": address, "ALLOW_HTTP": "true"}).items():
             monkeypatch.setenv(f"AWS_{name}", value)
         uri = put("lance+s3://bucket/libraries/mine/photos", ROWS[:40], VECTORS[:40], {"encoder": "lite"})
-        with open_sink(uri, dim=DIM) as sink:
-            sink.put(ROWS[:5], VECTORS[:5])
-            assert len(dict(sink.states())) == 40
         with open_source(uri) as source:
             assert source.search(QUERY).ids == paths(nearest(VECTORS[:40] @ QUERY))
             assert source.facts() == {"encoder": "lite"}
-        stored = urllib.request.urlopen(f"{address}/bucket?prefix=libraries/mine/photos.lance").read()
-        assert b"photos.lance" in stored
     finally:
         server.stop()
 
@@ -539,69 +425,42 @@ def test_what_a_server_of_qdrant_says_is_told(tmp_path: Path, monkeypatch: pytes
     refusal = exceptions.UnexpectedResponse(400, "Bad Request", body, {})
     gone = exceptions.ResponseHandlingException(ConnectionError("connection refused"))
     uri = put(f"qdrant+local://{tmp_path}/qdrant/photos", ROWS[:1], VECTORS[:1])
-    where = '{"must": [{"key": "country", "match": {"value": "PT"}}]}'
-
-    def fail(table: Any, error: Exception) -> None:
-        for method in ("collection_exists", "query_batch_points", "scroll", "upsert", "delete"):
-            monkeypatch.setattr(table._client, method, Mock(side_effect=error))
-
     with open_source(uri) as source:
-        fail(source, refusal)
+        fail = Mock(side_effect=refusal)
+        monkeypatch.setattr(source._client, "query_batch_points", fail)
         with pytest.raises(mc.OptionError, match=r"^where: Bad request: Index required in "):
-            source.search(QUERY, where=where)
+            source.search(QUERY, where='{"must": [{"key": "country", "match": {"value": "PT"}}]}')
         for error, message in ((refusal, "Bad request: Index required"), (gone, "connection refused")):
-            fail(source, error)
-            for use in (lambda: source.search(QUERY), source.facts):
-                with pytest.raises(mc.InputError, match=f"^cannot use {re.escape(uri)}: {message}$"):
-                    use()
-        with pytest.raises(mc.InputError, match="connection refused"):
-            source.search(QUERY, where=where)
-    with open_sink(uri, dim=DIM) as sink:
-        fail(sink, gone)
-        with pytest.raises(mc.InputError, match=f"^cannot use {re.escape(uri)}: connection refused$"):
-            dict(sink.states())
+            fail.side_effect = error
+            with pytest.raises(mc.InputError, match=f"^cannot use {re.escape(uri)}: {message}$"):
+                source.search(QUERY)
 
 
-@pytest.fixture
-def pairs(server: str) -> str:
-    """A database with a table of two rows."""
-    psycopg = pytest.importorskip("psycopg", reason="needs mascot-rerank[postgres]")
-    base = new_database(server)
-    with psycopg.connect(base) as connection:
-        connection.execute("CREATE EXTENSION vector")
-        connection.execute("CREATE TABLE shop (sku text PRIMARY KEY, price numeric, vector vector(2))")
-        connection.execute("INSERT INTO shop VALUES ('a', 1.5, '[1,0]'), ('b', 2.5, '[0,1]')")
-    return base
+@pytest.mark.parametrize("engine", ["postgres"], indirect=True)
+def test_postgres_through_a_pool_or_within_the_callers_transaction(engine: Engine) -> None:
+    import psycopg
 
-
-def test_postgres_searches_through_a_pool_in_threads(pairs: str) -> None:
-    pools = pytest.importorskip("psycopg_pool", reason="needs psycopg-pool")
     from mascot.connect.postgres import PostgresSource
 
-    with pools.ConnectionPool(pairs, min_size=1, max_size=2, timeout=60) as pool:
-        with PostgresSource.from_connection(pool, "shop") as source, ThreadPoolExecutor(4) as threads:
+    pools = pytest.importorskip("psycopg_pool", reason="needs psycopg-pool")
+    with engine.client() as client:
+        client.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        client.execute("CREATE TABLE pair (sku text PRIMARY KEY, price numeric, vector vector(2))")
+        client.execute("INSERT INTO pair VALUES ('a', 1.5, '[1,0]'), ('b', 2.5, '[0,1]')")
+    with pools.ConnectionPool(engine.base, min_size=1, max_size=2, timeout=60) as pool:
+        with PostgresSource.from_connection(pool, "pair") as source, ThreadPoolExecutor(4) as threads:
             assert [hits.ids for hits in threads.map(source.search, [[1.0, 0.0]] * 12)] == [["a", "b"]] * 12
-            with pytest.raises(mc.OptionError, match="where"):
-                source.search([1.0, 0.0], where="no_such > 3")
-            assert source.facts() == {}
         with pytest.raises(mc.InputError, match="is closed"):
             source.search([1.0, 0.0])
         with pool.connection() as connection:  # the pool is still open, and its connections are as before
             assert connection.execute("SHOW transaction_read_only").fetchone() == ("off",)
     with pytest.raises(mc.InputError, match="cannot use"):
-        PostgresSource.from_connection(pool, "shop")
-
-
-def test_postgres_leaves_the_callers_transaction_and_settings_alone(pairs: str) -> None:
-    import psycopg
-
-    from mascot.connect.postgres import PostgresSource
-
-    with psycopg.connect(pairs) as connection:
+        PostgresSource.from_connection(pool, "pair")
+    with psycopg.connect(engine.base) as connection:
         # The row is not committed: the source sees it only within the caller's own transaction.
-        connection.execute("INSERT INTO shop VALUES ('c', 3.5, '[1,1]')")
+        connection.execute("INSERT INTO pair VALUES ('c', 3.5, '[1,1]')")
         before = connection.execute("SHOW statement_timeout").fetchone()
-        source = PostgresSource.from_connection(connection, "shop")
+        source = PostgresSource.from_connection(connection, "pair")
         assert source.search([1.0, 0.0]).ids == ["a", "c", "b"]
         with pytest.raises(mc.OptionError, match="where"):
             source.search([1.0, 0.0], where="no_such > 3")
@@ -610,6 +469,6 @@ def test_postgres_leaves_the_callers_transaction_and_settings_alone(pairs: str) 
         assert connection.execute("SHOW statement_timeout").fetchone() == before
         assert connection.execute("SHOW transaction_read_only").fetchone() == ("off",)
         connection.commit()
-        idle = PostgresSource.from_connection(connection, "shop")
+        idle = PostgresSource.from_connection(connection, "pair")
         assert idle.search([1.0, 0.0]).columns["price"] == [1.5, 3.5, 2.5]
         assert connection.info.transaction_status.name == "IDLE"

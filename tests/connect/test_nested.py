@@ -11,7 +11,6 @@ import mascot as mc
 from mascot.candidates import value_of
 from mascot.cli.tables import RecordTable
 from mascot.connect import convert, documents, responses
-from mascot.connect.responses import names_of
 from mascot.connect.source import Found, steer
 
 LEAVES = st.none() | st.integers() | st.text(max_size=3)
@@ -29,7 +28,7 @@ def test_docstring_examples(module):
 
 
 @given(ROWS)
-@settings(max_examples=50)
+@settings(max_examples=25)
 def test_a_column_of_that_name_comes_first_and_dictionaries_are_looked_into(row):
     columns = Found(["p"], np.array([1.0]), {name: [value] for name, value in row.items()}).candidates().columns
     for name, value in row.items():
@@ -47,8 +46,6 @@ def test_labels_within_a_dictionary_are_steered():
     assert mc.rerank(found.candidates(), wish, k=2, method=mc.Mascot(1.0, protect=1)).ids == ["p", "s"]
     assert found.candidates().columns["meta.at.lat"].tolist() == [1.0, None, None, None]
     assert list(found.records()[0]) == ["meta", "id", "score"]
-    with pytest.raises(mc.InputError, match=r"Found.columns\['seller'\] must have 2 values like ids, got 1"):
-        Found(["a", "b"], np.array([1.0, 0.5]), {"seller": ["x"]}).candidates()
 
 
 def test_records_have_our_id_and_score_and_keep_the_table_s_own():
@@ -58,9 +55,7 @@ def test_records_have_our_id_and_score_and_keep_the_table_s_own():
         {"name": "x", "own_id": 7, "own_score": 99, "id": "p", "score": 0.5},
         {"name": None, "own_id": 8, "own_score": None, "id": "q", "score": 0.25},
     ]
-    # Nothing is said twice, nor is nothing said.
     assert Found(["p"], scores[:1], {"id": ["p"], "score": [None]}).records() == [{"id": "p", "score": 0.5}]
-    assert Found([], scores[:0], {"name": []}).records() == []
 
 
 def test_whatever_can_be_searched_is_steered():
@@ -71,12 +66,3 @@ def test_whatever_can_be_searched_is_steered():
             return Found(["p", "q"], np.array([0.9, 0.8]), {"by": [vector, where]})
 
     assert [record["by"] for record in steer(Twice(), "sunset", [], k=2, where="now").records()] == ["sunset", "now"]
-    for wrong in ({"k": "2"}, {"candidates": "2"}):
-        with pytest.raises(mc.OptionError, match="must be a whole number >= 1, got '2'"):
-            steer(Twice(), "sunset", [], **wrong)
-
-
-@pytest.mark.parametrize("wrong", ["source", [3]])
-def test_names_are_a_list(wrong):
-    with pytest.raises(mc.OptionError, match="columns must be a list of names, got"):
-        names_of(wrong)

@@ -10,7 +10,6 @@ import mascot as mc
 
 
 def world(n: int, seed: int) -> mc.Candidates[int]:
-    """Return candidates all over the world."""
     rng = np.random.default_rng(seed)
     columns: dict[str, Any] = {
         "lat": np.degrees(np.arcsin(rng.uniform(-1, 1, n))),
@@ -27,17 +26,20 @@ def world(n: int, seed: int) -> mc.Candidates[int]:
     return mc.Candidates(scores=np.sort(rng.uniform(0.28, 0.45, n))[::-1], columns=columns)
 
 
-def ragged(seed: int) -> mc.Candidates[int]:
-    """Return candidates with few distinct values, ties, missing values and pinned scores."""
+def ragged(seed: int, n: int | None = None) -> mc.Candidates[int]:
+    """Return candidates with few distinct values, ties, missing values and pinned scores; "who" may be -1."""
     rng = np.random.default_rng(seed)
-    n = int(rng.integers(1, 120))
+    n = int(rng.integers(1, 120)) if n is None else n
     columns: dict[str, Any] = {
         "lat": rng.choice([-90.0, -47.3, 0.0, 10.0, 35.7, 35.70001, 90.0, np.nan], n),
         "lon": rng.choice([-180.0, -20.0, 0.0, 20.0, 139.7, 179.9, 360.0], n),
         "hour": rng.choice([0.0, 1.5, 12.0, 12.25, 23.75, np.nan], n),
         "number": rng.choice([-1e6, -1.0, 0.0, 1.0, 1e6, np.nan], n),
         "date": rng.choice(np.array(["2019-12-31", "2020-02-29", "2021-06-01"], "datetime64[D]"), n),
-        "who": rng.integers(0, 9, n),
+        "who": rng.integers(-1, 9, n),
+        "model": rng.integers(0, 2000, n),
+        "seed": rng.integers(0, 16, n),
+        "day": 1_600_000_000 + 86_400 * rng.integers(0, 40, n),
         "home_lat": rng.choice([0.0, 38.7, 38.71, 38.72, 38.75, np.nan], n, p=[0.02, 0.3, 0.3, 0.2, 0.1, 0.08]),
         "home_lon": rng.choice([-9.1, -9.11, -9.15], n),
         "price": rng.choice([-1e9, 5.0, 10.0, 11.5, 30.0, 1e6, np.nan], n, p=[0.02, 0.3, 0.3, 0.2, 0.1, 0.02, 0.06]),
@@ -46,7 +48,7 @@ def ragged(seed: int) -> mc.Candidates[int]:
     }
     scores = rng.choice([0.1, 0.2, 0.3, 0.30000001, 0.9], n)
     scores[: seed % 4] = [1e6, -1e9, 1.7e308][: min(seed % 4, n)]
-    return mc.Candidates(scores, columns=columns)
+    return mc.Candidates(scores, columns=columns, vectors=rng.normal(size=(n, 4)))
 
 
 CASES = {

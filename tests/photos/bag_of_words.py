@@ -22,14 +22,14 @@ class BagOfWords:
         self._pause_s = pause_s
 
     def texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        found = np.zeros((len(texts), self.dim), np.float32)
-        for row, text in zip(found, texts, strict=True):
+        rows = np.zeros((len(texts), self.dim), np.float32)
+        for row, text in zip(rows, texts, strict=True):
             for word in re.findall(r"\w+", text.casefold()):
                 row[zlib.crc32(word.encode()) % self.dim] += 1
             if not row.any():
                 row[0] = 1
             row /= np.linalg.norm(row)
-        return found
+        return rows
 
     def pictures(self, pictures: Sequence[Picture]) -> NDArray[np.float32]:
         self.encoded += [picture.words for picture in pictures]

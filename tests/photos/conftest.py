@@ -13,7 +13,6 @@ from mascot.photos import Library
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Tests neither read nor write which libraries this user indexed."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         patch.delenv("MASCOT_LIBRARY", raising=False)
@@ -29,6 +28,5 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
 
 @pytest.fixture
 def library(tmp_path: Path) -> Iterator[Library]:
-    """The same, to be changed."""
     with opened_copy(tmp_path / "photos") as library:
         yield library

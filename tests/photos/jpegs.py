@@ -33,9 +33,9 @@ def write_jpeg(
     if where:
         gps = exif.get_ifd(ExifTags.IFD.GPSInfo)
         gps[ExifTags.GPS.GPSLatitudeRef] = "N" if where[0] >= 0 else "S"
-        gps[ExifTags.GPS.GPSLatitude] = _degrees(abs(where[0]))
+        gps[ExifTags.GPS.GPSLatitude] = (abs(where[0]), 0.0, 0.0)
         gps[ExifTags.GPS.GPSLongitudeRef] = "E" if where[1] >= 0 else "W"
-        gps[ExifTags.GPS.GPSLongitude] = _degrees(abs(where[1]))
+        gps[ExifTags.GPS.GPSLongitude] = (abs(where[1]), 0.0, 0.0)
     path.parent.mkdir(parents=True, exist_ok=True)
     image = Image.new("RGB", (48, 32), colour)
     # Distinct bytes for distinct names: equal content would be recognised as a copy.
@@ -43,12 +43,6 @@ def write_jpeg(
         image.putpixel((i, 0), (byte, 255 - byte, 128))
     image.save(path, "JPEG", exif=exif, quality=95)
     return path
-
-
-def _degrees(value: float) -> tuple[float, float, float]:
-    whole = int(value)
-    minutes = int((value - whole) * 60)
-    return float(whole), float(minutes), round(((value - whole) * 60 - minutes) * 60, 4)
 
 
 def small_library(root: Path) -> Path:

@@ -36,8 +36,6 @@ def publish(server: Server, api: str, root: str, files: Mapping[str, bytes], lar
 
 @dataclass
 class LocalHub:
-    """One model under one name."""
-
     server: Server
     folder: Path
     model: str
@@ -50,7 +48,6 @@ class LocalHub:
         publish(self.server, f"models/{self.model}", f"/{self.model}", files)
 
     def refuse(self, status: int) -> None:
-        """Answer everything with a status."""
         self.server.manners = {path: Manners(always=status) for path in self.server.files}
 
     def tamper(self) -> None:
@@ -59,10 +56,9 @@ class LocalHub:
             if len(content) > 50_000:
                 self.server.files[path] = content[:100] + bytes([content[100] ^ 1]) + content[101:]
 
-    def cut(self, name: str, *counts: int, interrupt: bool = False) -> None:
+    def cut(self, name: str, *counts: int) -> None:
         """Break the connection after so many bytes of a file, once for each count."""
-        manners = self.server.manners[f"/{self.model}/resolve/{COMMIT}/{name}"]
-        manners.cut, manners.interrupt = list(counts), interrupt
+        self.server.manners[f"/{self.model}/resolve/{COMMIT}/{name}"].cut = list(counts)
 
     @property
     def downloads(self) -> list[tuple[str, str | None]]:
@@ -78,7 +74,6 @@ class LocalHub:
 
 @contextmanager
 def local_hub(folder: Path, model: str = "someone/model") -> Iterator[LocalHub]:
-    """Serve a folder as a model until the end of the block."""
     with serving() as server:
         hub = LocalHub(server, folder, model)
         hub.publish()

@@ -71,10 +71,8 @@ def test_an_album_in_the_browser(chromium: Any, file: Path) -> None:
     assert third.locator(".photos figcaption").first.inner_text().count(_HOSTILE) == 1
     assert third.locator(".badge").first.inner_text() == "pinned"
     assert second.locator("h3").all_inner_texts() == ["Newest", "Steered"]
-    assert "cities" in second.inner_text()
-    assert "→" in second.inner_text()
-    assert second.locator(".map .is").count() >= 3
-    assert second.locator(".clock .was").count() >= 3
+    assert re.search(r"cities.*→", second.inner_text(), re.S)
+    assert min(second.locator(part).count() for part in (".map .is", ".clock .was")) >= 3
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python").Axe()
     for width, scheme, background in ((1280, "light", "rgb(251, 250, 248)"), (390, "dark", "rgb(20, 20, 19)")):
         page.set_viewport_size({"width": width, "height": 900})
@@ -85,31 +83,22 @@ def test_an_album_in_the_browser(chromium: Any, file: Path) -> None:
             box, frame = place.bounding_box(), second.locator(".map").bounding_box()
             assert frame["x"] <= box["x"] <= frame["x"] + frame["width"]
         assert [rule["id"] for rule in axe.run(page).response["violations"]] == []
-    page.close()
-
-
-def test_land_lies_under_its_photographs(chromium: Any, library: Library, tmp_path: Path) -> None:
-    """Lisbon, Tokyo and Sydney are on land; the outline of Eurasia is written west of the date line."""
-    by_city = {photo.city: photo for photo in library.store.all_photos()}
-    path = tmp_path / "map.html"
-    page = chromium.new_page()
-    for cities in (["Lisbon"], ["Sydney"], ["Lisbon", "Sydney"]):
-        section = AlbumSection([by_city[city] for city in cities])
-        path.write_text("".join(album(library.store, "map", [section])), encoding="utf-8")
-        page.goto(path.as_uri())
-        over_land = """() => [...document.querySelectorAll('.map circle')].map(dot => {
-            const {x, y, width} = dot.getBoundingClientRect();
-            dot.remove();
-            return [-1, 0, 1].some(i => [-1, 0, 1].some(j =>
-                document.elementFromPoint(x + width / 2 + 9 * i, y + width / 2 + 9 * j)?.matches('.land *, use')));
-        })"""
-        assert page.evaluate(over_land) == [True] * len(cities)
+    over_land = """dot => {
+        const {x, y, width} = dot.getBoundingClientRect();
+        dot.remove();
+        return [-1, 0, 1].some(i => [-1, 0, 1].some(j =>
+            document.elementFromPoint(x + width / 2 + 9 * i, y + width / 2 + 9 * j)?.matches('.land *, use')));
+    }"""
+    page.set_viewport_size({"width": 1280, "height": 900})
+    second.locator(".map").scroll_into_view_if_needed()
+    for place in second.locator(".map .is").all()[::-1]:  # Lisbon, Tokyo and Sydney
+        assert place.evaluate(over_land)
     page.close()
 
 
 def test_only_an_album_is_added_to(library: Library, file: Path, tmp_path: Path) -> None:
     section = AlbumSection(list(library.store.all_photos())[:1])
-    for content in (b"", b"<!doctype html>", file.read_bytes()[:-3], b"\xff\xfe" * 500):
+    for content in (b"", file.read_bytes()[:-3]):
         other = tmp_path / "other.html"
         other.write_bytes(content)
         with pytest.raises(mc.InputError, match="exists already and is not an album"):

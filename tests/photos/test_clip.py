@@ -62,7 +62,6 @@ def exported(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture
 def copy(folders: dict[str, Path], tmp_path: Path) -> Path:
-    """A copy of the CLIP that a test may change."""
     return Path(shutil.copytree(folders["clip"], tmp_path / "model"))
 
 
@@ -83,25 +82,9 @@ def without(folder: Path, name: str) -> Path:
     return folder
 
 
-def test_rows_are_units_and_do_not_depend_on_the_batch(
+def test_scores_are_those_of_the_model_itself_in_any_batch(
     kind: str, folders: dict[str, Path], pictures: list[Picture]
 ) -> None:
-    encoder = opened(kind, folders[kind])
-    texts, images = encoder.texts(TEXTS * 10), encoder.pictures(pictures * 8)
-    assert (texts.shape, images.shape) == ((40, encoder.dim), (40, encoder.tokens, encoder.dim))
-    assert encoder.tokens == (8 if kind == "blip2" else 1)
-    assert texts.dtype == images.dtype == np.float32
-    np.testing.assert_allclose(np.linalg.norm(texts, axis=-1), 1, atol=1e-6)
-    np.testing.assert_allclose(np.linalg.norm(images, axis=-1), 1, atol=1e-6)
-    np.testing.assert_allclose(texts[:4], np.concatenate([encoder.texts([text]) for text in TEXTS]), atol=1e-5)
-    alone = np.concatenate([encoder.pictures([picture]) for picture in pictures])
-    np.testing.assert_allclose(images[:5], alone, atol=1e-5)
-    assert np.abs(texts[0] - texts[1]).max() > 0.01
-    assert encoder.texts([]).shape == (0, encoder.dim)
-    assert encoder.pictures([]).shape == (0, encoder.tokens, encoder.dim)
-
-
-def test_scores_are_those_of_the_model_itself(kind: str, folders: dict[str, Path], pictures: list[Picture]) -> None:
     import torch
     import transformers
 
@@ -124,8 +107,14 @@ def test_scores_are_those_of_the_model_itself(kind: str, folders: dict[str, Path
             cosines = (cosines - (model.logit_bias if kind == "siglip" else 0)) / model.logit_scale.exp()
     assert np.ptp(cosines.numpy(), axis=0).min() > 0.005, "otherwise the comparison would say nothing"
     encoder = opened(kind, folder)
-    scores = (encoder.pictures(pictures) @ encoder.texts(texts).T).max(1)
-    np.testing.assert_allclose(scores, cosines.numpy(), atol=1e-5)
+    images, rows = encoder.pictures(pictures), encoder.texts(TEXTS)
+    np.testing.assert_allclose((images @ rows[: len(texts)].T).max(1), cosines.numpy(), atol=1e-5)
+    assert images.shape == (5, 8 if kind == "blip2" else 1, encoder.dim)
+    np.testing.assert_allclose(np.linalg.norm(images, axis=-1), 1, atol=1e-6)
+    np.testing.assert_allclose(encoder.texts([TEXTS[3]]), rows[3:], atol=1e-5)  # whatever else is in the batch
+    np.testing.assert_allclose(encoder.pictures(pictures[3:4]), images[3:4], atol=1e-5)
+    assert encoder.texts([]).shape == (0, encoder.dim)
+    assert encoder.pictures([]).shape == (0, encoder.tokens, encoder.dim)
 
 
 def processed(folder: Path, kind: str, images: list[Any]) -> np.ndarray:
@@ -151,10 +140,6 @@ def test_pixels_of_other_settings(folders: dict[str, Path], tmp_path: Path) -> N
     (tmp_path / "preprocessor_config.json").unlink(missing_ok=True)
     (tmp_path / "processor_config.json").write_text(json.dumps({"image_processor": settings}))
     assert Pixels.of(tmp_path) == Pixels.of(folders["clip"])
-    del settings["image_mean"]
-    (tmp_path / "preprocessor_config.json").write_text(json.dumps(settings))
-    with pytest.raises(InputError, match=r"preprocessor_config\.json must say how photographs are resized.*image_mean"):
-        Pixels.of(tmp_path)
 
 
 def test_a_text_of_blip2_is_cut_at_128_tokens(folders: dict[str, Path]) -> None:
@@ -182,10 +167,6 @@ def test_onnx_gives_the_vectors_of_torch_without_torch(
     assert encoder.fingerprint != torch.fingerprint, "an export alone does not tell which weights it was made of"
     with pytest.raises(MissingExtra, match=r"^clip: the weights in .*pip install torch transformers$"):
         opened("clip", folders["clip"])
-
-
-def test_onnx_refuses_what_it_would_get_wrong(exported: Path, tmp_path: Path) -> None:
-    bare = without(Path(shutil.copytree(exported, tmp_path / "bare")), "model.safetensors")
     with pytest.raises(OptionError, match="onnxruntime-gpu"):
         opened("clip", bare, "cuda")
     changed(bare / "config.json", model_type="siglip")
@@ -210,93 +191,34 @@ def test_a_quantised_photograph_does_not_depend_on_the_batch(
     alone = np.concatenate([quantized.pictures([picture]) for picture in pictures])
     np.testing.assert_array_equal(quantized.pictures(pictures), alone)
     assert (quantized.pictures(pictures) * full.pictures(pictures)).sum(-1).min() > 0.9
-    assert (quantized.texts(TEXTS) * full.texts(TEXTS)).sum(-1).min() > 0.9
-
-
-def test_the_name_opens_it_again_and_nothing_is_printed(
-    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(folders["clip"].parent)
-    encoder = open_encoder(f"clip:{folders['clip'].name}", device="cpu")
-    assert encoder.name == f"clip:{folders['clip'].resolve()}"
-    monkeypatch.chdir(Path.home())
-    assert open_encoder(encoder.name).fingerprint == encoder.fingerprint
-    assert capfd.readouterr() == ("", "")
 
 
 def test_fingerprints_tell_weights_and_settings_apart(folders: dict[str, Path], copy: Path, tmp_path: Path) -> None:
     before = opened("clip", folders["clip"]).fingerprint
     with quiet():
-        others = {kind: saved(tmp_path / kind, kind, seed=1) for kind in ("clip", "blip2")}
-    for kind, folder in others.items():
-        assert opened(kind, folder).fingerprint != opened(kind, folders[kind]).fingerprint
+        assert opened("clip", saved(tmp_path / "other", "clip", seed=1)).fingerprint != before
     changed(copy / "config.json", transformers_version="1.2.3")
     assert opened("clip", copy).fingerprint == before, "who saved the model does not matter"
     changed(copy / "preprocessor_config.json", resample=2)
     assert opened("clip", copy).fingerprint != before
 
 
-def test_a_missing_file_is_named(folders: dict[str, Path], copy: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError) as caught:
-        opened("clip", without(copy, "model.safetensors"))
-    assert f"the folder {copy} lacks model.safetensors or pytorch_model.bin" in str(caught.value)
-    assert "onnx/text_model.onnx and onnx/vision_model.onnx" in str(caught.value)
-    with pytest.raises(InputError, match=r"lacks tokenizer\.json or vocab\.json and merges\.txt"):
-        opened("clip", without(copy, "tokenizer.json"))
-    (copy / "model.safetensors.index.json").write_text('{"weight_map": {"a": "model-00001-of-00002.safetensors"}}')
-    with pytest.raises(InputError, match=r"model-00001-of-00002\.safetensors"):
-        opened("clip", copy)
-    blip2 = without(Path(shutil.copytree(folders["blip2"], tmp_path / "blip2")), "preprocessor_config.json")
-    with pytest.raises(InputError) as caught:
-        opened("blip2", blip2)
-    assert f"blip2: the folder {blip2} lacks preprocessor_config.json or processor_config.json." in str(caught.value)
-    assert "onnx" not in str(caught.value)
-
-
-def test_a_missing_model_says_where_its_files_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InputError, match=r"clip: there is no folder \./no/such/folder"):
-        open_encoder("clip:./no/such/folder")
-    with pytest.raises(InputError) as caught:
-        open_encoder("clip:nobody/no-such-model", offline=True)
-    text = str(caught.value)
-    assert text.startswith("clip: the model nobody/no-such-model is not on this machine. ")
-    assert "hf download nobody/no-such-model --local-dir no-such-model" in text
-    assert "name it clip:no-such-model" in text
-    assert "config.json; preprocessor_config.json or processor_config.json; tokenizer.json or " in text
-    with pytest.raises(InputError, match="hf download Salesforce/blip2-itm-vit-g-coco --local-dir blip2-itm-vit-g"):
-        open_encoder("blip2", offline=True)
-    use_hub(CLOSED, tmp_path, monkeypatch)
-    with pytest.raises(InputError, match="clip-vit-base-patch32 is not on this machine and the model hub did not give"):
-        open_encoder("clip")
-
-
-def test_models_of_another_kind_and_other_devices_are_refused(folders: dict[str, Path], copy: Path) -> None:
-    import torch
-
-    with pytest.raises(InputError, match="must be a model of type blip-2, got clip"):
-        opened("blip2", copy)
+def test_what_cannot_be_opened_is_named(copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(OptionError, match="device must be auto, cpu or cuda, got 'abacus'"):
+        opened("clip", copy, "abacus")
     changed(copy / "config.json", model_type="bert")
     with pytest.raises(InputError, match="must be a model of type clip, metaclip_2, siglip, got bert"):
         opened("clip", copy)
-    with pytest.raises(OptionError, match="device must be auto, cpu or cuda, got 'abacus'"):
-        opened("clip", folders["clip"], "abacus")
-    if not torch.cuda.is_available():
-        with pytest.raises(OptionError, match="device must be auto or cpu where torch finds no GPU, got 'cuda'"):
-            opened("clip", folders["clip"], "cuda")
-
-
-@pytest.mark.gpu
-def test_half_precision_on_a_gpu_gives_nearly_the_same(
-    kind: str, folders: dict[str, Path], pictures: list[Picture]
-) -> None:
-    import torch
-
-    if not torch.cuda.is_available():
-        pytest.skip("needs an NVIDIA GPU")
-    here, there = (opened(kind, folders[kind], device) for device in ("cpu", "cuda"))
-    assert here.fingerprint == there.fingerprint
-    np.testing.assert_allclose(there.texts(TEXTS), here.texts(TEXTS), atol=5e-3)
-    np.testing.assert_allclose(there.pictures(pictures), here.pictures(pictures), atol=5e-3)
+    with pytest.raises(InputError, match=r"lacks model\.safetensors or pytorch_model\.bin.*onnx/text_model\.onnx and"):
+        opened("clip", without(copy, "model.safetensors"))
+    (copy / "model.safetensors.index.json").write_text('{"weight_map": {"a": "model-00001-of-00002.safetensors"}}')
+    with pytest.raises(InputError, match=r"model-00001-of-00002\.safetensors"):
+        opened("clip", copy)
+    with pytest.raises(InputError, match=r"not on this machine\. .*hf download nobody/model --local-dir model"):
+        open_encoder("clip:nobody/model", offline=True)
+    use_hub(CLOSED, tmp_path, monkeypatch)
+    with pytest.raises(InputError, match="clip-vit-base-patch32 is not on this machine and the model hub did not give"):
+        open_encoder("clip")
 
 
 def test_a_model_is_downloaded_once(copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -305,12 +227,8 @@ def test_a_model_is_downloaded_once(copy: Path, tmp_path: Path, monkeypatch: pyt
     (copy / "README.md").write_text("read me")
     with local_hub(copy) as hub:
         use_hub(hub.server.url, tmp_path / "home", monkeypatch)
-        with pytest.raises(InputError, match="the model someone/model is not on this machine"):
-            find_model("clip", "someone/model", clip_forms(), offline=True)
         for offline in (False, True):
             located = find_model("clip", "someone/model", clip_forms(), offline=offline)
             files = "config.json model.safetensors preprocessor_config.json tokenizer.json tokenizer_config.json"
             assert sorted(path.name for path in located.folder.iterdir()) == files.split()
-        with pytest.raises(InputError, match=r"the model hub did not give it \(404: it does not exist\)"):
-            find_model("clip", "some/one", clip_forms())
     assert len(hub.files) == len(set(hub.files)) == len(files.split())

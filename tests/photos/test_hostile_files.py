@@ -21,7 +21,7 @@ from mascot.photos import Library, decoding, plausible
 from mascot.photos.decoding import DecoderPool
 from mascot.photos.images import Unreadable
 from mascot.photos.limits import Limits
-from mascot.photos.reading import picture_of_file, read
+from mascot.photos.reading import look_of_file, read
 from mascot.scale.indexing import index_into
 
 _CRASHING = """
@@ -32,23 +32,19 @@ original = process.read
 process.read = lambda file, most, beside: os.abort() if "crash" in file.name else original(file, most, beside)
 process.main()
 """
-deep_png = cache(partial(hostile.deep_png, 60))
+deep_png = cache(partial(hostile.deep_png, 50))
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux")
 
 
-@pytest.mark.parametrize("name", ["commas.jpg", "nested.png", "keywords.png", "caption.png"])
-def test_long_metadata_is_cut_before_it_is_parsed(name: str) -> None:
-    content = hostile.FILES[name]()
-    started = time.process_time()
-    metadata = read(content).metadata
-    assert time.process_time() - started < 10  # the first took 178 s, the second a minute
-    assert len(metadata.caption or "") <= plausible.LONGEST_TEXT
-    assert len(metadata.keywords) <= plausible.MOST_KEYWORDS
-    assert len(metadata.camera or "") <= plausible.LONGEST_LINE
-    assert sum(map(len, metadata.problems)) < 10_000
-
-
-def test_a_long_caption_keeps_its_beginning_and_says_so(tmp_path: Path) -> None:
+def test_long_metadata_is_cut_before_it_is_parsed(tmp_path: Path) -> None:
+    for name in ("commas.jpg", "nested.png", "keywords.png"):
+        content = hostile.FILES[name]()
+        started = time.process_time()
+        metadata = read(content).metadata
+        assert time.process_time() - started < 10  # the first took 178 s, the second a minute
+        assert len(metadata.keywords) <= plausible.MOST_KEYWORDS
+        assert len(metadata.camera or "") <= plausible.LONGEST_LINE
+        assert sum(map(len, metadata.problems)) < 10_000
     metadata = read(write_jpeg(tmp_path / "a.jpg", "word " * 3000).read_bytes()).metadata
     assert metadata.caption == ("word " * 2000).strip()
     assert metadata.problems == ("caption: only the first 10000 characters are used",)
@@ -87,9 +83,8 @@ def test_files_that_break_their_decoder_are_skipped_and_remembered(
         larger = library.index(BagOfWords(), max_memory_mb=1000.0)
         assert {item.path.name for item in larger.skipped} == {"sparse.tif", "crash.jpg"}
         assert larger.photos == 3
-        for name in ("max_megapixels", "max_megabytes", "max_seconds", "max_memory_mb"):
-            with pytest.raises(mc.OptionError, match=f"{name} must be > 0, got 0"):
-                library.index(BagOfWords(), **{name: 0})
+        with pytest.raises(mc.OptionError, match="max_memory_mb must be > 0, got 0"):
+            library.index(BagOfWords(), max_memory_mb=0)
 
 
 _MEASURE = """
@@ -103,7 +98,7 @@ def cpu_s():
     return used.ru_utime + used.ru_stime
 for name, seconds in json.loads(sys.argv[1]):
     reason, before = "", cpu_s()
-    with DecoderPool(Limits(max_megabytes=100, max_seconds=seconds, max_memory_mb=100)) as decoders:
+    with DecoderPool(Limits(max_seconds=seconds, max_memory_mb=100)) as decoders:
         try:
             decoders.read(Path(name))
         except Unreadable as error:
@@ -115,26 +110,23 @@ for name, seconds in json.loads(sys.argv[1]):
 
 @needs_linux
 def test_a_file_costs_no_more_than_its_limits(tmp_path: Path) -> None:
-    reasons = {
-        "scans.jpg": "takes more than 1 seconds to decode (--max-seconds)",
-        "deep.png": "needs more than 100 megabytes of memory to decode (--max-memory-mb)",
-        "sparse.tif": "more than the 100 megabytes allowed (--max-megabytes)",
-        "more keywords.png": "",
+    files = {
+        "scans.jpg": (hostile.many_scans, "takes more than 1 seconds to decode (--max-seconds)"),
+        "deep.png": (deep_png, "needs more than 100 megabytes of memory to decode (--max-memory-mb)"),
+        "more keywords.png": (hostile.FILES["more keywords.png"], ""),
     }
-    (tmp_path / "scans.jpg").write_bytes(hostile.many_scans())
-    (tmp_path / "deep.png").write_bytes(deep_png())
-    (tmp_path / "more keywords.png").write_bytes(hostile.FILES["more keywords.png"]())
-    hostile.sparse_tiff(tmp_path / "sparse.tif")
+    for name, (make, _) in files.items():
+        (tmp_path / name).write_bytes(make())
     # Only the file that is to break the limit of time has a short one: how busy the machine is must not decide.
-    limits = [(str(tmp_path / name), 1 if "--max-seconds" in reason else 120) for name, reason in reasons.items()]
+    limits = [(str(tmp_path / name), 1 if name == "scans.jpg" else 120) for name in files]
     command = [sys.executable, "-c", _MEASURE, json.dumps(limits)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
     for line in done.stdout.splitlines():
         name, measured, cpu_s, memory_mb = json.loads(line)
-        assert measured == reasons.pop(name)
+        assert measured == files.pop(name)[1]
         assert cpu_s < 1 + 10, name  # what a decoder takes for itself included
         assert memory_mb < 100 + 250, name
-    assert not reasons
+    assert not files
 
 
 @needs_linux
@@ -143,12 +135,10 @@ def test_searches_conversions_and_engines_have_the_same_limits(tmp_path: Path) -
     deep = root / "deep.png"
     deep.write_bytes(deep_png())
     with pytest.raises(mc.InputError, match=r"deep\.png: needs more than 100 megabytes"):
-        picture_of_file(deep, Limits(max_memory_mb=100))
+        look_of_file(deep, Limits(max_memory_mb=100))
     summary = index_into(root, MemorySink(), BagOfWords(), max_memory_mb=100.0)
-    assert summary.photos == 1
-    assert [item.reason for item in summary.skipped] == [
-        "needs more than 100 megabytes of memory to decode (--max-memory-mb)"
-    ]
+    reason = "needs more than 100 megabytes of memory to decode (--max-memory-mb)"
+    assert (summary.photos, [item.reason for item in summary.skipped]) == (1, [reason])
     (tmp_path / "small.png").write_bytes(hostile.deep_png(1))
     with DecoderPool(Limits(max_memory_mb=100)) as decoders:
         with pytest.raises(Unreadable, match="needs more than 100 megabytes of memory"):
@@ -161,8 +151,7 @@ def test_searches_conversions_and_engines_have_the_same_limits(tmp_path: Path) -
 def test_a_decoder_is_used_again_and_reads_no_modules_from_the_current_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("json.py", "PIL.py"):
-        (tmp_path / module).write_text("raise SystemExit('taken over')")
+    (tmp_path / "json.py").write_text("raise SystemExit('taken over')")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "text.jpg").write_text("not a picture")
     picture = write_jpeg(tmp_path / "a.jpg", "a boat", taken="2019-07-14T10:00:00")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import io
 import re
 import shutil
-import sqlite3
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,7 @@ from tiny_models import save_onnx_clip
 from mascot.cli.encoder_choice import choose_encoder
 from mascot.errors import InputError, OptionError
 from mascot.photos import Library
-from retelling import environment, run_command
+from retelling import run_command
 
 pytest.importorskip("huggingface_hub", reason="needs huggingface_hub: pip install huggingface_hub")
 pytest.importorskip("onnxruntime", reason="needs onnxruntime: pip install onnxruntime tokenizers")
@@ -28,10 +27,9 @@ pytest.importorskip("onnx", reason="needs the package onnx to build a model")
 from mascot.photos.encoders import open_encoder
 from mascot.photos.encoders.clip import SMALL
 from mascot.photos.encoders.folders import Form, Report
-from mascot.photos.encoders.hub import HubError, plan_download
+from mascot.photos.encoders.hub import Download, HubError, plan_download
 
 LARGEST = "onnx/text_model_quantized.onnx"
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(scope="module")
@@ -48,17 +46,9 @@ def hub(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
         yield served
 
 
-@pytest.fixture
-def mascot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run a command in this process, with the hub or without one."""
-
-    def run(*words: str, address: str | None = None) -> tuple[int, str, str]:
-        if address is not None:
-            use_hub(address, tmp_path, monkeypatch)
-        result = run_command(*words, variables=environment(XDG_STATE_HOME=str(tmp_path)))
-        return result.returncode, result.stdout, result.stderr
-
-    return run
+def mascot(*words: str) -> tuple[int, str, str]:
+    result = run_command(*words)
+    return result.returncode, result.stdout, result.stderr
 
 
 @pytest.fixture
@@ -72,15 +62,6 @@ def fetch(report: Report | None = None) -> Path:
     return plan_download(SMALL, list(Form)).fetch(report)
 
 
-def encoder_of(root: Path) -> str:
-    with sqlite3.connect(root / ".mascot" / "library.sqlite") as connection:
-        return str(connection.execute("SELECT value FROM facts WHERE name = 'encoder'").fetchone()[0])
-
-
-def parts_of(home: Path) -> list[Path]:
-    return list(home.rglob("*.mascot-part"))
-
-
 def test_a_download_reports_every_byte_and_takes_what_is_needed(
     hub: LocalHub, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -88,12 +69,9 @@ def test_a_download_reports_every_byte_and_takes_what_is_needed(
     folder = fetch(lambda *step: steps.append(step))
     counts = [count for _, count, _ in steps]
     assert counts == sorted(counts)
-    assert counts[-1] == plan_download(SMALL, list(Form)).size
-    assert len(counts) > 4
-    assert {step for step, _, _ in steps} == {f"downloading {SMALL}"}
+    assert steps[-1] == (f"downloading {SMALL}", *[plan_download(SMALL, list(Form)).size] * 2)
     assert "README.md" not in hub.files
     assert (folder / LARGEST).is_file()
-    assert not parts_of(tmp_path)
     assert capfd.readouterr() == ("", "")
 
 
@@ -101,9 +79,7 @@ def test_a_broken_connection_is_resumed_in_the_same_run(hub: LocalHub, model: Pa
     hub.cut(LARGEST, 300_000, 300_000)
     assert (fetch() / LARGEST).read_bytes() == (model / LARGEST).read_bytes()
     ranges = [range_ for name, range_ in hub.downloads if name == LARGEST]
-    starts = [int((range_ or "").removeprefix("bytes=").removesuffix("-")) for range_ in ranges[1:]]
-    assert (ranges[0], len(starts)) == (None, 2)
-    assert 0 < starts[0] < starts[1]
+    assert (ranges[0], len(set(ranges))) == (None, 3)
 
 
 def test_an_interrupted_download_is_resumed_by_the_next_one(hub: LocalHub, model: Path, tmp_path: Path) -> None:
@@ -113,86 +89,72 @@ def test_an_interrupted_download_is_resumed_by_the_next_one(hub: LocalHub, model
 
     with pytest.raises(KeyboardInterrupt):
         fetch(interrupt)
-    (part,) = parts_of(tmp_path)
+    (part,) = tmp_path.rglob("*.mascot-part")
     size = part.stat().st_size
-    assert size > 0
     hub.server.requests.clear()
     assert (fetch() / LARGEST).read_bytes() == (model / LARGEST).read_bytes()
     assert (LARGEST, f"bytes={size}-") in hub.downloads
 
 
-@pytest.mark.parametrize(
-    ("status", "reason"),
-    [
-        (401, "401: it does not exist, or needs a login: hf auth login, or set HF_TOKEN"),
-        (404, "404: it does not exist"),
-        (429, "429: too many requests; try again later"),
-        (503, "the hub answered 503"),
-    ],
-)
-def test_refusals_are_short_reasons(hub: LocalHub, status: int, reason: str) -> None:
-    hub.refuse(status)
-    with pytest.raises(HubError, match=f"^{re.escape(reason)}$"):
+def test_refusals_are_short_reasons(hub: LocalHub) -> None:
+    hub.refuse(401)
+    with pytest.raises(HubError, match=r"^401: it does not exist, or needs a login: hf auth login, or set HF_TOKEN$"):
+        fetch()
+    hub.refuse(503)
+    with pytest.raises(HubError, match=r"^the hub answered 503$"):
         fetch()
 
 
-def test_a_wrong_hash_no_network_and_a_cache_that_cannot_be_written(
+def test_a_wrong_hash_and_a_cache_that_cannot_be_written(
     hub: LocalHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hub.tamper()
     with pytest.raises(HubError, match=rf"^{LARGEST} has the wrong hash and was removed: run the same command again$"):
         fetch()
-    assert not parts_of(tmp_path)
-    assert not list(tmp_path.rglob("text_model_quantized.onnx"))
+    assert not [*tmp_path.rglob("text_model_quantized*"), *tmp_path.rglob("*.mascot-part")]
     hub.publish()
     assert fetch().is_dir()
     (tmp_path / "file").write_text("")
     use_hub(hub.server.url, tmp_path / "file", monkeypatch)
     with pytest.raises(HubError, match=r"^cannot write .*/file/hub.*; HF_HOME names another folder$"):
         fetch()
-    use_hub(CLOSED, tmp_path, monkeypatch)
-    with pytest.raises(HubError, match=r"^no connection: "):
-        fetch()
 
 
 def test_a_new_library_gets_a_clip_from_the_hub_and_then_the_one_here(
-    hub: LocalHub, mascot: Run, root: Path, tmp_path: Path
+    hub: LocalHub, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code, out, errors = mascot("index", str(root))
     assert code == 0, errors
     assert "3 photographs: 3 new" in out
     assert re.search(rf"downloading {SMALL}, 1\.0 MB; Ctrl-C continues with lite", errors)
-    assert encoder_of(root) == f"clip:{SMALL}"
+    assert Library(root).encoder == f"clip:{SMALL}"
     second = shutil.copytree(root, tmp_path / "second", ignore=shutil.ignore_patterns(".mascot"))
-    code, _, errors = mascot("index", str(second), address=CLOSED)
+    use_hub(CLOSED, tmp_path, monkeypatch)
+    code, _, errors = mascot("index", str(second))
     assert (code, errors) == (0, f"mascot: encoding with clip:{SMALL}, which is on this machine\n")
-    assert encoder_of(second) == f"clip:{SMALL}"
-    code, out, errors = mascot("search", "cat", "--library", str(second), "-k", "2")
-    assert (code, errors, len(out.splitlines())) == (0, "", 2)
+    assert Library(second).encoder == f"clip:{SMALL}"
 
 
-@pytest.mark.parametrize("fault", ["no network", "refusing", "tampered", "Ctrl-C"])
+@pytest.mark.parametrize("fault", ["no network", "tampered", "Ctrl-C"])
 def test_a_hub_that_does_not_give_the_model_leads_to_lite_at_once(
     hub: LocalHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], fault: str
 ) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
     reason = "no model from the hub ("
     if fault == "no network":
         use_hub(CLOSED, tmp_path, monkeypatch)
-    elif fault == "refusing":
-        hub.refuse(404)
     elif fault == "tampered":
         hub.tamper()
     else:
-        hub.cut(LARGEST, 300_000, interrupt=True)
+        monkeypatch.setattr(Download, "fetch", interrupt)
         reason = "the download was stopped, and is resumed next time"
     assert choose_encoder(Library(tmp_path), "auto", False, "auto") == ("lite", False)
     assert capfd.readouterr().err.count(f"encoding with lite: {reason}") == 1
-    assert len(parts_of(tmp_path)) == (fault == "Ctrl-C")
 
 
-def test_a_change_is_refused_before_the_download_and_made_with_again(
-    hub: LocalHub, mascot: Run, root: Path, tmp_path: Path
-) -> None:
+def test_a_change_is_refused_before_the_download_and_made_with_again(hub: LocalHub, root: Path, tmp_path: Path) -> None:
     with Library(root) as library:
         library.index(BagOfWords("lite"))
     spec = f"clip:{SMALL}"
@@ -205,7 +167,7 @@ def test_a_change_is_refused_before_the_download_and_made_with_again(
     code, out, errors = mascot("index", str(root), "--encoder", spec, "--again")
     assert code == 0, errors
     assert "3 changed" in out
-    assert encoder_of(root) == spec
+    assert Library(root).encoder == spec
     shutil.rmtree(tmp_path / "hub")
     code, out, errors = mascot("index", str(root), "--encoder", "clip")
     assert (code, errors) == (0, f"mascot: downloading {SMALL}, 1.0 MB\n"), "the library's own, named and not here"
@@ -217,19 +179,14 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.mark.parametrize("answer", ["n", "y"])
-def test_a_terminal_is_asked_before_a_change(
-    model: Path, root: Path, monkeypatch: pytest.MonkeyPatch, answer: str
-) -> None:
+def test_a_terminal_is_asked_before_a_change(model: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     library, spec, terminal = Library(root), f"clip:{model}", Terminal()
     library.index(BagOfWords("lite"))
-    monkeypatch.setattr("sys.stdin", Terminal(f"{answer}\n"))
     monkeypatch.setattr("sys.stderr", terminal)
-    if answer == "y":
-        assert choose_encoder(library, spec, False, "auto") == (spec, True)
-    else:
-        with pytest.raises(OptionError, match="nothing was changed; the library stays encoded with lite"):
-            choose_encoder(library, spec, False, "auto")
+    monkeypatch.setattr("sys.stdin", Terminal("n\ny\n"))
+    with pytest.raises(OptionError, match="nothing was changed; the library stays encoded with lite"):
+        choose_encoder(library, spec, False, "auto")
+    assert choose_encoder(library, spec, False, "auto") == (spec, True)
     assert "searches use lite until all photographs are encoded" in terminal.getvalue()
     assert f"encode all 3 photographs anew with {spec}? [y/N]" in terminal.getvalue()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import struct
 import zlib
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -21,18 +20,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import ExifTags, Image, ImageCms, features
 
-from mascot.errors import InputError, OptionError
-from mascot.photos.images import SUFFIXES, Unreadable, in_srgb, open_image, orientation, shown_size, thumbnail, upright
-from mascot.photos.metadata import read_metadata
+from mascot.errors import InputError
+from mascot.photos.images import Unreadable, in_srgb, open_image, shown_size, thumbnail, upright
 from mascot.photos.reading import read
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "photos"
 RED, LIME, BLUE, WHITE = (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 255)
 FORMATS = pytest.mark.parametrize("format", ["JPEG", "PNG", "WEBP", "HEIF", "TIFF"])
 
 
 def corners(size: tuple[int, int] = (80, 40)) -> Image.Image:
-    """Red, green, blue and white quarters, so that every turn shows."""
     width, height = size
     image = Image.new("RGB", size, "white")
     image.paste("red", (0, 0, width // 2, height // 2))
@@ -61,7 +57,6 @@ def opened(data: bytes, side: int = 512, **options: Any) -> Image.Image:
 
 
 def quarter_colours(image: Image.Image) -> list[tuple[int, ...]]:
-    """The four quarters' middles, rounded to black or full."""
     w, h = image.size
     points = [(w // 4, h // 4), (3 * w // 4, h // 4), (w // 4, 3 * h // 4), (3 * w // 4, 3 * h // 4)]
     return [tuple(255 * round(channel / 255) for channel in image.getpixel(point)) for point in points]
@@ -70,6 +65,7 @@ def quarter_colours(image: Image.Image) -> list[tuple[int, ...]]:
 ORIENTATIONS = {
     1: [RED, LIME, BLUE, WHITE], 2: [LIME, RED, WHITE, BLUE], 3: [WHITE, BLUE, LIME, RED], 4: [BLUE, WHITE, RED, LIME],
     5: [RED, BLUE, LIME, WHITE], 6: [BLUE, RED, WHITE, LIME], 7: [WHITE, LIME, BLUE, RED], 8: [LIME, WHITE, RED, BLUE],
+    77: [RED, LIME, BLUE, WHITE],  # does not exist, so it turns nothing
 }  # fmt: skip
 
 
@@ -80,22 +76,14 @@ def test_every_orientation_of_every_format_is_turned_upright(format: str) -> Non
             size = shown_size(image)
             picture = upright(image, 512)
         assert quarter_colours(picture) == colours
-        assert picture.size == size == ((40, 80) if code >= 5 else (80, 40))
+        assert picture.size == size == ((40, 80) if 5 <= code <= 8 else (80, 40))
 
 
-@pytest.mark.parametrize("code", [0, 9, 77])
-def test_an_orientation_that_does_not_exist_turns_nothing(code: int) -> None:
-    with open_image(saved(corners(), "JPEG", exif=turned(code))) as image:
-        assert orientation(image) == 1
-        assert upright(image, 512).size == (80, 40)
-
-
-@pytest.mark.parametrize("format", ["JPEG", "PNG"])
-def test_the_longest_side_is_at_most_that_and_nothing_is_enlarged(format: str) -> None:
-    for size in ((1500, 1000), (1000, 1500), (501, 499), (5000, 7), (8, 4)):
+def test_the_longest_side_is_at_most_that_and_nothing_is_enlarged() -> None:
+    for size in ((1500, 1000), (501, 499), (7, 5000), (8, 4)):
         side = min(100, max(size))
         shown = tuple(max(1, round(length * side / max(size))) for length in size)
-        assert opened(saved(corners(size), format), side=100).size == shown
+        assert opened(saved(corners(size), "JPEG"), side=100).size == shown
 
 
 def test_a_jpeg_is_decoded_at_a_smaller_scale_and_looks_the_same() -> None:
@@ -137,10 +125,7 @@ def test_other_formats_and_modes() -> None:
     assert quarter_colours(opened(saved(lab, "TIFF"))) == [RED, LIME, BLUE, WHITE]
 
 
-@pytest.mark.parametrize(
-    ("format", "dtype", "white"),
-    [("PNG", np.uint16, 65535), ("TIFF", np.uint16, 65535), ("TIFF", np.int32, 65535), ("TIFF", np.float32, 1)],
-)
+@pytest.mark.parametrize(("format", "dtype", "white"), [("PNG", np.uint16, 65535), ("TIFF", np.float32, 1)])
 def test_greys_of_more_than_eight_bits_keep_their_brightness(format: str, dtype: Any, white: float) -> None:
     ramp = (np.linspace(0, 1, 256)[None, :].repeat(300, axis=0) * white).astype(dtype)
     if dtype is np.float32:
@@ -149,12 +134,11 @@ def test_greys_of_more_than_eight_bits_keep_their_brightness(format: str, dtype:
     assert np.abs(pixels[pixels.shape[0] // 2, :, 0].astype(int) - np.arange(256)).max() <= 1
 
 
-@pytest.mark.parametrize("format", ["PNG", "WEBP", "TIFF", "MPO", "GIF"])
+@pytest.mark.parametrize("format", ["MPO", "GIF"])
 def test_of_several_frames_the_first_is_the_picture(format: str) -> None:
     frames = [Image.new("RGB", (40, 40), colour) for colour in ("red", "blue", "lime")]
-    with open_image(saved(frames[0], format, save_all=True, append_images=frames[1:])) as image:
-        assert image.n_frames == 3
-        assert quarter_colours(upright(image, 64)) == [RED] * 4
+    picture = opened(saved(frames[0], format, save_all=True, append_images=frames[1:]))
+    assert quarter_colours(picture) == [RED] * 4
 
 
 needs_profiles = pytest.mark.skipif(not features.check("littlecms2"), reason="this Pillow cannot read colour profiles")
@@ -162,7 +146,6 @@ SRGB, LAB = (ImageCms.ImageCmsProfile(ImageCms.createProfile(name)).tobytes() fo
 
 
 def swapped_profile() -> bytes:
-    """Return an sRGB profile with red and blue exchanged."""
     data = bytearray(SRGB.replace("sRGB".encode("utf-16-be"), "swap".encode("utf-16-be")))
     starts = range(132, 132 + 12 * struct.unpack_from(">I", data, 128)[0], 12)
     red, blue = (next(at for at in starts if data[at : at + 4] == name) for name in (b"rXYZ", b"bXYZ"))
@@ -181,27 +164,15 @@ def test_a_colour_profile_is_applied(format: str) -> None:
 @needs_profiles
 @pytest.mark.parametrize(
     "profile",
-    [SRGB, None, b"", b"not a profile", SRGB[:100], swapped_profile()[:-300], LAB, bytes(5 << 20)],
-    ids=["sRGB", "none", "empty", "text", "a header", "cut off", "for another mode", "too large"],
+    [SRGB, b"not a profile", swapped_profile()[:-300], LAB, bytes(5 << 20)],
+    ids=["sRGB", "text", "cut off", "for another mode", "too large"],
 )
-def test_a_profile_of_srgb_or_an_unusable_one_changes_nothing(profile: bytes | None) -> None:
+def test_a_profile_of_srgb_or_an_unusable_one_changes_nothing(profile: bytes) -> None:
     for mode in ("RGB", "RGBA", "CMYK", "L"):
         image = Image.new(mode, (8, 8), 7)
         assert in_srgb(image, profile) is image
-    red = saved(Image.new("RGB", (32, 32), "red"), "JPEG", icc_profile=(profile or b"")[:60_000])
+    red = saved(Image.new("RGB", (32, 32), "red"), "JPEG", icc_profile=profile[:60_000])
     assert quarter_colours(opened(red))[0] == RED
-
-
-@needs_profiles
-def test_many_threads_share_a_profile() -> None:
-    rng = np.random.default_rng(0)
-    images = [Image.fromarray(rng.integers(0, 256, (64, 64, 3), np.uint8)) for _ in range(40)]
-    profile = swapped_profile()
-    sequential = [np.asarray(in_srgb(image, profile)) for image in images]
-    with ThreadPoolExecutor(8) as pool:
-        parallel = list(pool.map(lambda image: np.asarray(in_srgb(image, profile)), images))
-    assert all(np.array_equal(a, b) for a, b in zip(sequential, parallel, strict=True))
-    assert not np.array_equal(sequential[0], np.asarray(images[0]))
 
 
 def test_thumbnails_are_small_jpegs_without_metadata() -> None:
@@ -229,9 +200,7 @@ def test_thumbnails_are_small_jpegs_without_metadata() -> None:
     [
         (b"", "^empty file$"),
         (b"Dear diary, these are only words.", "not an image"),
-        (b"GIF89a\x01\x00\x01\x00\x00\x00\x00;", "not an image"),
         (b"%!PS-Adobe-3.0 EPSF-3.0", "not an image"),  # never handed to another program
-        (b"\xff\xd8\xff", "."),
         (b"\x89PNG\r\n\x1a\n", "."),
     ],
 )
@@ -241,97 +210,34 @@ def test_what_is_no_picture(data: bytes, reason: str, tmp_path: Path) -> None:
     for source in (path, data, io.BytesIO(data)):
         with pytest.raises(Unreadable, match=reason):
             open_image(source)
-    assert issubclass(Unreadable, InputError)
-
-
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(Unreadable, match="cannot be read: No such file"):
+    with pytest.raises(InputError, match="cannot be read: No such file"):
         open_image(tmp_path / "gone.jpg")
-    with pytest.raises(Unreadable, match="cannot be read: Is a directory"):
-        open_image(tmp_path)
 
 
 @FORMATS
-@pytest.mark.parametrize("share", [0.5, 0.9])
-def test_truncated_pictures(format: str, share: float) -> None:
+def test_truncated_pictures(format: str) -> None:
     noise = Image.fromarray(np.random.default_rng(1).integers(0, 256, (120, 160, 3), dtype=np.uint8))
     data = saved(noise, format)
     with pytest.raises(Unreadable) as caught:
-        opened(data[: int(len(data) * share)])
-    if format in ("JPEG", "PNG", "TIFF") and share == 0.9:
+        opened(data[: int(len(data) * 0.9)])
+    if format in ("JPEG", "PNG", "TIFF"):
         assert str(caught.value) == "truncated"
 
 
-def test_damaged_pixels_are_unreadable_and_not_an_error_of_the_decoder() -> None:
-    data = bytearray(saved(corners((400, 300)), "PNG"))
-    start = data.index(b"IDAT") + 4
-    data[start + 2 : start + 40] = b"\xff" * 38
-    with pytest.raises(Unreadable):
-        opened(bytes(data))
-
-
 def bomb_png(width: int, height: int) -> bytes:
-    """A header, and no pixels worth the name."""
-
-    def chunk(kind: bytes, body: bytes) -> bytes:
-        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", b"not pixels") + chunk(b"IEND", b"")
+    header = b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n\0\0\0\x0d" + header + struct.pack(">I", zlib.crc32(header)) + b"\0\0\0\0IDAT"
 
 
-def bomb_jpeg(width: int, height: int) -> bytes:
-    data = bytearray(saved(corners(), "JPEG"))
-    at = data.index(b"\xff\xc0") + 5
-    data[at : at + 4] = struct.pack(">HH", height, width)
-    return bytes(data)
-
-
-@pytest.mark.parametrize("bomb", [bomb_png, bomb_jpeg])
-def test_bombs_are_refused_by_their_header(bomb: Any) -> None:
-    stream = io.BytesIO(bomb(20_000, 10_000))
+def test_bombs_are_refused_by_their_header() -> None:
+    stream = io.BytesIO(bomb_png(20_000, 10_000))
     with pytest.raises(Unreadable, match=r"^200 megapixels, more than the 150 allowed \(--max-megapixels\)$"):
         open_image(stream)
     assert not stream.closed, "the caller opened it"
-    with pytest.raises(Unreadable, match="4225 megapixels"):
-        open_image(bomb(65_000, 65_000))
     limit = Image.MAX_IMAGE_PIXELS
-    with open_image(bomb(20_000, 10_000), max_megapixels=250) as image:  # a header is not decoded
+    with open_image(stream.getvalue(), max_megapixels=250) as image:  # a header is not decoded
         assert image.size == (20_000, 10_000)
     assert limit == Image.MAX_IMAGE_PIXELS  # Pillow's own limit stands for everybody else
-
-
-def test_options_are_checked() -> None:
-    with pytest.raises(OptionError, match=r"open_image.max_megapixels must be > 0, got 0"):
-        open_image(b"", max_megapixels=0)
-    with pytest.raises(OptionError, match=r"upright.side must be >= 1, got 0"):
-        upright(corners(), 0)
-    with pytest.raises(OptionError, match=r"shrunk.side must be >= 1, got -1"):
-        thumbnail(corners(), -1)
-    assert {".jpg", ".heic", ".gif", ".avif", ".bmp", ".dng", ".cr3"} < SUFFIXES
-
-
-def test_nothing_is_written_to_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
-    data = bytearray(saved(Image.new("RGB", (8, 8)), "TIFF"))
-    data[data.index(b"\x15\x01\x03\x00") + 8] = 116  # samples per pixel
-    with pytest.raises(Unreadable, match=r"^not an image \(JPEG, PNG, WebP, HEIC, TIFF, GIF, AVIF, BMP or RAW\)$"):
-        open_image(bytes(data))
-    assert capfd.readouterr() == ("", "")
-
-
-def test_all_real_photographs_decode() -> None:
-    if not DATA.is_dir():
-        pytest.skip("needs the real data set at ../shared/data")
-    paths = sorted(DATA.iterdir())
-    assert len(paths) == 95
-    for path in paths:
-        with open_image(path) as image:
-            shown = shown_size(image)
-            picture = upright(image, 224)
-        assert picture.mode == "RGB"
-        assert max(picture.size) == min(224, max(shown))
-        assert (picture.width > picture.height) == (shown[0] > shown[1])
-        assert 0 < len(thumbnail(picture, 128)) < 20_000
 
 
 # RAW files by their previews; they are written here, byte by byte
@@ -344,10 +250,8 @@ def jpeg(size: tuple[int, int], colour: str = "red") -> bytes:
 
 
 def tiff(magic: bytes, directories: list[list[tuple[int, int, object]]], tail: bytes = b"") -> bytes:
-    """A little-endian TIFF: each directory is a list of tag, type and value; a list of bytes is stored behind."""
-    out = bytearray(magic + struct.pack("<I", 8 if len(magic) == 4 else 16))
-    out += bytes(16 - len(out)) if len(magic) > 4 else b""
-    blobs: list[tuple[int, bytes]] = []
+    """A little-endian TIFF: each directory is a list of tag, type and value; bytes are stored behind."""
+    out, blobs = bytearray(magic + struct.pack("<I", 8)), list[tuple[int, bytes]]()
     for number, entries in enumerate(directories):
         out += struct.pack("<H", len(entries))
         for tag, kind, value in entries:
@@ -357,8 +261,7 @@ def tiff(magic: bytes, directories: list[list[tuple[int, int, object]]], tail: b
                 out += bytes(4)
             else:
                 out += struct.pack("<HHII", tag, kind, 1, value)
-        last = number == len(directories) - 1
-        out += struct.pack("<I", 0 if last else len(out) + 4)
+        out += struct.pack("<I", 0 if number == len(directories) - 1 else len(out) + 4)
     for at, content in blobs:
         struct.pack_into("<I", out, at, len(out))
         out += content
@@ -366,7 +269,6 @@ def tiff(magic: bytes, directories: list[list[tuple[int, int, object]]], tail: b
 
 
 OFFSET = 1000
-EXIF_DATE = b"2019:07:14 18:05:00\0"
 
 
 def nef() -> bytes:
@@ -377,7 +279,6 @@ def nef() -> bytes:
         (0x0110, 2, b"NIKON D750\0"), (0x0112, 3, 6),
     ]  # fmt: skip
     content = tiff(b"II*\0", [sensor, [(0x0201, 4, OFFSET), (0x0202, 4, len(preview))]])
-    assert len(content) < OFFSET
     return content.ljust(OFFSET, b"\0") + preview
 
 
@@ -394,7 +295,7 @@ def box(kind: bytes, content: bytes) -> bytes:
 def cr3() -> bytes:
     preview = jpeg(LARGE)
     first = tiff(b"II*\0", [[(0x010F, 2, b"Canon\0\0\0"), (0x0110, 2, b"Canon EOS R\0"), (0x0112, 3, 1)]])
-    exposure = tiff(b"II*\0", [[(0x9003, 2, EXIF_DATE)]])
+    exposure = tiff(b"II*\0", [[(0x9003, 2, b"2019:07:14 18:05:00\0")]])
     canon = bytes.fromhex("85c0b687820f11e08111f4ce462b6a48") + box(b"CMT1", first) + box(b"CMT2", exposure)
     start = b"\0\0\0\x18ftypcrx \0\0\0\1crx isom"
 
@@ -416,7 +317,8 @@ def unlisted() -> bytes:
     return tiff(b"II*\0", [[(0xC612, 1, 1), (0x0110, 2, b"Pixel 6\0")]], jpeg(SMALL, "blue") + bytes(99) + jpeg(LARGE))
 
 
-RAW = {"a.nef": nef, "a.raf": raf, "a.cr3": cr3, "a.rw2": rw2, "a.dng": unlisted}
+RAW = {"nef": nef, "raf": raf, "cr3": cr3, "rw2": rw2, "dng": unlisted}
+CAMERAS = {"nef": "NIKON D750", "raf": None, "cr3": "Canon EOS R", "rw2": "DMC-G9", "dng": "Pixel 6"}
 
 
 @pytest.mark.parametrize("name", RAW)
@@ -424,26 +326,18 @@ def test_the_largest_preview_is_the_picture(name: str) -> None:
     content = RAW[name]()
     with open_image(content) as image:
         assert image.size == LARGE
-        size = shown_size(image)
-        red, green, blue = upright(image, 64).getpixel((5, 5))  # type: ignore[misc]
-        assert red > 200 > 50 > max(green, blue)
-    assert size == {"a.nef": (4000, 6000)}.get(name, LARGE)
-    assert read(content).metadata.camera == {
-        "a.nef": "NIKON D750", "a.cr3": "Canon EOS R", "a.rw2": "DMC-G9", "a.dng": "Pixel 6",
-    }.get(name)  # fmt: skip
+        assert shown_size(image) == ((4000, 6000) if name == "nef" else LARGE)
+        picture = upright(image, 64)
+    assert quarter_colours(picture) == [RED] * 4
+    assert picture.size == ((43, 64) if name == "nef" else (64, 43))
+    metadata = read(content).metadata
+    assert metadata.camera == CAMERAS[name]
+    assert metadata.taken == (datetime(2019, 7, 14, 18, 5) if name == "cr3" else None)
 
 
-def test_a_raw_file_says_when_it_was_taken_and_how_it_was_held() -> None:
-    assert read_metadata(io.BytesIO(cr3())).taken == datetime(2019, 7, 14, 18, 5)
-    with open_image(nef()) as image:
-        assert upright(image, 64).size == (43, 64)  # turned
-
-
-def test_raw_files_without_a_preview_and_plain_tiffs() -> None:
+def test_raw_files_without_a_preview() -> None:
     with pytest.raises(Unreadable, match="a RAW file without a JPEG preview"):
         open_image(tiff(b"II*\0", [[(0x0106, 3, 32803), (0xC612, 1, 1)]]))
-    with open_image(saved(Image.new("RGB", (30, 20), "red"), "TIFF")) as image:
-        assert (image.format, image.size) == ("TIFF", (30, 20))
 
 
 @given(st.sampled_from([*RAW]), st.integers(0, 400), st.binary(min_size=1, max_size=8), st.integers(0, 3000))

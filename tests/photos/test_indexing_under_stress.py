@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import sqlite3
@@ -15,7 +14,6 @@ from pathlib import Path
 
 import pytest
 from bag_of_words import BagOfWords
-from benchmarks import hostile
 from jpegs import small_library, write_jpeg
 from libraries import rows_of
 
@@ -30,12 +28,9 @@ sys.path.insert(0, {str(Path(__file__).parent)!r})
 _INDEX = """
 from bag_of_words import BagOfWords
 from mascot.photos import Library
-try:
-    with Library.open(sys.argv[1]) as library:
-        done = library.index(BagOfWords(pause_s=float(sys.argv[2])))
-        print(done.photos, done.new, flush=True)
-except KeyboardInterrupt:
-    print("interrupted", flush=True)
+with Library.open(sys.argv[1]) as library:
+    done = library.index(BagOfWords(pause_s=float(sys.argv[2])))
+    print(done.photos, done.new, flush=True)
 """
 _COMMAND = """
 from mascot.cli import main
@@ -102,85 +97,32 @@ def _count(database: Path) -> int:
         return 0
 
 
-def test_two_processes_at_once(tmp_path: Path) -> None:
-    root = _folder(tmp_path / "both", 16)
-    shutil.copytree(root, tmp_path / "one")
-    processes = [_index(root, pause_s=0.005) for _ in range(2)]
-    outputs = [process.communicate(timeout=300) for process in processes]
-    assert [process.returncode for process in processes] == [0, 0], outputs
-    assert sorted(int(output.split()[1]) for output, _ in outputs) == [0, 16]  # the second had nothing to do
-    assert _content(root) == _content_of_new(tmp_path / "one")
-
-
-def test_searching_while_another_process_indexes(tmp_path: Path) -> None:
+def test_two_processes_index_while_a_third_searches_and_a_file_vanishes(tmp_path: Path) -> None:
     root = _folder(tmp_path / "photos", 8)
-    with Library.open(root) as library:
-        library.index(BagOfWords())
-        for i in range(40):
-            write_jpeg(root / "later" / f"{i}.jpg", f"later photograph {i}")
-        process = _index(root, pause_s=0.04)
-        sizes = set()
-        while process.poll() is None:
-            assert len(library.search("later photograph", k=5, encoder=BagOfWords())) == 5
-            sizes.add(library.store.count())
-        _, errors = process.communicate()
-        assert process.returncode == 0, errors
-        assert library.store.count() == 48
-        assert len(sizes) > 1
-
-
-def test_a_file_that_vanishes_while_indexing(tmp_path: Path) -> None:
-    root = _folder(tmp_path / "photos", 3)
 
     def report(step: str, count: int, total: int) -> None:
         if step == "indexing" and count == 0:
             (root / "1" / "1.jpg").unlink(missing_ok=True)
 
     with Library.open(root) as library:
-        done = library.index(BagOfWords(), report=report)
-    assert done.photos == 2
-    (skipped,) = done.skipped
-    assert (skipped.path.name, skipped.reason) == ("1.jpg", "cannot be read: No such file or directory")
-
-
-# Ctrl-C
-
-
-@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks at the processes of Linux")
-def test_ctrl_c_does_not_wait_for_a_decoder(tmp_path: Path) -> None:
-    root = tmp_path / "photos"
-    root.mkdir()
-    (root / "scans.jpg").write_bytes(hostile.many_scans())
-    process = _index(root)
-    decoders: list[int] = []
-    for _ in range(1200):  # until a decoder has worked for a second
-        decoders = [pid for pid in _children(process.pid) if _cpu_s(pid) > 1.5]
-        if decoders:
-            break
-        time.sleep(0.1)
-    assert decoders
-    started = time.monotonic()
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=180)
-    assert output == "interrupted\n"
-    assert time.monotonic() - started < 50  # a second on a quiet machine; the decoder has 60 s, of which it used two
-    assert not any(Path(f"/proc/{pid}").is_dir() for pid in decoders)
-
-
-def _children(pid: int) -> list[int]:
-    try:
-        texts = [task.read_text() for task in Path(f"/proc/{pid}/task").glob("*/children")]
-    except OSError:
-        return []
-    return [int(child) for text in texts for child in text.split()]
-
-
-def _cpu_s(pid: int) -> float:
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        skipped = library.index(BagOfWords(), report=report).skipped
+        assert {item.path.name: item.reason for item in skipped} == {
+            "1.jpg": "cannot be read: No such file or directory"
+        }
+        for i in range(30):
+            write_jpeg(root / "later" / f"{i}.jpg", f"later photograph {i}")
+        shutil.copytree(root, tmp_path / "whole", ignore=shutil.ignore_patterns(".mascot"))
+        processes = [_index(root, pause_s=0.04) for _ in range(2)]
+        sizes = set()
+        while any(process.poll() is None for process in processes):
+            assert len(library.search("later photograph", k=5, encoder=BagOfWords())) == 5
+            sizes.add(library.store.count())
+            time.sleep(0.05)
+        outputs = [process.communicate() for process in processes]
+        assert [process.returncode for process in processes] == [0, 0], outputs
+        assert sorted(int(output.split()[1]) for output, _ in outputs) == [0, 30]  # the second had nothing to do
+        assert len(sizes) > 1
+    assert _content(root) == _content_of_new(tmp_path / "whole")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")

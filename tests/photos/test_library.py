@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,11 @@ from jpegs import write_jpeg
 
 import mascot as mc
 from mascot.photos import Library, table
-from mascot.photos.overview import clock, overview, points, world
 from mascot.photos.results import Hits
 from mascot.photos.steering import middle
 from mascot.photos.table import PhotoColumns
+from mascot.server import models
+from mascot.server.service import LibraryGone, Service
 
 
 def test_a_folder_becomes_rows(shared: Library) -> None:
@@ -27,11 +27,8 @@ def test_a_folder_becomes_rows(shared: Library) -> None:
     photo = photos["Lisbon/burst 3.jpg"]
     assert (photo.city, photo.country, photo.season, photo.part_of_day) == ("Lisbon", "PT", "summer", "evening")
     assert (photo.caption, photo.camera, photo.folder) == ("Sunset over the water", "X100", "Lisbon")
-    assert photo.taken is not None
-    assert photo.taken.isoformat() == "2019-07-14T20:15:03"
-    assert photo.moment == "2019-07-14 20:15 Lisbon"
-    assert (photo.width, photo.height) == (48, 32)
-    assert photos["Sydney/s0.jpg"].season == "summer"
+    assert (str(photo.taken), photo.moment) == ("2019-07-14 20:15:03", "2019-07-14 20:15 Lisbon")
+    assert (photo.width, photo.height, photos["Sydney/s0.jpg"].season) == (48, 32, "summer")
 
 
 def test_changed_deleted_and_unreadable_files(library: Library) -> None:
@@ -65,8 +62,6 @@ def test_another_encoder_is_refused_with_the_remedy(library: Library) -> None:
 def test_spread_and_focus_in_plain_words(shared: Library) -> None:
     plain = shared.search("sunset over the water lisbon", k=8)
     assert {photo.city for photo in plain.photos} == {"Lisbon"}
-    assert [result.rank for result in plain] == list(range(1, 9))
-    assert plain.paths[0].is_file()
     assert plain.photos == plain.plain
     counts = []
     for strength in (0.0, 0.25, 0.5, 0.75, 1.0):
@@ -77,8 +72,6 @@ def test_spread_and_focus_in_plain_words(shared: Library) -> None:
     assert lisbon[2] < lisbon[0] == 8
     assert set(counts[3]) == {"Lisbon", "Tokyo", "Sydney"}
     assert sorted(counts[4].values()) == [2, 3, 3]  # at the end an even mix
-    moments = shared.search("sunset over the water lisbon", [shared.spread("moment")], k=8)
-    assert len({photo.moment for photo in moments.photos}) >= 5
     # A named value is part of relevance: no result is protected from it.
     focused = shared.search("sunset", [shared.focus("place=Tokyo")], k=8)
     assert [photo.city for photo in focused.photos[:6]] == ["Tokyo"] * 6
@@ -87,24 +80,17 @@ def test_spread_and_focus_in_plain_words(shared: Library) -> None:
 
 
 def test_limits_and_shares_in_plain_words(shared: Library) -> None:
-
     def cities(*wishes: mc.AnyWish, k: int = 8) -> Counter[str | None]:
         return Counter(photo.city for photo in shared.search("sunset water", wishes, k=k).photos)
 
     assert cities(shared.limit("city=2")) == {"Lisbon": 2, "Sydney": 2, "Tokyo": 2, None: 2}  # no city, no limit
     assert cities(shared.limit("city=1"), k=20) == {"Lisbon": 1, "Sydney": 1, "Tokyo": 1, None: 6}
     assert cities(shared.limit("city=1", fill=True), k=20).total() == 20
-    days = shared.search("sunset water", [shared.limit("date=1")], k=30).photos
-    dates = [photo.taken.date() for photo in days if photo.taken]
-    assert len(dates) == len(set(dates)) == 13  # a burst of one day, and twelve days
     assert cities(shared.share("country=Japan:50%,portugal:25%"), shared.spread("place")) == {
         "Tokyo": 4, "Lisbon": 2, "Sydney": 2,
     }  # fmt: skip
     evening = shared.search("sunset", [shared.share("hour=8pm:75%,9:30 pm:0.125")], k=8).photos
     assert Counter(photo.taken and photo.taken.hour for photo in evening) >= Counter({20: 6, 21: 1})
-    found = shared.search("sunset", [shared.share("city=Atlantis:50%,Tokyo:50%")], k=8)
-    assert len(found) == 8
-    assert found.explain().notes == ("share city: 0 of 4 from Atlantis (no candidate has it)",)
 
 
 def test_pages_do_not_repeat(shared: Library) -> None:
@@ -117,51 +103,32 @@ def test_pages_do_not_repeat(shared: Library) -> None:
     assert len(set.union(*pages)) == 30
     assert {photo.id for photo in second.plain}.isdisjoint(pages[0])
     by_ids = shared.search("sunset", wish, k=8, already=[*pages[0], 10_000])  # unknown ids are ignored
-    assert by_ids.photos == second.photos
-    assert first.hits.rerank(wish, 8, already=first).photos == second.photos
-    assert len(shared.search("sunset", k=30, candidates=10)) == 30
+    assert by_ids.photos == first.hits.rerank(wish, 8, already=first).photos == second.photos
     # There are k candidates beside those shown before, also where fewer are asked for.
     assert len(shared.search("sunset", wish, k=8, already=first, candidates=4)) == 8
-    went = [row for row in second.records(compare=True) if row.get("went")]
-    ranks = {photo.id: rank for rank, photo in enumerate(shared.search("sunset", k=30).photos, 1)}
-    assert went
-    assert all(row["was"] == ranks[row["id"]] for row in went)
-    assert shared.search("sunset", already=shared.search(where="0")).photos == (shared.search("sunset").photos)
 
 
-@pytest.mark.parametrize(
-    ("text", "near"),
-    [
-        ("place=Lisbon", (38.7223, -9.1393)),
-        ("place=35.0,139.5", (35.0, 139.5)),
-        ("place=Tóquio", (35.6895, 139.69171)),  # Portuguese for Tokyo
-        ("country=Portugal", "PT"),
-        ("city=tokyo", "Tokyo"),
-        ("city=Lisboa", "Lisbon"),
-        ("camera=pixel", "Pixel 5"),
-        ("season=summer", "summer"),
-        ("hour=6pm", 18.0),
-        ("hour=12:30 a.m.", 0.5),
-        ("year=2019", "2019"),
-        ("month=2020-11", "2020-11"),
-        ("day=2019-07-14", "2019-07-14"),
-        ("folder=Tokyo", "Tokyo"),
-        ("date=2019-07-14", "2019-07-14T12:00"),  # a day is near in its evening as in its morning
-        ("season=jul", "2024-07-15"),
-    ],
-)
-def test_values_as_people_write_them(shared: Library, text: str, near: Any) -> None:
-    result = shared.focus(text).near
-    assert result == pytest.approx(near, abs=1e-3) if isinstance(near, (tuple, float)) else result == near
-
-
-@pytest.mark.parametrize(
-    "text", ["place=Lisbon~50", "place=38.7,-9.1~50", "hour=6pm~50", "date=2019-07~50", "season=july~50", "width=9~50"]
-)
-def test_a_distance_behind_the_value(shared: Library, text: str) -> None:
-    wish, without = shared.focus(f"{text}*2"), shared.focus(text.partition("~")[0])
-    assert (wish.near, wish.within, wish.weight) == (without.near, 50.0, 2.0)
-    assert without.within is None
+def test_values_as_people_write_them(shared: Library) -> None:
+    for text, near in {
+        "place=35.0,139.5": (35.0, 139.5),
+        "place=Tóquio": (35.6895, 139.69171),  # Portuguese for Tokyo
+        "country=Portugal": "PT",
+        "city=Lisboa": "Lisbon",
+        "camera=pixel": "Pixel 5",
+        "hour=12:30 a.m.": 0.5,
+        "month=2020-11": "2020-11",
+        "date=2019-07-14": "2019-07-14T12:00",  # a day is near in its evening as in its morning
+        "season=jul": "2024-07-15",
+    }.items():
+        wish = shared.focus(text)
+        expected = pytest.approx(near, abs=1e-3) if isinstance(near, (tuple, float)) else near
+        assert (wish.near, wish.within) == (expected, None), text
+    for text in ("place=38.7,-9.1", "hour=6pm"):
+        wish = shared.focus(f"{text}~50*2")
+        assert (wish.near, wish.within, wish.weight) == (shared.focus(text).near, 50.0, 2.0)
+    names = {"Lissabon": "Lisbon, PT", "Atlantis~50": "Atlantis, ZA", "lisbon": None, "38.7,-9.1": None}
+    assert {name: shared.place_meant(f"place={name}") for name in names} == names
+    assert shared.place_meant("place=Portugal") == "the middle of the photographs of Portugal"
 
 
 @pytest.mark.parametrize(
@@ -169,24 +136,14 @@ def test_a_distance_behind_the_value(shared: Library, text: str) -> None:
     [
         ("focus", "place=Nowhereville", "no place is called 'Nowhereville'"),
         ("focus", "camera=Leica", "no photograph has camera 'Leica'; there are: Pixel 5, X100"),
-        ("focus", "part_of_day=teatime", "must be one of dawn, morning"),
         ("focus", "smell", "no attribute of photographs is called 'smell'; there are place, city"),
         ("focus", "hour=teatime", "hour must be like 18, 18:30 or 6pm, got 'teatime'"),
         ("focus", "city=o", "several of city hold 'o', say which: Lisbon, Tokyo"),
-        ("focus", "month=2019-08", "no photograph has month '2019-08'; there are: 2019-07, 2020-11, 2021-01"),
-        ("focus", "lens=x", "no photograph has lens 'x'; there are: none"),
         ("focus", "season=sumer", "season must be one of spring, summer, autumn, winter, a month like july, .*'sumer'"),
-        ("focus", "place=Lisbon~0", r"focus\(place\).within must be > 0, got 0.0"),
         ("focus", "place=Lisbon~near", "write VALUE~WITHIN, WITHIN a number such as 50, got 'near'"),
-        ("focus", "hour=18~", "must be a number, got ''"),
         ("focus", "hour=18~-1", r"focus\(hour\).within must be > 0, got -1.0"),
-        ("focus", "city=Lisbon~50", "no photograph has city 'Lisbon~50'; there are: Lisbon"),
-        ("limit", "smell=1", "no attribute of photographs is called 'smell'"),
         ("limit", "place=1", "place has no values that could be counted: write city or country"),
-        ("share", "place=Lisbon:50%", "place has no values that could be counted: write city or country"),
-        ("share", "city=o:50%", "several of city hold 'o', say which: Lisbon, Tokyo"),
         ("share", "city=Lisbon:60%,lisboa:60%", r"share\(city\)\['Lisbon'\] must be in 0..1, got 1.2"),
-        ("share", "hour=noon:50%", "hour must be like 18"),
     ],
 )
 def test_wishes_nobody_can_mean(shared: Library, kind: str, text: str, message: str) -> None:
@@ -194,44 +151,18 @@ def test_wishes_nobody_can_mean(shared: Library, kind: str, text: str, message: 
         getattr(shared, kind)(text)
 
 
-@pytest.mark.parametrize("direction", ["spread", "focus"])
-def test_every_name_steers(shared: Library, direction: str) -> None:
+def test_every_name_and_method_steers(shared: Library) -> None:
     names = (
         "place city country hour date season weekday moment camera folder look keywords rating altitude lens "
         "part_of_day title width"
     )
+    hits = shared.hits("sunset")
     for name in names.split():
-        wish = getattr(shared, direction)(name)
-        assert len(shared.search("sunset", [wish], k=10)) == 10, name
-
-
-def test_every_method_steers_photographs(shared: Library) -> None:
-    wishes = [shared.spread("place"), shared.spread("look")]
+        for wish in (shared.spread(name), shared.focus(name)):
+            assert len(hits.rerank([wish], 10)) == 10, name
     for method in (mc.Mmr(), mc.KDpp(), mc.MsDpp(), mc.Clustering(), mc.Relevance()):
-        results = shared.search("sunset", wishes, 10, method)
+        results = hits.rerank([shared.spread("place"), shared.spread("look")], 10, method)
         assert len(set(results.paths)) == 10, method
-
-
-def test_a_place_is_named_where_the_name_alone_does_not_say_it(shared: Library) -> None:
-    assert shared.place_meant("place=Lissabon") == "Lisbon, PT"
-    assert shared.place_meant("place=Atlantis*2") == shared.place_meant("place=Atlantis~50") == "Atlantis, ZA"
-    assert shared.place_meant("place=Portugal") == "the middle of the photographs of Portugal"
-    for plain in ("place=lisbon", "place=38.7,-9.1", "place", "city=Lisbon"):
-        assert shared.place_meant(plain) is None
-
-
-def test_of_many_labels_the_nearest_are_named(library: Library) -> None:
-    with library.store.writing() as connection:
-        for i in range(1, 13):
-            connection.execute("UPDATE photos SET camera = ?, rating = ? WHERE id = ?", (f"PowerShot G{i}", i % 6, i))
-    for wish, message in {
-        "camera=Powershoot G12": r"no photograph has camera 'Powershoot G12'; nearest are: PowerShot G12, ",
-        "camera=pwershot": r"no photograph has camera 'pwershot'; nearest are: PowerShot G1, .*and 4 more",
-        "camera=?": r"no photograph has camera '\?'; there are: .* and \d+ more$",
-        "rating=9": "no photograph has rating '9'; there are: 0, 1, 2, 3, 4, 5",
-    }.items():
-        with pytest.raises(mc.OptionError, match=message):
-            library.focus(wish)
 
 
 def test_folders_as_people_name_them(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,16 +170,13 @@ def test_folders_as_people_name_them(library: Library, monkeypatch: pytest.Monke
     shutil.move(library.root / "Lisbon" / "burst 0.jpg", library.root / "Lisbon" / "Tokyo" / "burst 0.jpg")
     library.index(BagOfWords())
     monkeypatch.chdir(library.root.parent)
-    for name in ("Lisbon", "Lisbon/", "./Lisbon", "photos/Lisbon", "./photos/Lisbon", str(library.root / "Lisbon")):
+    for name in ("Lisbon/", "./photos/Lisbon", str(library.root / "Lisbon")):
         assert library.folder_named(name) == "Lisbon"
-    assert library.folder_named(".") == library.folder_named("photos") == "."
     assert library.folder_named("Tokyo/../Lisbon/Tokyo") == "Lisbon/Tokyo"
     monkeypatch.chdir(library.root / "Lisbon")
-    assert library.folder_named("Tokyo") == "Tokyo"
-    assert library.folder_named("./Tokyo") == "Lisbon/Tokyo"
-    assert library.folder_named(".") == "Lisbon"
-    assert library.folder_named("..") == "."
-    for name in ("Lisb", "Lisbon;", "/", str(library.root / ".mascot")):
+    names = {"Tokyo": "Tokyo", "./Tokyo": "Lisbon/Tokyo", ".": "Lisbon", "..": "."}
+    assert {name: library.folder_named(name) for name in names} == names
+    for name in ("Lisb", "/", str(library.root / ".mascot")):
         with pytest.raises(mc.OptionError, match=r"has no photographs in a folder '"):
             library.folder_named(name)
 
@@ -308,8 +236,6 @@ def test_which_library(library: Library, tmp_path: Path, monkeypatch: pytest.Mon
         inner.index(BagOfWords())
     monkeypatch.chdir(tmp_path / "outer" / "inner")
     assert Library.open().root == tmp_path / "outer"  # the one around, though another was indexed last
-    monkeypatch.chdir(library.root / "Tokyo")
-    assert Library.open().root == library.root / "Tokyo"
     monkeypatch.chdir(tmp_path)
     assert Library.open().root == library.root / "Tokyo"
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "nothing"))
@@ -317,10 +243,9 @@ def test_which_library(library: Library, tmp_path: Path, monkeypatch: pytest.Mon
         Library.open()
     with pytest.raises(mc.InputError, match=r"there is no library at .*: make one with `mascot index FOLDER`"):
         Library.open(tmp_path).search("x")
-    for opener in (Library, Library.open):
-        assert opener(str(library.root)).root == library.root  # a folder may be text
-        with pytest.raises(mc.InputError, match="there is no folder"):
-            opener(tmp_path / "none")
+    assert Library.open(str(library.root)).root == library.root  # a folder may be text
+    with pytest.raises(mc.InputError, match="there is no folder"):
+        Library(tmp_path / "none")
 
 
 def test_an_older_schema_is_brought_up_to_date_and_a_newer_one_refused(library: Library) -> None:
@@ -338,28 +263,15 @@ def test_an_older_schema_is_brought_up_to_date_and_a_newer_one_refused(library: 
     library.close()
     with Library.open(library.root) as newer:
         assert newer.store.connection.execute("PRAGMA user_version").fetchone()[0] == 5
-        assert newer.store.count_vectors(BagOfWords().fingerprint) == 30
-        assert newer.store.count() == 30
-        newer.store.connection.execute("SELECT id FROM photos INDEXED BY photos_by_taken WHERE taken > '2'").fetchone()
+        assert newer.store.count_vectors(BagOfWords().fingerprint) == newer.store.count() == 30
         newer.store.connection.execute("PRAGMA user_version = 99")
     with pytest.raises(mc.InputError, match="schema version 99, newer than the 5 this mascot knows: update"):
         Library.open(library.root).search("x")
 
 
-def test_hits_are_reranked_without_asking_again(shared: Library) -> None:
-    hits = shared.hits("sunset", candidates=25)
-    assert len(hits) == 25
-    first = hits.rerank([shared.spread("place")], 8)
-    assert first.photos == shared.search("sunset", [shared.spread("place")], 8, candidates=25).photos
-    assert hits.candidates.columns["look"].shape[0] == 25
-    assert np.isnan(hits.candidates.columns["lat"]).sum() == sum(photo.lat is None for photo in hits.photos)
-
-
-def test_columns_are_the_same_whether_whole_ones_are_kept_or_not(
-    shared: Library, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    columns = shared.hits("sunset", candidates=9).candidates.columns
-    photos = shared.hits("sunset", candidates=9).photos
+def test_columns_of_small_and_large_libraries_are_the_same(shared: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    hits = shared.hits("sunset", candidates=9)
+    columns, photos = hits.candidates.columns, hits.photos
     monkeypatch.setattr(table, "MAX_COLUMN_ROWS", 3)
     with shared.reopened() as large:
         others = large.hits("sunset", candidates=9).candidates.columns
@@ -368,8 +280,6 @@ def test_columns_are_the_same_whether_whole_ones_are_kept_or_not(
     assert [str(label) for label in columns["year"]] == [str(photo.taken and photo.taken.year) for photo in photos]
     assert columns["keywords"].tolist() == [list(photo.keywords) for photo in photos]
     assert columns["taken"].tolist() == [photo.taken for photo in photos]
-    with pytest.raises(KeyError):
-        columns["colour"]
 
 
 def test_a_photograph_that_is_removed_during_a_search_is_no_result(
@@ -387,15 +297,6 @@ def test_a_photograph_that_is_removed_during_a_search_is_no_result(
     assert best not in {photo.id for photo in library.search("sunset", k=3).photos}
     with pytest.raises(mc.InputError, match=f"no photograph {best}"):
         library.search("sunset", k=3, pin=[best])
-
-
-def test_threads_have_connections_of_their_own(shared: Library) -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: shared.search("sunset", k=5).paths, range(12)))
-    assert all(paths == found[0] for paths in found)
-    assert isinstance(shared.store.connection, sqlite3.Connection)
 
 
 def test_what_cannot_be_looked_into_is_not_pruned(library: Library, tmp_path: Path) -> None:
@@ -418,9 +319,7 @@ def test_awkward_names_namesakes_and_looks(tmp_path: Path) -> None:
     folder = "dir with 'quotes' 🗺"
     birminghams = [(52.48, -1.9), (33.52, -86.8), (33.53, -86.81)] * 2
     for i, (name, place) in enumerate(zip(names, birminghams, strict=True)):
-        write_jpeg(tmp_path / folder / name, f"sunset {name}", place=place)
-        write_jpeg(tmp_path / f"red{i}.jpg", "a wall", colour=(220, 30 + i, 30))
-        write_jpeg(tmp_path / f"blue{i}.jpg", "a wall", colour=(30, 30 + i, 220))
+        write_jpeg(tmp_path / folder / name, f"sunset {name}", place=place, colour=(220 * (i % 2), 30, 100))
     with Library.open(tmp_path) as library:
         library.index(BagOfWords())
         sunsets = library.search("sunset", k=6)
@@ -430,25 +329,28 @@ def test_awkward_names_namesakes_and_looks(tmp_path: Path) -> None:
         assert {photo.city for photo in sunsets.photos} == {"Birmingham"}  # not averaged
         assert library.focus("place=birmingham").near == pytest.approx((33.525, -86.805), abs=1e-3)
         assert library.place_meant("place=birmingham") == "Birmingham, US"
-        hits = library.hits("a wall", candidates=12)
-        groups = mc.Clusters(2, column="look").membership(hits.candidates.columns, None).dense().argmax(axis=1)
-        assert len({(photo.path[:3], group) for photo, group in zip(hits.photos, groups, strict=True)}) == 2
-        assert len(set(groups)) == 2
+        columns = library.hits("sunset").candidates.columns
+        groups = mc.Clusters(2, column="look").membership(columns, None).dense().argmax(axis=1)
+        colours = [names.index(photo.path.rpartition("/")[2]) % 2 for photo in library.hits("sunset").photos]
+        assert len(set(groups)) == len(set(zip(groups, colours, strict=True))) == 2
     assert middle([("FJ", -16.8, 179.9), ("FJ", -16.8, -179.7)]) == pytest.approx((-16.8, -179.9), abs=1e-3)
-    assert middle([]) is None
 
 
-def test_a_library_in_letters(shared: Library) -> None:
-    told = overview(shared.root, shared.folder, shared.store)
-    assert (told.photos, told.without_place, told.without_time, told.without_words) == (30, 6, 6, 6)
-    assert told.labels["country"] == {"PT": 12, "AU": 6, "JP": 6}
-    assert sum(told.hours) == 24
-    assert told.hours[20] == 13
-    drawn = world(points(shared.store)).splitlines()
-    assert sum(letter in "○●" for line in drawn for letter in line) == 3  # three cities
-    lisbon = next((row, line.index(mark)) for row, line in enumerate(drawn) for mark in "●" if mark in line)
-    assert lisbon[0] < len(drawn) / 2
-    assert abs(lisbon[1] - 72 * (180 - 9) / 360) <= 1
-    bars, hours = clock(told.hours).splitlines()
-    assert bars[20 * 3] == "█"
-    assert hours.split()[20] == "20"
+def test_a_library_made_anew_is_served_with_its_own_encoder(tmp_path: Path) -> None:
+    root = tmp_path / "photos"
+    for i, title in enumerate(["a boat", "a harbour", "a boat in a harbour"]):
+        write_jpeg(root / f"{i}.jpg", title)
+    asked = models.Search(text="boat", k=3)
+    with Library(root, "cpu", exact=2) as library:
+        library.index(BagOfWords())
+        service = Service(library)
+        before = service.search(asked)
+        shutil.rmtree(root / ".mascot")
+        with pytest.raises(LibraryGone):
+            service.search(asked)
+        write_jpeg(root / "3.jpg", "a boat, a boat")
+        with Library(root) as other:
+            other.index(BagOfWords())
+        after = service.search(asked)
+        service.current.close()
+    assert (before.candidates, after.candidates, after.query) == (3, 4, "boat")

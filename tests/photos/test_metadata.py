@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import random
-import re
 import struct
 import warnings
 import zlib
@@ -25,7 +24,7 @@ from PIL.TiffImagePlugin import IFDRational
 
 from mascot.photos.exif import camera_name
 from mascot.photos.images import Unreadable, open_image, upright
-from mascot.photos.metadata import Metadata, metadata_of, read_metadata
+from mascot.photos.metadata import Metadata, read_metadata
 from mascot.photos.plausible import Moment, Wrong, height, human_text, minutes_east, moment
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -40,11 +39,6 @@ KYOTO_EXPOSURE = {
 }
 KYOTO_PICTURE = {BASE.Make: "FUJIFILM", BASE.Model: "X-T3", BASE.ImageDescription: "Maples"}
 
-# Photographs of the manifest that are read otherwise than it says, and why.
-PLACE_EXCEPTIONS = {
-    "pypi-geopic__int_long_tag.jpg": "the longitude does not say whether it is E or W",  # its tag number is damaged
-}
-
 
 def manifest() -> list[dict[str, str]]:
     path = DATA / "photos_manifest.csv"
@@ -54,44 +48,16 @@ def manifest() -> list[dict[str, str]]:
         return list(csv.DictReader(lines))
 
 
-@pytest.mark.skipif(not manifest(), reason="needs the real data set at ../shared/data")
-def test_every_real_photograph_gives_the_place_and_the_time_of_the_manifest() -> None:
-    assert len(manifest()) == 95
-    for row in manifest():
-        metadata = read_metadata(DATA / "photos" / row["file"])
-        assert metadata.taken is not None
-        taken = datetime.strptime(row["DateTimeOriginal"], "%Y:%m:%d %H:%M:%S")
-        assert metadata.taken.replace(microsecond=0) == taken, row["file"]
-        if row["file"] in PLACE_EXCEPTIONS:
-            assert (metadata.lat, metadata.lon) == (None, None)
-            assert metadata.problems == (f"place: {PLACE_EXCEPTIONS[row['file']]}",)
-        else:
-            place = (float(row["lat"]), float(row["lon"]))
-            assert (metadata.lat, metadata.lon) == pytest.approx(place, abs=1e-4), row["file"]
-
-
 REAL: dict[str, dict[str, Any]] = {
-    "drewnoakes__Apple_iPhone_6.jpg": {"camera": "Apple iPhone 6"},
     "photoprism__Iceland-sRGB.jpg": {"camera": "NIKON D800E"},
-    "exifsamples__DSCN0010.jpg": {"camera": "NIKON COOLPIX P6000"},
-    "pypi-exif__excess_ascii_null_bytes.jpg": {"camera": "Apple iPhone"},
     "pypi-geopic__img_invalid_gps_date.jpg": {"camera": "samsung M-G930F"},  # its first letter is a null byte
     "drewnoakes__Olympus_FE230-X790.jpg": {"camera": "OLYMPUS FE230/X790", "caption": None},
-    "pypi-geopic__img_Ricoh_Theta.jpg": {"camera": "RICOH THETA m15"},
-    "pypi-sigal__flickr_jerquiaga_2394751088_cc-by-nc.jpg": {"camera": "HTC-8900"},
-    "pypi-gramps__O0.jpg": {"camera": None},
-    "drewnoakes__Apple_iPhone_5.jpg": {"width": 900, "height": 675},  # upside down
     "photoprism__digikam.jpg": {"width": 500, "height": 375},  # orientation 0, which does not exist
-    "drewnoakes__Nexus_4.jpg": {"width": 675, "height": 900},
-    "pypi-exif__grand_canyon.jpg": {"altitude": pytest.approx(2189.99, abs=0.01)},
-    "photoprism__beach_sand.jpg": {"altitude": pytest.approx(-1.99, abs=0.01)},  # below the sea
     "photoprism__photoshop.jpg": {"altitude": 0.0},  # "0 below the sea"
     # Its camera is padded with blanks.
     "photoprism__altitude.jpg": {
         "camera": "TCT TCL S950", "problems": ("altitude: 4294967284 m is not a plausible altitude",),
     },
-    # SAMSUNG; an altitude of nothing over nothing
-    "photoprism__panorama360.jpg": {"altitude": None, "caption": None, "problems": ("altitude: is not a number",)},
     "pypi-imagereorder__pixel5a.jpg": {"taken": datetime(2023, 9, 3, 9, 36, 43, 90_000), "offset": -360},
     "pypi-geopic__img_categorisee.jpg": {  # stored lying, shown standing
         "title": "Observatoire", "keywords": ("panneau de randonnée (PDIPR)",), "width": 192, "height": 256,
@@ -99,24 +65,30 @@ REAL: dict[str, dict[str, Any]] = {
     # Windows wrote the title into ImageDescription too.
     "exifr__IMG_5910.jpg": {"title": "Squirrel at berkely", "caption": "This is a comment", "rating": 3},
     "exifr__iptc-agency-photographer-example.jpg": {"title": "drp2091169d", "rating": 2, "lens": "70.0-200.0 mm f/2.8"},
-    "drewnoakes__Sony_DSC-HX5V_(2).jpg": {"caption": None},  # blanks
-    "pypi-geopic__img_datetimeoriginal.jpg": {"caption": None},  # a record in JSON
     "drewnoakes__Samsung_SM-N900A_(Galaxy_Note_3).jpg": {"caption": None},  # binary UserComment
-    "pypi-mediaanalyzer__tent.jpg": {"caption": None},  # UserComment without a declared encoding
+    "pypi-geopic__int_long_tag.jpg": {  # its tag number is damaged
+        "lat": None, "lon": None, "problems": ("place: the longitude does not say whether it is E or W",),
+    },
 }  # fmt: skip
 
 
 @pytest.mark.skipif(not manifest(), reason="needs the real data set at ../shared/data")
-def test_fields_of_real_photographs() -> None:
-    for name, fields in REAL.items():
-        metadata = read_metadata(DATA / "photos" / name)
-        assert {field: getattr(metadata, field) for field in fields} == fields, name
+def test_every_real_photograph_gives_the_place_and_the_time_of_the_manifest() -> None:
+    assert len(manifest()) == 95
+    for row in manifest():
+        metadata, fields = read_metadata(DATA / "photos" / row["file"]), REAL.get(row["file"], {})
+        taken = datetime.strptime(row["DateTimeOriginal"], "%Y:%m:%d %H:%M:%S")
+        assert metadata.taken is not None
+        assert metadata.taken.replace(microsecond=0) == taken, row["file"]
+        if "lat" not in fields:
+            place = (float(row["lat"]), float(row["lon"]))
+            assert (metadata.lat, metadata.lon) == pytest.approx(place, abs=1e-4), row["file"]
+        assert {field: getattr(metadata, field) for field in fields} == fields, row["file"]
         assert str(metadata.altitude) != "-0.0"
         assert len(set(metadata.keywords)) == len(metadata.keywords)
 
 
 # Files written here
-
 
 Tags = dict[int, Any]
 
@@ -144,7 +116,6 @@ def xmp_of(attributes: str = "", elements: str = "") -> bytes:
 
 
 def iptc_of(*sets: tuple[int, bytes]) -> bytes:
-    """A Photoshop segment with IPTC records, as it stands in a JPEG."""
     records = b"".join(struct.pack(">BBBH", 0x1C, 2, number, len(value)) + value for number, value in sets)
     body = b"Photoshop 3.0\x00" + b"8BIM\x04\x04\x00\x00" + struct.pack(">I", len(records)) + records
     body += b"\x00" * (len(records) % 2)
@@ -173,13 +144,10 @@ FORMATS = pytest.mark.parametrize("format", ["JPEG", "PNG", "WEBP", "HEIF", "TIF
 @FORMATS
 def test_every_format_gives_back_its_exif(format: str) -> None:
     metadata = read(saved(format, exif=kyoto()))
-    assert (metadata.lat, metadata.lon) == (pytest.approx(35.025), pytest.approx(135.77))
-    assert metadata.altitude == pytest.approx(51.5)
-    assert metadata.taken == datetime(2019, 11, 23, 17, 4, 5, 250_000)
-    assert metadata.offset == 540
+    assert (metadata.lat, metadata.lon, metadata.altitude) == pytest.approx((35.025, 135.77, 51.5))
+    assert (metadata.taken, metadata.offset) == (datetime(2019, 11, 23, 17, 4, 5, 250_000), 540)
     assert (metadata.camera, metadata.lens, metadata.caption) == ("FUJIFILM X-T3", "XF23mmF2 R WR", "Maples")
-    assert (metadata.width, metadata.height) == (64, 48)
-    assert metadata.problems == ()
+    assert (metadata.width, metadata.height, metadata.problems) == (64, 48, ())
 
 
 @FORMATS
@@ -198,31 +166,25 @@ def test_every_format_gives_back_its_xmp(format: str) -> None:
     elif format == "TIFF":
         options = {"tiffinfo": {700: packet}}
     metadata = read(saved(format, **options))
-    assert (metadata.lat, metadata.lon) == (pytest.approx(-33.855), pytest.approx(151 + 12 / 60 + 34.5 / 3600))
-    assert metadata.altitude == -12
+    place = (-33.855, 151 + 12 / 60 + 34.5 / 3600, -12)
+    assert (metadata.lat, metadata.lon, metadata.altitude) == pytest.approx(place)
     assert (metadata.taken, metadata.offset) == (datetime(2001, 2, 3, 4, 5, 6, 500_000), -420)
     assert (metadata.title, metadata.caption) == ("Bridge", "Über dem Hafen 🌉")
     assert (metadata.keywords, metadata.rating, metadata.problems) == (("sea", "steel"), 4, ())
 
 
-def png_chunk(kind: bytes, body: bytes) -> bytes:
-    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-
-
-@pytest.mark.parametrize("packed", [False, True])
-def test_png_with_its_blocks_behind_the_pixels(packed: bool) -> None:
+def test_png_with_its_blocks_behind_the_pixels() -> None:
     turned = exif_of(exposure=KYOTO_EXPOSURE, picture={BASE.Orientation: 6}).tobytes().removeprefix(b"Exif\x00\x00")
-    packet = xmp_of('xmp:Rating="4"')
-    text = b"XML:com.adobe.xmp\0" + (b"\1\0\0\0" + zlib.compress(packet) if packed else b"\0\0\0\0" + packet)
-    plain = saved("PNG")
-    data = plain[:-12] + png_chunk(b"eXIf", turned) + png_chunk(b"iTXt", text) + plain[-12:]
+    text = b"XML:com.adobe.xmp\0\1\0\0\0" + zlib.compress(xmp_of('xmp:Rating="4"'))
+    data = saved("PNG")
+    for kind, body in ((b"eXIf", turned), (b"iTXt", text)):
+        chunk = struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+        data = data[:-12] + chunk + data[-12:]
     metadata = read(data)
     assert metadata.taken == datetime(2019, 11, 23, 17, 4, 5, 250_000)
     assert (metadata.rating, metadata.width, metadata.height) == (4, 48, 64)
     with open_image(data) as image:
         assert upright(image, 512).size == (48, 64)
-    cut = plain[:-12] + png_chunk(b"iTXt", b"XML:com.adobe.xmp\0\1\0") + png_chunk(b"eXIf", turned)[:-100]
-    assert read(cut).taken is None
 
 
 def test_iptc_is_read_where_nothing_else_speaks() -> None:
@@ -230,8 +192,8 @@ def test_iptc_is_read_where_nothing_else_speaks() -> None:
     segment = iptc_of((5, b"Harvest"), (120, "Getreide für alle".encode()), (25, b"field"), (25, b"Getreide"),
                       (55, b"20020728"), (60, b"155005+0000"))  # fmt: skip
     metadata = read(data[:2] + segment + data[2:])
-    assert (metadata.title, metadata.caption) == ("Harvest", "Getreide für alle")
-    assert metadata.keywords == ("field", "Getreide")
+    words = ("Harvest", "Getreide für alle", ("field", "Getreide"))
+    assert (metadata.title, metadata.caption, metadata.keywords) == words
     assert (metadata.taken, metadata.offset) == (datetime(2002, 7, 28, 15, 50, 5), None)  # +0000 means "unknown"
     assert read(saved("TIFF", tiffinfo={33723: b"\x1c\x02\x05\x00\x07Harvest"})).title == "Harvest"
     segment = iptc_of((5, b"Harvest"), (25, b"field")).replace(b"\x00\x05field", b"\x00\x55field")
@@ -247,8 +209,7 @@ def test_people_s_words_come_from_programs_and_measurements_from_the_camera() ->
     picture = {**KYOTO_PICTURE, BASE.Rating: 2}
     metadata = read(saved(exif=exif_of(KYOTO_GPS, KYOTO_EXPOSURE, picture), xmp=packet))
     assert (metadata.caption, metadata.rating) == ("Told by a program", 5)
-    assert metadata.lat == pytest.approx(35.025)
-    assert metadata.taken == datetime(2019, 11, 23, 17, 4, 5, 250_000)
+    assert (metadata.lat, metadata.taken) == (pytest.approx(35.025), datetime(2019, 11, 23, 17, 4, 5, 250_000))
     wrong = exif_of(KYOTO_GPS | {2: (91.0, 0.0, 0.0)})
     metadata = read(saved(exif=wrong, xmp=xmp_of('exif:GPSLatitude="48.5" exif:GPSLongitude="-9.25"')))
     assert (metadata.lat, metadata.lon, metadata.problems) == (48.5, -9.25, ()), "a wrong place gives way to the next"
@@ -266,21 +227,13 @@ WINDOWS = {
     [
         (WINDOWS, {}, {"title": "Titel", "caption": "第一 comment", "keywords": ("lake", "Éte")}),
         ({}, {BASE.UserComment: b"ASCII\0\0\0At the lake\0\0"}, {"caption": "At the lake"}),
-        ({}, {BASE.UserComment: b"UNICODE\0" + "Am See".encode("utf-16-le")}, {"caption": "Am See"}),
         ({}, {BASE.UserComment: b"UNICODE\0" + "Am See".encode("utf-16")}, {"caption": "Am See"}),
         ({}, {BASE.UserComment: b"ASCII\0\0\0\n\0\0\0JKJK\x03\xab"}, {"caption": None}),
-        ({}, {BASE.UserComment: b"\0" * 40}, {"caption": None}),
-        ({}, {BASE.UserComment: b"   FM0   FC00000"}, {"caption": None}),
-        ({BASE.ImageDescription: "Zürich, 東京"}, {}, {"caption": "Z?rich, ??"}),  # as Pillow writes it
         ({BASE.ImageDescription: "Zürich, 東京".encode()}, {}, {"caption": "Zürich, 東京"}),
         ({BASE.ImageDescription: "Zürich".encode("latin-1")}, {}, {"caption": "Zürich"}),
         ({BASE.ImageDescription: b"\0\0Lake\0\0rest"}, {}, {"caption": "Lake"}),
-        *(({}, {BASE.LensModel: text}, {"lens": None}) for text in ("----", "0.0 mm f/0.0", "  ", "Unknown (4)")),
-        (
-            {},
-            {BASE.DateTimeOriginal: "0000:00:00 00:00:00", BASE.DateTimeDigitized: "2020:02:29 23:59:59"},
-            {"taken": datetime(2020, 2, 29, 23, 59, 59), "problems": ()},
-        ),
+        ({BASE.ImageDescription: b"\x01\x02\x03\x80\x81abc"}, {}, {"caption": None}),
+        ({}, {BASE.LensModel: "0.0 mm f/0.0"}, {"lens": None}),
         (
             {},
             {BASE.DateTimeOriginal: "    :  :     :  :  ", BASE.OffsetTimeOriginal: "   :  "},  # "unknown"
@@ -288,14 +241,9 @@ WINDOWS = {
         ),
     ],
 )
-def test_fields_of_exif(picture: dict[int, Any], exposure: dict[int, Any], fields: dict[str, Any]) -> None:
+def test_fields_of_exif(picture: Tags, exposure: Tags, fields: dict[str, Any]) -> None:
     metadata = written(None, exposure, picture)
     assert {field: getattr(metadata, field) for field in fields} == fields
-
-
-def test_unreadable_text_is_a_problem() -> None:
-    (problem,) = written(picture={BASE.ImageDescription: b"\x01\x02\x03\x80\x81abc"}).problems
-    assert re.fullmatch("caption: .* is not readable text", problem)
 
 
 @pytest.mark.parametrize(
@@ -303,35 +251,27 @@ def test_unreadable_text_is_a_problem() -> None:
     [
         ({2: (0.0, 0.0, 0.0), 4: (0.0, 0.0, 0.0)}, "place: 0,0 is where a camera without a fix says it is"),
         ({2: (91.0, 0.0, 0.0)}, "place: 91,135.77 is not on the globe"),
-        ({4: (181.0, 0.0, 0.0)}, "place: 35.025,181 is not on the globe"),
         ({2: (IFDRational(0, 0),) * 3}, "place: (nan, nan, nan) is not an angle"),
-        ({2: (35.0, 75.0, 0.0)}, "place: (35, 75, 0) is not an angle"),
-        ({1: None}, "place: the latitude does not say whether it is N or S"),
         ({3: "Q"}, "place: the longitude's reference is 'Q', not E or W"),
         ({4: None}, "place: there is no longitude"),
-        ({2: None}, "place: there is no latitude"),
     ],
 )
-def test_wrong_places_are_missing_and_say_why(gps: dict[int, Any], problem: str) -> None:
+def test_wrong_places_are_missing_and_say_why(gps: Tags, problem: str) -> None:
     metadata = written({tag: value for tag, value in (KYOTO_GPS | gps).items() if value is not None})
     assert (metadata.lat, metadata.lon, metadata.problems) == (None, None, (problem,))
 
 
-@pytest.mark.parametrize(("reference", "lat"), [("s", -35.025), ("North", 35.025), (b"N\x00\x00", 35.025)])
-def test_references_are_read_as_people_write_them(reference: Any, lat: float) -> None:
-    metadata = written(KYOTO_GPS | {1: reference, GPS.GPSTimeStamp: (8.0, 4.0, 5.0), GPS.GPSDateStamp: "2019:11:23"})
-    assert metadata.lat == pytest.approx(lat)
-    assert metadata.taken is None, "the time of the satellites is not local"
+def test_references_are_read_as_people_write_them() -> None:
+    for reference, lat in (("s", -35.025), ("North", 35.025), (b"N\x00\x00", 35.025)):
+        assert written(KYOTO_GPS | {1: reference}).lat == pytest.approx(lat)
+    satellites = {GPS.GPSTimeStamp: (8.0, 4.0, 5.0), GPS.GPSDateStamp: "2019:11:23"}
+    assert written(KYOTO_GPS | satellites).taken is None, "not a local time"
 
 
 @pytest.mark.parametrize(
     ("clock", "why"),
     [
-        ("0000:00:00 00:00:00", "is not a date"),
-        ("2018:13:01 10:00:00", "is not a date"),
         ("2018:02:30 10:00:00", "is not a date"),
-        ("2018:02:03 25:00:00", "is not a date"),
-        ("yesterday", "is not a date"),
         ("1800:01:01 10:00:00", "is before the invention of photography"),
         ("9018:01:01 10:00:00", "is in the future"),
         ("2018:01:01", "has no time of day"),
@@ -342,65 +282,39 @@ def test_references_are_read_as_people_write_them(reference: Any, lat: float) ->
 def test_wrong_times_are_missing_and_say_why(clock: str, why: str) -> None:
     metadata = written(exposure={BASE.DateTimeOriginal: clock})
     assert (metadata.taken, metadata.problems) == (None, (f"taken: {clock!r} {why}",))
+    metadata = written(exposure=KYOTO_EXPOSURE | {BASE.OffsetTimeOriginal: clock})  # does not cost the time
+    assert metadata.taken is not None
+    assert (metadata.offset, metadata.problems) == (None, (f"offset: {clock!r} is not a UTC offset",))
 
 
 def test_moments_and_offsets() -> None:
     for text, fraction, clock in (
-        ("2018:01:11 13:09:38", "321", datetime(2018, 1, 11, 13, 9, 38, 321_000)),
         ("2018-01-11T13:09", None, datetime(2018, 1, 11, 13, 9)),
         ("2018/1/11 3:09:38.25", "9", datetime(2018, 1, 11, 3, 9, 38, 250_000)),
         ("2018:01:11 13:09:38", "1234567", datetime(2018, 1, 11, 13, 9, 38, 123_456)),
-        ("2018:01:11 13:09:38", "x", datetime(2018, 1, 11, 13, 9, 38)),
-        ("1839:01:11 13:09:38", "", datetime(1839, 1, 11, 13, 9, 38)),
     ):
         assert moment(text, fraction) == Moment(clock, None)
     for text, minutes in (("+05:30", 330), ("-0330", -210), ("Z", 0), ("+00:00", 0), (" ", None)):
         assert minutes_east(text) == minutes
 
 
-@pytest.mark.parametrize("text", ["+25:00", "5", "+05:75", "east"])
-def test_a_wrong_offset_does_not_cost_the_time(text: str) -> None:
-    metadata = written(exposure=KYOTO_EXPOSURE | {BASE.OffsetTimeOriginal: text})
-    assert metadata.taken is not None
-    assert (metadata.offset, metadata.problems) == (None, (f"offset: {text!r} is not a UTC offset",))
-
-
 def test_ratings_have_five_stars_and_the_dead_sea_has_the_lowest_shore() -> None:
-    for stars in (-1, 6, 99):
-        metadata = read(saved(xmp=xmp_of(f'xmp:Rating="{stars}"')))
-        assert (metadata.rating, metadata.problems) == (None, (f"rating: {stars} is not one of 0 to 5 stars",))
+    metadata = read(saved(xmp=xmp_of('xmp:Rating="6"')))
+    assert (metadata.rating, metadata.problems) == (None, ("rating: 6 is not one of 0 to 5 stars",))
     assert height(-430) == -430
     with pytest.raises(Wrong, match="-1224 m is not a plausible altitude"):
         height(-1224)  # as a camera wrote on Vesuvius
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["OLYMPUS DIGITAL CAMERA", "SONY DSC", "Default", "DCIM\\100MEDIA\\DJI_0042.JPG", "KODAK Digital Still Camera",
-     "Exif_JPEG_PICTURE", "cof", "IMG_1234.JPG", '{"MAPLatitude": 47}', "X-T3", "fujifilm", " - ", "Created with GIMP",
-     "Ohne Titel", "Minolta DSC", "Processed with VSCO with c1 preset"],
-)  # fmt: skip
-def test_fillers_are_no_captions_from_any_source(text: str) -> None:
-    packet = xmp_of(elements=f"<dc:description>{text}</dc:description>")
-    metadata = read(saved(exif=exif_of(picture={**KYOTO_PICTURE, BASE.ImageDescription: text}), xmp=packet))
-    assert (metadata.caption, metadata.problems) == (None, ())
-
-
-@pytest.mark.parametrize("text", ["Digital camera museum", "Default Street at night", "❤️", "A camera", "Nora", "海"])
-def test_people_s_captions_stay(text: str) -> None:
-    assert human_text(text, "FUJIFILM", "X-T3") == text
-
-
-def test_the_maker_is_not_said_twice() -> None:
-    for maker, model, name in (
-        ("NIKON CORPORATION", "NIKON D70", "NIKON D70"),
-        ("SAMSUNG", "SAMSUNG-SM-N900A", "SAMSUNG-SM-N900A"),
-        ("SAMSUNG TECHWIN CO., LTD.", "NV3", "SAMSUNG TECHWIN NV3"),
-        ("Canon", None, "Canon"),
-        (None, "X100", "X100"),
-        (None, None, None),
-    ):
-        assert camera_name(maker, model) == name
+def test_fillers_are_no_captions_from_any_source_and_people_s_captions_stay() -> None:
+    for text in ("DCIM\\100MEDIA\\DJI_0042.JPG", "SONY DSC", '{"MAPLatitude": 47}', "X-T3", "Ohne Titel"):
+        packet = xmp_of(elements=f"<dc:description>{text}</dc:description>")
+        metadata = read(saved(exif=exif_of(picture={**KYOTO_PICTURE, BASE.ImageDescription: text}), xmp=packet))
+        assert (metadata.caption, metadata.problems) == (None, ())
+    for text in ("Digital camera museum", "Default Street at night", "❤️", "A camera", "海"):
+        assert human_text(text, "FUJIFILM", "X-T3") == text
+    assert camera_name("NIKON CORPORATION", "NIKON D70") == "NIKON D70"
+    assert camera_name("SAMSUNG TECHWIN CO., LTD.", "NV3") == "SAMSUNG TECHWIN NV3"
 
 
 # Attacks and damage
@@ -409,63 +323,27 @@ def test_the_maker_is_not_said_twice() -> None:
 @pytest.mark.parametrize(
     ("packet", "problem"),
     [
-        (b'<!DOCTYPE a [<!ENTITY a "lol"><!ENTITY b "&a;&a;&a;&a;">]><a>&b;</a>', "contains a document type"),
         (b'<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a>&x;</a>', "contains a document type"),
-        (b"<x:xmpmeta><unclosed>", "is not XML"),
         (b"\xff\xfe\x00 nonsense", "is not XML"),
     ],
 )
 def test_xmp_bombs_and_rubbish_are_refused(packet: bytes, problem: str) -> None:
     metadata = read(saved(exif=kyoto(), xmp=packet))
     assert metadata.lat == pytest.approx(35.025)  # the camera's block is not touched by it
-    assert len(metadata.problems) == 1
-    assert metadata.problems[0].startswith(f"xmp: {problem}")
+    assert [text.startswith(f"xmp: {problem}") for text in metadata.problems] == [True]
 
 
-def test_xmp_in_utf_16() -> None:
+def test_xmp_in_utf_16_and_damaged_exif() -> None:
     packet = xmp_of('xmp:Rating="3"').decode().split("?>", 1)[1].rsplit("<?", 1)[0].encode("utf-16")
     assert read(saved(xmp=packet)).rating == 3
+    metadata = read(saved(exif=b"Exif\x00\x00rubbish that is no block of tags"))
+    assert any(problem.startswith("exif: damaged: ") for problem in metadata.problems)
 
 
-def test_damaged_exif_says_so() -> None:
-    for block in (kyoto().tobytes()[:150], b"Exif\x00\x00rubbish that is no block of tags"):
-        metadata = read(saved(exif=block))
-        assert metadata.taken is None
-        assert any(problem.startswith("exif: damaged: ") for problem in metadata.problems)
-
-
-@pytest.mark.parametrize(("format", "pixels"), [("JPEG", b"\xff\xda"), ("PNG", b"IDAT")])
-def test_metadata_of_does_not_decode(format: str, pixels: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "cut"
-    whole = saved(format, size=(640, 480), exif=kyoto())
-    path.write_bytes(whole[: whole.index(pixels) + 40])  # the header and a little of the pixels
-    with open_image(path) as image:
-        assert metadata_of(image).taken is not None
-        with pytest.raises(Unreadable, match="truncated"):
-            upright(image, 64)
-    assert read_metadata(path).camera == "FUJIFILM X-T3"
-
-
-def seeds() -> dict[str, bytes]:
-    """Small files with all three blocks in them."""
+@FORMATS
+def test_damaged_headers_give_metadata_or_unreadable_and_nothing_else(format: str) -> None:
     packet = xmp_of('xmp:Rating="4" exif:GPSLatitude="33,51.3S" exif:GPSLongitude="151,12.5E"')
-    jpeg = saved(exif=kyoto(), xmp=packet)
-    files = {
-        "jpeg": jpeg[:2] + iptc_of((5, b"Harvest"), (25, b"field"), (55, b"20020728"), (60, b"155005")) + jpeg[2:],
-        "png": saved("PNG", exif=kyoto()),
-        "webp": saved("WEBP", exif=kyoto(), xmp=packet),
-        "heic": saved("HEIF", exif=kyoto(), xmp=packet),
-        "tiff": saved("TIFF", exif=kyoto()),
-    }
-    if (DATA / "photos").is_dir():
-        for name in ("npm-exif__test2.jpg", "exifr__issue-exifr-3.jpg", "pypi-geopic__img_categorisee.jpg"):
-            files[name] = (DATA / "photos" / name).read_bytes()
-    return files
-
-
-@pytest.mark.parametrize("name", seeds())
-def test_damaged_headers_give_metadata_or_unreadable_and_nothing_else(name: str) -> None:
-    rng, whole = random.Random(name), seeds()[name]
+    rng, whole = random.Random(format), saved(format, exif=kyoto(), xmp=packet)
     outcomes = set()
     for _ in range(100):
         data = bytearray(whole)

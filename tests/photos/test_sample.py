@@ -9,12 +9,9 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
-from datetime import timedelta
 from importlib.resources import files
 from io import BytesIO
-from itertools import combinations
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
@@ -25,7 +22,6 @@ from mascot.photos.metadata import read_metadata
 from mascot.photos.sample import Postcard, jpeg, plan, write_sample
 
 FEW = 20
-ZONES = {"Sydney": "Australia/Sydney", "Mumbai": "Asia/Kolkata", "New York": "America/New_York"}
 
 
 @pytest.fixture(scope="module")
@@ -33,17 +29,10 @@ def library() -> list[Postcard]:
     return plan()
 
 
-@pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Postcard]]:
-    folder = tmp_path_factory.mktemp("sample") / "travels"
-    return folder, write_sample(folder, count=FEW, seed=3)
-
-
 def test_the_plan_depends_on_count_and_seed_and_a_smaller_one_is_part_of_a_larger(library: list[Postcard]) -> None:
-    for count in (1, 7, 1234):
-        cards = plan(count, seed=1)
-        assert len({card.path.casefold() for card in cards}) == len(cards) == count
-        assert cards == sorted(cards, key=lambda card: card.path)
+    cards = plan(1234, seed=1)
+    assert len({card.path.casefold() for card in cards}) == len(cards) == 1234
+    assert cards == sorted(cards, key=lambda card: card.path)
     assert plan() == library
     assert plan(seed=1) != library
     assert set(plan(7)) < set(plan(FEW)) < set(library) < set(plan(700))
@@ -61,14 +50,13 @@ def test_the_table_is_varied_and_things_are_missing_as_in_real_libraries(library
     assert sum(card.place == "Guincho" for card in sunsets) == 34, "of one evening"
     pictures = [file for file in (files("mascot.photos.sample") / "pictures").iterdir() if file.name.endswith(".webp")]
     assert {file.name for file in pictures} == {f"{card.picture}.webp" for card in library}
-    for card in library:
-        if card.city in ZONES:
-            zone = ZoneInfo(ZONES[card.city])
-            assert card.taken.replace(tzinfo=zone).utcoffset() == timedelta(hours=card.offset_h), card
+    kolkata = [card for card in library if card.city == "Mumbai"]
+    assert {card.offset_h for card in kolkata} == {5.5}
 
 
-def test_every_file_opens_and_is_small(written: tuple[Path, list[Postcard]]) -> None:
-    folder, cards = written
+def test_every_file_opens_is_small_and_the_same_in_another_process_zone_and_language(tmp_path: Path) -> None:
+    folder = tmp_path / "travels"
+    cards = write_sample(folder, count=FEW, seed=3)
     paths = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert paths == {card.path for card in cards}
     hashes = set()
@@ -79,6 +67,14 @@ def test_every_file_opens_and_is_small(written: tuple[Path, list[Postcard]]) -> 
         hashes.add(hashlib.sha256(upright.tobytes()).hexdigest())
     assert len(hashes) == FEW
     assert sum((folder / card.path).stat().st_size for card in cards) < FEW * 33_000  # 600 stay below 20 MB
+    code = (
+        "import hashlib\nfrom mascot.photos.sample import jpeg, plan\n"
+        f"for card in plan({FEW}, 3)[::7]: print(hashlib.sha256(jpeg(card)).hexdigest())"
+    )
+    environment = {**os.environ, "TZ": "Asia/Kathmandu", "LC_ALL": "C", "PYTHONHASHSEED": "77", "PYTHONUTF8": "0"}
+    process = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    digests = [hashlib.sha256((folder / card.path).read_bytes()).hexdigest() for card in cards[::7]]
+    assert process.stdout.split() == digests
 
 
 def test_our_reader_finds_the_tags_of_the_plan(library: list[Postcard]) -> None:
@@ -86,7 +82,6 @@ def test_our_reader_finds_the_tags_of_the_plan(library: list[Postcard]) -> None:
         *(lambda card, tag=tag: card.gps == tag for tag in ("absent", "wrong")),
         *(lambda card, tag=tag: card.clock == tag for tag in ("absent", "wrong")),
         *(lambda card, turn=turn: card.orientation == turn for turn in (3, 6, 8)),
-        lambda card: card.caption is None,
         lambda card: card.caption is not None and not card.caption.isascii(),
         lambda card: card.offset_h % 1,
         lambda card: card.lat < 0 and card.lon < 0 and card.gps == "right",
@@ -108,39 +103,11 @@ def test_our_reader_finds_the_tags_of_the_plan(library: list[Postcard]) -> None:
         assert len(metadata.problems) == (card.gps == "wrong") + (card.clock == "wrong")
 
 
-def _pixels(card: Postcard) -> np.ndarray:
-    return np.asarray(ImageOps.exif_transpose(Image.open(BytesIO(jpeg(card)))), dtype=float)
-
-
-def test_views_differ_and_turned_pictures_and_frames_of_a_burst_hardly(library: list[Postcard]) -> None:
+def test_turned_pictures_look_the_same(library: list[Postcard]) -> None:
     card = next(card for card in library if card.orientation == 6)
-    upright, *turned = (_pixels(replace(card, orientation=orientation)) for orientation in (1, 6, 8))
+    pictures = [Image.open(BytesIO(jpeg(replace(card, orientation=orientation)))) for orientation in (1, 6, 8)]
+    upright, *turned = (np.asarray(ImageOps.exif_transpose(picture), dtype=float) for picture in pictures)
     assert max(np.abs(upright - pixels).mean() for pixels in turned) < 3
-    for card in list({card.picture: card for card in library}.values())[::16]:
-        for portrait in (False, True):
-            pixels = _pixels(replace(card, portrait=portrait, orientation=1))
-            assert pixels.shape == ((480, 320, 3) if portrait else (320, 480, 3))
-            assert pixels.std() > 8, card.picture
-    most = Counter(card.picture for card in library).most_common(1)[0][0]
-    cards = [card for card in library if card.picture == most and not card.portrait][:6]
-    views = [_pixels(card) for card in cards]
-    for (card, pixels), (other, others) in combinations(zip(cards, views, strict=True), 2):
-        least = 0.1 if card.view == other.view else 1.0
-        assert np.abs(pixels - others).mean() > least, (card.path, other.path)
-    moved = _pixels(replace(cards[0], path="another frame.jpg"))
-    assert 0 < np.abs(moved - views[0]).mean() < 0.5 * np.abs(views[0] - views[1]).mean()
-
-
-def test_the_same_bytes_in_another_process_zone_and_language(written: tuple[Path, list[Postcard]]) -> None:
-    folder, cards = written
-    code = (
-        "import hashlib\nfrom mascot.photos.sample import jpeg, plan\n"
-        f"for card in plan({FEW}, 3)[::7]: print(hashlib.sha256(jpeg(card)).hexdigest())"
-    )
-    environment = {**os.environ, "TZ": "Asia/Kathmandu", "LC_ALL": "C", "PYTHONHASHSEED": "77", "PYTHONUTF8": "0"}
-    process = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    hashes = [hashlib.sha256((folder / card.path).read_bytes()).hexdigest() for card in cards[::7]]
-    assert process.stdout.split() == hashes
 
 
 def test_a_second_run_fills_what_is_missing_and_may_add_more(tmp_path: Path) -> None:
@@ -149,8 +116,7 @@ def test_a_second_run_fills_what_is_missing_and_may_add_more(tmp_path: Path) -> 
     times = {card.path: (tmp_path / card.path).stat().st_mtime_ns for card in cards[2:]}
     for card in cards[:2]:
         (tmp_path / card.path).unlink()
-    (tmp_path / ".index").mkdir()
-    (tmp_path / ".index" / "photos.db").write_bytes(b"hidden, so not looked at")
+    (tmp_path / ".index").write_bytes(b"hidden, so not looked at")
     interrupted = (tmp_path / cards[0].path).with_name(f".{Path(cards[0].path).name}.part")
     interrupted.write_bytes(b"half a picture")
     steps: list[tuple[int, int]] = []
@@ -162,22 +128,18 @@ def test_a_second_run_fills_what_is_missing_and_may_add_more(tmp_path: Path) -> 
 
 
 def test_a_folder_with_other_things_is_refused_and_untouched(tmp_path: Path) -> None:
-    for number, name in enumerate(("notes.txt", "2019/2019-07 Portugal/mine.jpg")):
-        other = tmp_path / str(number) / name
-        other.parent.mkdir(parents=True)
-        other.write_text("mine")
-        with pytest.raises(InputError, match=re.escape(f"holds {name!r}; name a new folder")):
-            write_sample(tmp_path / str(number), count=4)
-        assert [path for path in (tmp_path / str(number)).rglob("*") if path.is_file()] == [other]
+    cards = plan(2)
+    for name, message in (
+        ("notes.txt", "holds 'notes.txt'; name a new folder"),
+        ("2019/2019-07 Portugal/mine.jpg", "holds '2019/2019-07 Portugal/mine.jpg'; name a new folder"),
+        (cards[0].path, "hold the same sample"),
+    ):
+        root = tmp_path / name.partition(".")[0].replace("/", "-")
+        mine = root / name
+        mine.parent.mkdir(parents=True)
+        mine.write_text("mine")
+        with pytest.raises(InputError, match=re.escape(message)):
+            write_sample(root, count=2)
+        assert [path.read_text() for path in root.rglob("*") if path.is_file()] == ["mine"]
     with pytest.raises(InputError, match="must be a folder, and is a file"):
-        write_sample(tmp_path / "0" / "notes.txt", count=2)
-    cards = write_sample(tmp_path / "same", count=2)
-    with pytest.raises(InputError, match="hold the same sample"):
-        write_sample(tmp_path / "same", count=2, seed=9)
-    mine = tmp_path / "picture" / cards[0].path
-    mine.parent.mkdir(parents=True)
-    Image.new("RGB", (8, 8)).save(mine, "JPEG")
-    data = mine.read_bytes()
-    with pytest.raises(InputError, match="hold the same sample"):
-        write_sample(tmp_path / "picture", count=2)
-    assert mine.read_bytes() == data
+        write_sample(mine, count=2)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
-import sqlite3
 import zipfile
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -18,27 +16,20 @@ from bag_of_words import BagOfWords
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jpegs import write_jpeg
-from rich.console import Console
 
 import mascot as mc
-from mascot.cli.photo_printing import results_table
 from mascot.photos import Library
 from mascot.photos.choices import Choices, checked_name
 from mascot.photos.filters import SearchCancelled, matching
 from retelling import run_command
 
-# Conditions
-
 
 def test_conditions_on_columns(shared: Library) -> None:
     counts = {
         "country = 'PT' and taken >= '2019-01-01'": 12,
-        "taken >= '2020-01-01'": 12,
         "taken is null": 6,
         "city in ('Tokyo', 'Sydney') and camera = 'Pixel 5'": 12,
         "lower(caption) like '%harbour%'": 6,
-        "1 -- a comment": 30,
-        "0": 0,
         "caption <> 'select values with' -- select": 24,
     }
     assert {where: len(matching(shared.store.path, where)) for where in counts} == counts
@@ -53,49 +44,24 @@ def test_conditions_on_columns(shared: Library) -> None:
     "where",
     [
         "1); DROP TABLE photos; --",
-        "1; DELETE FROM photos",
-        "id in (SELECT photo FROM vectors)",
         "1) UNION SELECT value FROM facts --",
         "(SELECT name FROM sqlite_master LIMIT 1) = 'x'",
         "load_extension('x')",
-        "writefile('x', 'y')",
         "length(zeroblob(1000000000)) > 1",
         "printf('%.*c', 100000000, 'x') = ''",
-        "no_such_column = 1",
-        "country = ",
         "country = 'PT",
         "ATTACH 'x' AS y",
         "1) WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c --",
         "id in photos",
         "id in (VALUES (1), (2))",
-        "EXISTS (SELECT 1 FROM photos p, photos q, photos r)",
-        "id in (WITH a(x) AS (VALUES (1)), b(x) AS (SELECT x FROM a) SELECT x FROM b)",
         "EXISTS (SELECT 1 FROM json_each(keywords) WHERE value = 'boat')",
-        "id in json_each('[1, 2]')",
-        "(SELECT 1) = 1",
-        "1 UNION SELECT 1",
+        "caption like '%" + "a%" * 800 + "'",
     ],
 )
 def test_anything_but_a_condition_is_refused_and_changes_nothing(shared: Library, where: str) -> None:
     with pytest.raises(mc.OptionError, match=r"where: .*columns are id, path, folder"):
         matching(shared.store.path, where)
     assert shared.store.count() == 30
-
-
-@pytest.mark.parametrize(
-    ("where", "reason"),
-    [
-        ("1 or " * 5000 + "1", "bytes, more than the 16000 allowed"),
-        ("(" * 300 + "1" + ")" * 300, "."),
-        ("-" + "- " * 500 + "1 > 0", "."),
-        ("caption like '%" + "a%" * 800 + "'", "too complex"),
-        ("length(caption || " + " || ".join(["caption"] * 150) + ") > 1", "depth"),
-    ],
-)
-def test_conditions_have_limits(shared: Library, where: str, reason: str) -> None:
-    with pytest.raises(mc.OptionError, match=f"where: .*{reason}") as raised:
-        matching(shared.store.path, where)
-    assert len(str(raised.value)) < 2000
 
 
 def test_a_condition_can_be_stopped_by_time_or_by_its_caller(shared: Library, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,20 +77,16 @@ def test_a_condition_can_be_stopped_by_time_or_by_its_caller(shared: Library, mo
     assert len(calls) == 4
     with pytest.raises(SearchCancelled):
         shared.hits("sunset", cancelled=lambda: True)
-    assert len(shared.hits("sunset", cancelled=lambda: False)) == 30
     monkeypatch.setattr("mascot.photos.filters._LONGEST_S", -1.0)
     with pytest.raises(mc.OptionError, match=r"took longer than -1 s"):
         matching(shared.store.path, "length(caption) > 3")
 
 
-# Without words
-
-
 def test_without_words_photographs_are_all_as_good_and_the_newest_come_first(shared: Library) -> None:
-    for text in (None, "", "  "):
-        plain = shared.search(text, k=8)
-        assert [photo.taken for photo in plain.photos] == sorted((p.taken for p in plain.photos), reverse=True)
-        assert plain.photos[0].taken == max(p.taken for p in shared.store.all_photos() if p.taken)
+    newest = sorted((photo.taken for photo in shared.store.all_photos() if photo.taken), reverse=True)
+    for text in (None, "  "):
+        plain = shared.search(text, k=6)
+        assert [photo.taken for photo in plain.photos] == newest[:6]
         assert {result.relevance for result in plain} == {0.0}
     assert len(shared.hits()) == shared.hits().newest_of == 30
     assert [photo.taken for photo in shared.hits().photos[-6:]] == [None] * 6
@@ -132,59 +94,22 @@ def test_without_words_photographs_are_all_as_good_and_the_newest_come_first(sha
     assert (len(few), few.newest_of, {photo.city for photo in few.photos}) == (5, 12, {"Lisbon"})
     empty = shared.search("sunset", shared.spread("place"), where="city = ?", values=["Atlantis"])
     assert (len(empty), empty.records(), empty.paths, empty.plain) == (0, [], [], [])
-    assert len(shared.search(k=30, candidates=3)) == 30
+    assert len(shared.search(k=30, candidates=3, reject=[1, 2])) == 28
 
 
 def test_without_words_nobody_is_protected_for_being_newest(shared: Library) -> None:
-    lisbon = shared.search(None, [shared.focus("place=Lisbon")], k=6)
-    assert {photo.city for photo in lisbon.photos} == {"Lisbon"}
-    cities = shared.search(None, [shared.spread("city")], k=3)
-    assert {photo.city for photo in cities.photos} == {"Lisbon", "Tokyo", "Sydney"}
     years = shared.search(None, shared.spread("year"), k=3)
     assert [photo.taken.year for photo in years.photos if photo.taken] == [2021, 2020, 2019]
     # Protection acts on what relevance and the named value say together; beside a spread that is the newest.
     protected = shared.hits().rerank(shared.focus("place=Lisbon"), 6, mc.Mascot(protect=2))
     assert {photo.city for photo in protected.photos} == {"Lisbon"}
-    protected = shared.hits().rerank(shared.spread("city"), 3, mc.Mascot(protect=2))
-    assert protected.photos[:2] == shared.search(None, k=2).photos
+    newest = shared.search(None, k=2).photos
+    assert shared.hits().rerank(shared.spread("city"), 3, mc.Mascot(protect=2)).photos[:2] == newest
     # A focus that names nothing stays near the newest, as it stays near the best where there are words.
-    newest = shared.search(None, k=1).photos[0]
-    for word, label in (("hour", "20"), ("place", "Sydney"), ("camera", "Pixel 5")):
-        photos = shared.search(None, [shared.focus(word)], k=3).photos
-        assert newest in photos
-        assert all(label in (str(photo.taken)[11:13], photo.city, photo.camera) for photo in photos), word
+    near = shared.search(None, [shared.focus("place")], k=3).photos
+    assert newest[0] in near
+    assert {photo.city for photo in near} == {"Sydney"}
 
-
-# Records and tables
-
-
-def _table(library: Library, results: Any, width: int) -> str:
-    console = Console(width=width, record=True, file=StringIO())
-    console.print(results_table(library, results, True, False))
-    return console.export_text()
-
-
-def test_the_table_says_why(shared: Library) -> None:
-    results = shared.search("sunset", [shared.focus("place=Tokyo"), shared.limit("date=2")], k=6)
-    assert all("from Tokyo; " in record["because"] for record in results.records(explain=True)[:6])
-    text, _, left_out = _table(shared, results, 300).partition("left out")
-    assert "0 m from Tokyo; first of at most two from 2020-11-04" in text
-    assert "2019-07-14 already has two" not in text
-    assert left_out
-
-
-def test_files_that_are_gone_and_long_captions(library: Library) -> None:
-    results = library.search("sunset", [library.spread("place")], k=3)
-    results.paths[1].unlink()
-    assert results.gone == {results.photos[1].id}
-    assert [record.get("gone", False) for record in results.records()] == [False, True, False]
-    with library.store.writing() as connection:
-        connection.execute("UPDATE photos SET caption = ?", ("boat " * 100,))
-    text = _table(library, library.search(None, [library.spread("place")], k=3), 10_000)
-    assert max(len(line.rstrip()) for line in text.splitlines()) < 200
-
-
-# Pinned and rejected
 
 _IDS = st.sets(st.integers(1, 30), max_size=8)
 
@@ -213,15 +138,14 @@ def test_the_results_complete_the_pinned(
     assert len(results.records(explain=True, compare=True)) >= len(ids)
 
 
-def test_a_filled_page_ignores_nothing_but_the_rejected(shared: Library) -> None:
-    assert len(shared.search(None, [], 30, candidates=3, reject=[1, 2])) == 28
+def test_pins_and_names_that_cannot_be(shared: Library) -> None:
     with pytest.raises(mc.OptionError, match="photograph 3 is pinned and rejected"):
         shared.search(None, pin=[3], reject=[3])
     with pytest.raises(mc.InputError, match="holds no photograph 99"):
         shared.search(None, pin=[99])
-
-
-# Saved choices
+    for name in ("  ", "a\nb\0", "x" * 201, "\ud800"):
+        with pytest.raises(mc.OptionError, match="the name of a choice must be"):
+            checked_name(name)
 
 
 def test_choices_survive_moving_indexing_and_repair(library: Library) -> None:
@@ -249,15 +173,10 @@ def test_choices_survive_moving_indexing_and_repair(library: Library) -> None:
 
 
 def test_the_file_of_choices(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many write it at once, it may be read-only, and it may be damaged."""
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda number: library.choices.put(f"choice {number % 10}", [number % 30 + 1]), range(40)))
     names = [f"choice {number}" for number in range(10)]
     assert [choice.name for choice in library.choices.all()] == names
-    with sqlite3.connect(library.folder / "choices.sqlite") as connection:
-        name, photos = connection.execute("SELECT name, photos FROM choices ORDER BY name").fetchone()
-    assert name == "choice 0"
-    assert library.store.photo(library.choices.get(name).photos[0]).path in photos
     with monkeypatch.context() as patch:
         opened = Choices._connect
         patch.setattr(Choices, "_connect", lambda self, _: opened(self, "ro"))  # as SQLite opens it there
@@ -268,15 +187,6 @@ def test_the_file_of_choices(library: Library, monkeypatch: pytest.MonkeyPatch) 
     (library.folder / "choices.sqlite").write_bytes(b"no database" * 100)
     with pytest.raises(mc.InputError, match="cannot use the saved choices"):
         library.choices.all()
-
-
-@pytest.mark.parametrize("name", ["", "  ", "a\nb\0", "x" * 201, "\ud800"])
-def test_what_is_not_a_name(name: str) -> None:
-    with pytest.raises(mc.OptionError, match="the name of a choice must be"):
-        checked_name(name)
-
-
-# Commands
 
 
 def _run(root: Path, *words: str) -> str:
@@ -320,21 +230,16 @@ def test_a_choice_from_the_search_to_the_folder(library: Library, tmp_path: Path
     assert (tmp_path / "album.html").read_text(encoding="utf-8").count("data:image/jpeg") == 6
     assert "never overwritten" in _refusal(root, "choices", "trip", "--zip", str(tmp_path / "photos.zip"))
     assert "6  1  trip" in re.sub(" +", "  ", _run(root, "choices", "--format", "table"))
-    assert "plain1.jpg" in _run(root, "choices", "trip", "--format", "table")
     assert _run(root, "choices", "trip", "--delete") == ""
     assert _run(root, "choices") == ""
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["search", "--pin", "nothing.jpg"], "--pin: the library .* holds no photograph 'nothing.jpg'"),
-        (["search", "--pin", "1", "--pin", "2", "-k", "1"], "k must be at least 2"),
-        (["search", "--choice", "none"], "no choice is called 'none'; there are: none"),
-        (["choices", "--delete"], "--delete: needs the NAME of a choice"),
-        (["choices", "--format", "paths"], "--format paths: needs the NAME of a choice"),
-        (["search", "--source", "lance:///x", "--pin", "1"], "--library, --pin: not with --source"),
-    ],
-)
-def test_mistakes_are_named(shared: Library, words: list[str], message: str) -> None:
-    assert re.search(message, _refusal(shared.root, *words))
+def test_mistakes_are_named(shared: Library) -> None:
+    for words, message in {
+        "search --pin nothing.jpg": "--pin: the library .* holds no photograph 'nothing.jpg'",
+        "search --pin 1 --pin 2 -k 1": "k must be at least 2",
+        "search --choice none": "no choice is called 'none'; there are: none",
+        "choices --delete": "--delete: needs the NAME of a choice",
+        "search --source lance:///x --pin 1": "--library, --pin: not with --source",
+    }.items():
+        assert re.search(message, _refusal(shared.root, *words.split())), words

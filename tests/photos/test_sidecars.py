@@ -15,7 +15,7 @@ pytest.importorskip("PIL", reason="needs the extra photos")
 pytest.importorskip("pillow_heif", reason="needs the extra photos")
 
 from bag_of_words import BagOfWords
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from jpegs import write_jpeg
 
@@ -23,7 +23,6 @@ from mascot.photos import Library, decoding
 from mascot.photos.photo import Photo
 from mascot.photos.plausible import Wrong
 from mascot.photos.sidecars import local_time, parse_takeout, read_sidecars, taken_utc
-from mascot.photos.xmp import Xmp
 
 XMP = """<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
 <rdf:Description xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:xmp="http://ns.adobe.com/xap/1.0/"
@@ -57,7 +56,7 @@ def index(root: Path, **options: Any) -> dict[str, Photo]:
 
 
 def test_what_sidecars_say_counts_and_they_are_read_again_when_they_change(tmp_path: Path) -> None:
-    for name in ("a.jpg", "b.jpg", "c.jpg", "d.jpg"):
+    for name in ("a.jpg", "b.jpg", "c.jpg"):
         write_jpeg(tmp_path / name, None, None, None)
     sidecar = tmp_path / "a.xmp"
     sidecar.write_text(XMP.format(title="Harbour"))
@@ -78,15 +77,13 @@ def test_what_sidecars_say_counts_and_they_are_read_again_when_they_change(tmp_p
     (tmp_path / "b.jpg.json").unlink()
     with Library.open(tmp_path) as library:
         summary = library.index(BagOfWords())
-        assert summary.unchanged == 2
-        assert {photo.path: photo.title for photo in library.store.all_photos()}["a.jpg"] == "Old harbour"
-        assert {photo.path: photo.caption for photo in library.store.all_photos()}["b.jpg"] is None
-        ids = {photo.path: photo.id for photo in library.store.all_photos()}
+        photos = {photo.path: photo for photo in library.store.all_photos()}
+    assert (summary.unchanged, photos["a.jpg"].title, photos["b.jpg"].caption) == (1, "Old harbour", None)
     (tmp_path / "new").mkdir()
     for name in ("a.jpg", "a.xmp"):
         os.rename(tmp_path / name, tmp_path / "new" / name)
     moved = index(tmp_path)["new/a.jpg"]
-    assert (moved.title, moved.id) == ("Old harbour", ids["a.jpg"])
+    assert (moved.title, moved.id) == ("Old harbour", photos["a.jpg"].id)
 
 
 HOSTILE = {
@@ -98,9 +95,7 @@ HOSTILE = {
     }).encode(),
     "numbers.jpg.json": b'{"geoData": {"latitude": 1e999, "longitude": "NaN"}, "photoTakenTime": {"timestamp": 9e99}}',
     "digits.jpg.json": b'{"photoTakenTime": {"timestamp": ' + b"9" * 10_000 + b"}}",
-    "list.jpg.json": b"[1, 2]",
     "entities.xmp": b'<!DOCTYPE x [<!ENTITY a "aaaa">]><x>&a;</x>',
-    "cut.xmp": b"<x:xmpmeta xmlns:x='adobe:ns:meta/'><rdf",
     "nested.xmp": b"<a>" * 200_000,
     "zeros.xmp": bytes(5 << 20),
     "script.xmp": XMP.format(title="&lt;script&gt;alert(1)&lt;/script&gt;").encode(),
@@ -121,15 +116,15 @@ def test_a_hostile_sidecar_costs_what_it_says_and_no_photograph(
         os.mkfifo(tmp_path / "pipe.xmp")
     photos = index(tmp_path)
     assert len(photos) == len(HOSTILE) + 2
-    assert photos["huge.jpg"].problems == ("JSON sidecar: more than 1048576 bytes",)
-    assert photos["deep.jpg"].problems in (
-        ("JSON sidecar: is nested too deeply",), ("JSON sidecar: is not JSON in UTF-8",),
-    )  # fmt: skip
-    assert photos["latin.jpg"].problems == ("JSON sidecar: is not JSON in UTF-8",)
+    problems = {
+        "huge.jpg": "JSON sidecar: more than 1048576 bytes",
+        "latin.jpg": "JSON sidecar: is not JSON in UTF-8",
+        "entities.jpg": "XMP sidecar: contains a document type or an entity",
+        "zeros.jpg": "XMP sidecar: more than 4194304 bytes",
+        "crash.jpg": "sidecar: crashes its decoder (SIGABRT)",
+    }
+    assert {name: "; ".join(photos[name].problems) for name in problems} == problems
     assert photos["types.jpg"].caption == "types.jpg.json"
-    assert photos["entities.jpg"].problems == ("XMP sidecar: contains a document type or an entity",)
-    assert photos["zeros.jpg"].problems == ("XMP sidecar: more than 4194304 bytes",)
-    assert photos["crash.jpg"].problems == ("sidecar: crashes its decoder (SIGABRT)",)
     assert photos["crash.jpg"].caption == "its sidecar ends the decoder"
     assert photos["script.jpg"].title == "<script>alert(1)</script>"
     assert index(tmp_path) == photos
@@ -140,6 +135,7 @@ SCALARS = st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_
 VALUES = SCALARS | st.lists(SCALARS, max_size=3) | st.dictionaries(NAMES, SCALARS, max_size=3)
 
 
+@settings(max_examples=50)
 @given(st.dictionaries(st.sampled_from([*TAKEOUT]), VALUES | st.lists(VALUES, max_size=2)))
 def test_any_values_are_read_or_wrong(values: dict[str, Any]) -> None:
     packet = parse_takeout(json.dumps({"geoData": None, **values}).encode())
@@ -147,12 +143,6 @@ def test_any_values_are_read_or_wrong(values: dict[str, Any]) -> None:
         with suppress(Wrong):
             read()
     assert all(isinstance(name, str) for name in packet.keywords())
-
-
-@given(st.binary(max_size=60))
-def test_any_bytes_are_values_or_wrong(content: bytes) -> None:
-    with suppress(Wrong):
-        assert isinstance(parse_takeout(content), Xmp)
 
 
 def test_a_sidecar_that_is_gone_is_a_problem_and_the_zone_falls_back_to_the_place(tmp_path: Path) -> None:

@@ -13,15 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from mascot.photos import blocks
-from mascot.photos.blocks import (
-    CheckedFile,
-    CheckedRows,
-    DamagedIndex,
-    Watch,
-    checksum,
-    file_checksums,
-    rows_of_block,
-)
+from mascot.photos.blocks import CheckedFile, CheckedRows, DamagedIndex, Watch, checksum, file_checksums, rows_of_block
 
 _AN_HOUR_AGO = time.time_ns() - 3600 * 10**9
 _ROWS = np.arange(200_000, dtype=np.float32).reshape(-1, 100)
@@ -36,7 +28,7 @@ def _first_column(rows: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 @given(st.data())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_what_is_read_is_verified_and_nothing_else(data: st.DataObject) -> None:
     step = data.draw(st.sampled_from([1, 7, 64, rows_of_block(400)]))
     array, sums = _ROWS.copy(), _sums(_ROWS, step)
@@ -53,11 +45,10 @@ def test_what_is_read_is_verified_and_nothing_else(data: st.DataObject) -> None:
         checked.map(_first_column)
 
 
-@pytest.mark.parametrize("large", [1, 1 << 40], ids=["all cores", "one core"])
-def test_all_rows_are_mapped_in_order(large: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "_LARGE", large)
+def test_all_rows_are_mapped_in_order_by_all_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "_LARGE", 1)
     monkeypatch.setattr(blocks, "_PART", 40_000)
-    for count in (0, 1, 64, 65, 1999, 2000):
+    for count in (0, 65, 2000):
         rows = CheckedRows(_ROWS[:count], _sums(_ROWS[:count], 7), 7)
         assert rows.map(_first_column).tolist() == _ROWS[:count, 0].tolist()
 

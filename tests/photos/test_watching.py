@@ -32,23 +32,13 @@ def test_changes_are_noticed_once(tmp_path: Path) -> None:
         lambda: os.rename(tmp_path, tmp_path.with_name("away")),
     ]
 
-    class Enough(Exception):
-        """All steps are done."""
-
     def wait(seconds: float) -> None:
         waits.append(seconds)
-        if len(waits) > len(steps):
-            raise Enough
-        steps[len(waits) - 1]()
+        steps[len(waits) - 1]()  # IndexError when all are done
 
     seen: list[int] = []
-
-    def watch() -> None:
-        for _ in changes(lambda: [tmp_path], 0.5, wait=wait):
-            seen.append(len(waits))
-
-    with pytest.raises(Enough):
-        watch()
+    with pytest.raises(IndexError):
+        seen.extend(len(waits) for _ in changes(lambda: [tmp_path], 0.5, wait=wait))
     assert seen == [0, 1, 3, 5, 6]
     assert min(waits) >= 0.5
 
@@ -61,9 +51,9 @@ def count(root: Path) -> int:
         return -1
 
 
-def wait_for(condition: Callable[[], bool]) -> None:
+def wait_for(root: Path, photos: int) -> None:
     limit = time.monotonic() + _PATIENCE_S
-    while not condition():
+    while count(root) != photos:
         assert time.monotonic() < limit, "nothing happened"
         time.sleep(0.05)
 
@@ -77,10 +67,10 @@ def test_watching_survives_a_broken_file_and_ends_with_ctrl_c(tmp_path: Path) ->
         [*COMMAND, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment()
     )
     try:
-        wait_for(lambda: count(root) == 1)
+        wait_for(root, 1)
         (root / "broken.jpg").write_bytes(b"\xff\xd8\xff nothing")
         write_jpeg(root / "b.jpg", "b")
-        wait_for(lambda: count(root) == 2)
+        wait_for(root, 2)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=_PATIENCE_S)
     finally:

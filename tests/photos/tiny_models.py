@@ -24,12 +24,12 @@ def pictures_of(count: int = 5) -> list[Image.Image]:
     """Noise of several shapes and colours."""
     random = np.random.default_rng(7)
     sizes = [(48, 40), (40, 64), (33, 33), (200, 90), (31, 57)]
-    found = []
+    images = []
     for index in range(count):
         low = random.integers(0, 200, 3)
         pixels = random.integers(low, low + 50, (*sizes[index % len(sizes)], 3))
-        found.append(Image.fromarray(pixels.astype(np.uint8)))
-    return found
+        images.append(Image.fromarray(pixels.astype(np.uint8)))
+    return images
 
 
 def save_clip(folder: Path, kind: str = "clip", seed: int = 0) -> Path:
@@ -88,38 +88,32 @@ def export_onnx(folder: Path) -> None:
     export("vision_model", vision, "image_embeds", {0: "batch"}, pixel_values=torch.zeros(2, 3, SIDE, SIDE))
 
 
-def save_onnx_clip(folder: Path, form: str = "quantized", seed: int = 0) -> Path:
+def save_onnx_clip(folder: Path) -> Path:
     """An ONNX export of CLIP's kind that needs no torch: words are averaged, and so are the pixels. About 1 MB."""
     import onnx
-    from onnx import TensorProto, helper, numpy_helper
+    from onnx import numpy_helper, parser
 
     vocabulary, dim = _save_byte_pairs(folder), 4096
-    random = np.random.default_rng(seed)
-    (folder / "onnx").mkdir(exist_ok=True)
-    ending = "_quantized" if form == "quantized" else ""
+    random = np.random.default_rng(0)
+    (folder / "onnx").mkdir()
 
-    def save(name: str, nodes: list[Any], tensors: dict[str, Any], source: Any, output: str) -> None:
-        weights = [numpy_helper.from_array(np.asarray(value), key) for key, value in tensors.items()]
-        sink = helper.make_tensor_value_info(output, TensorProto.FLOAT, ["batch", dim])
-        graph = helper.make_graph(nodes, name, [source], [sink], weights)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
-        onnx.save(model, folder / "onnx" / f"{name}{ending}.onnx")
+    def save(name: str, graph: str, **sizes: tuple[int, ...]) -> None:
+        model = parser.parse_model(f'<ir_version: 8, opset_import: ["": 13]> {name} {graph}')
+        for key, size in sizes.items():
+            model.graph.initializer.append(numpy_helper.from_array(random.normal(size=size).astype(np.float32), key))
+        onnx.save(model, folder / "onnx" / f"{name}_quantized.onnx")
 
-    sizes = ((len(vocabulary), dim), (3, dim), dim)
-    words, weight, bias = (random.normal(size=size).astype(np.float32) for size in sizes)
-    text_nodes = [
-        helper.make_node("Gather", ["words", "input_ids"], ["rows"]),
-        helper.make_node("ReduceMean", ["rows"], ["text_embeds"], axes=[1], keepdims=0),
-    ]
-    ids = helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["batch", "length"])
-    save("text_model", text_nodes, {"words": words}, ids, "text_embeds")
-    vision_nodes = [
-        helper.make_node("GlobalAveragePool", ["pixel_values"], ["means"]),
-        helper.make_node("Flatten", ["means"], ["flat"]),
-        helper.make_node("Gemm", ["flat", "weight", "bias"], ["image_embeds"]),
-    ]
-    pixels = helper.make_tensor_value_info("pixel_values", TensorProto.FLOAT, ["batch", 3, SIDE, SIDE])
-    save("vision_model", vision_nodes, {"weight": weight, "bias": bias}, pixels, "image_embeds")
+    text = f"""(int64[batch, length] input_ids) => (float[batch, {dim}] text_embeds) {{
+        rows = Gather(words, input_ids)
+        text_embeds = ReduceMean<axes = [1], keepdims = 0>(rows)
+    }}"""
+    save("text_model", text, words=(len(vocabulary), dim))
+    vision = f"""(float[batch, 3, {SIDE}, {SIDE}] pixel_values) => (float[batch, {dim}] image_embeds) {{
+        means = GlobalAveragePool(pixel_values)
+        flat = Flatten(means)
+        image_embeds = Gemm(flat, weight, bias)
+    }}"""
+    save("vision_model", vision, weight=(3, dim), bias=(dim,))
     settings = {"model_type": "clip", "architectures": ["CLIPModel"], "text_config": {"max_position_embeddings": 24}}
     (folder / "config.json").write_text(json.dumps(settings), "utf-8")
     _save_preprocessor(folder, crop=True)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from engines_of_tests import COUNT, MemorySink
+from engines_of_tests import COUNT, PYTHONPATH, MemorySink
 
 
 @pytest.fixture(scope="session")
@@ -17,11 +16,8 @@ def ray() -> Iterator[Any]:
     pytest.importorskip("ray", reason="needs the extra ray")
     from mascot.scale.cluster import cluster
 
-    # Workers import what tests send them by name.
-    tests = Path(__file__).resolve().parents[1]
-    paths = [str(tests / "photos"), str(tests / "scale"), *filter(None, [os.environ.get("PYTHONPATH")])]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", os.pathsep.join(paths))
+        patch.setenv("PYTHONPATH", PYTHONPATH)
         with cluster("local", 2) as module:
             yield module
 

@@ -76,10 +76,9 @@ def vector_of(source: EngineSource, question: Question) -> NDArray[np.float32]:
         )
     if text is not None:
         return encoder.texts([text])[0]
-    from mascot.photos.reading import picture_of_file
+    from mascot.photos.reading import vector_of_file
 
-    mean = encoder.pictures([picture_of_file(Path(like or ""))])[0].mean(axis=0)
-    return mean / max(float(np.linalg.norm(mean)), 1e-12)
+    return vector_of_file(Path(like or ""), encoder)
 
 
 class HitWords:

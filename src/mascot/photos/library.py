@@ -340,10 +340,9 @@ class Library:
             )
         if text is not None:
             return model.texts([text])[0]
-        from mascot.photos.reading import picture_of_file
+        from mascot.photos.reading import vector_of_file
 
-        mean = model.pictures([picture_of_file(Path(like or ""))])[0].mean(axis=0)
-        return mean / max(float(np.linalg.norm(mean)), 1e-12)
+        return vector_of_file(Path(like or ""), model)
 
     def hits(
         self,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.photos.encoders.describe import describe
-from mascot.photos.encoders.encoder import Picture
+from mascot.photos.encoders.encoder import Encoder, Picture
 from mascot.photos.gazetteer import City, gazetteer
 from mascot.photos.images import Unreadable, open_image, shrunk, thumbnail, upright
 from mascot.photos.limits import Limits
@@ -126,11 +126,12 @@ def look_of_file(path: Path, limits: Limits | None = None) -> NDArray[np.float32
     return _reading_of_file(path, limits).look
 
 
-def picture_of_file(path: Path, limits: Limits | None = None) -> Picture:
-    """Return a photograph outside the library as input for an encoder. Raises `Unreadable`."""
-    reading = _reading_of_file(path, limits)
+def vector_of_file(path: Path, encoder: Encoder) -> NDArray[np.float32]:
+    """Return the query vector of a photograph outside the library. Raises `Unreadable`."""
+    reading = _reading_of_file(path, None)
     photo = photos_of([File(path.name, 0, 0, "")], [reading])[0]
-    return picture(photo, reading)
+    mean = encoder.pictures([picture(photo, reading)])[0].mean(axis=0)
+    return mean / max(float(np.linalg.norm(mean)), 1e-12)
 
 
 def _reading_of_file(path: Path, limits: Limits | None) -> Reading:

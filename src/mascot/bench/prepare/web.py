@@ -29,7 +29,7 @@ from mascot.extras import missing
 try:
     import urllib3
     from urllib3.connection import HTTPConnection, HTTPSConnection
-    from urllib3.exceptions import HTTPError, InvalidHeader, LocationValueError
+    from urllib3.exceptions import HTTPError, InvalidHeader
     from urllib3.util.connection import create_connection
 except ModuleNotFoundError as error:
     raise missing(error, "preparing a dataset", "prepare") from None
@@ -166,7 +166,7 @@ class Web:
                     answer = _HttpAnswer(status, response.headers, self._read(response, most))
                 host.silent = False
                 return answer
-            except (LocationValueError, UnicodeError) as error:
+            except ValueError as error:  # of urllib3, or of a malformed address that a redirect names
                 raise Loss("bad address", str(error), url) from None
             except (HTTPError, OSError) as error:
                 reason, busy = _reason(error), False
