@@ -113,9 +113,6 @@ def test_other_origins_may_only_ask_where_they_are_named(stranger: httpx.Client)
     assert stranger.post("/api/search", json={"text": "a"}, headers=bearer | other).status_code == 403
 
 
-# Without a token
-
-
 def test_only_local_names_are_answered(client: httpx.Client, server: Served) -> None:
     """A page may point its own name at this machine; the browser would then let it read the library."""
     port = server.port
@@ -138,9 +135,6 @@ def test_pages_of_other_origins_start_no_work(client: httpx.Client, server: Serv
     headers = {"origin": "https://pages.example", "access-control-request-method": "POST"}
     for answer in (client.get("/api/library", headers=headers), client.options("/api/search", headers=headers)):
         assert not [name for name in answer.headers if name.startswith("access-control")], "no CORS by default"
-
-
-# Headers
 
 
 def test_every_answer_has_its_headers(client: httpx.Client, stranger: httpx.Client) -> None:

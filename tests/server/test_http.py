@@ -47,9 +47,6 @@ def _id_of(client: httpx.Client, path: str) -> int:
     return int(next(result["photo"]["id"] for result in results if result["photo"]["path"] == path))
 
 
-# Searching
-
-
 def test_search_is_the_library_s_own_answer(client: httpx.Client, photographs: Path) -> None:
     wishes = [{"name": "place", "direction": "spread"}, {"name": "hour", "direction": "focus", "near": "18"}]
     answer = _search(client, wishes=wishes, k=6).json()
@@ -85,9 +82,6 @@ def test_what_is_like_a_photograph_names_no_path_of_this_machine(client: httpx.C
     assert message(client.post("/api/search", json={"like": 999}), 400) == "the library holds no photograph 999"
 
 
-# Whatever is sent
-
-
 def test_nothing_that_is_sent_breaks_the_server(client: httpx.Client) -> None:
     for body in (
         b"{", b"\xff\xfe", b"[" * 100_000, b'{"text": "a", "k": NaN}', b'{"text": "a", "k": ' + b"9" * 5000 + b"}",
@@ -120,9 +114,6 @@ def test_only_json_of_limited_size_is_accepted(client: httpx.Client) -> None:
     for path, content in (("/api/search", large), ("/api/rerank", parts())):
         answer = client.post(path, content=content, headers=JSON)
         assert message(answer, 413) == "a request must be at most 16777216 bytes"
-
-
-# Photographs
 
 
 def test_photographs_are_found_by_id(client: httpx.Client) -> None:
@@ -232,9 +223,6 @@ def test_paths_lead_nowhere_else(server: Served) -> None:
         assert int(answer.split(b" ", 2)[1]) in (307, 400, 404, 405, 422), answer
         assert b"root:" not in answer
         assert b"class Guard" not in answer
-
-
-# The library
 
 
 def test_the_library_is_described(client: httpx.Client, photographs: Path) -> None:

@@ -47,9 +47,6 @@ def _rerank(service: httpx.Client, **request: Any) -> httpx.Response:
     return service.post("/api/rerank", json=request)
 
 
-# What the library does
-
-
 @pytest.mark.parametrize(
     ("request_", "wishes"),
     [
@@ -107,9 +104,6 @@ def test_ids_and_labels_stay_what_they_are(service: httpx.Client) -> None:
     answer = _rerank(service, **request, wishes=[{"spread": "n"}])
     assert result_ids(answer) == [2**62 + 1, "é"]
     assert answer.json()["explanation"]["results"][0]["opened"]["n"] == [str(2**62 + 1)]
-
-
-# Mistakes
 
 
 @pytest.mark.parametrize(
@@ -173,9 +167,6 @@ def test_numbers_in_answers_are_json(service: httpx.Client) -> None:
             answer = _rerank(service, **request, wishes=wishes, explain=True)
             msgspec.json.decode(answer.content)  # refuses NaN and Infinity
             assert all(math.isfinite(result["relevance"]) for result in answer.json()["results"])
-
-
-# Formats
 
 
 def _table(**columns: Any) -> pa.Table:
@@ -246,9 +237,6 @@ def test_damaged_arrow_bodies_are_refused_or_read(data: st.DataObject) -> None:
         body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
     with suppress(BadBody):
         arrow.decode(bytes(body))
-
-
-# Streams
 
 
 def test_a_stream_answers_line_by_line_and_may_be_long_but_not_its_lines(service: httpx.Client) -> None:

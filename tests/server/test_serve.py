@@ -44,9 +44,6 @@ def _request(body: dict[str, Any]) -> bytes:
     return f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content
 
 
-# Starting
-
-
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
@@ -108,9 +105,6 @@ def test_without_a_library_photo_routes_say_how_to_make_one(service: httpx.Clien
     ready = service.get("/readyz").json()
     assert (ready["status"], ready["photos"]) == ("ok", None)
     assert ready["kernel"] in ("native", "numpy")
-
-
-# Ending
 
 
 def test_ctrl_c_stops_it_at_once_whatever_is_under_way(tmp_path: Path) -> None:
@@ -246,9 +240,6 @@ def _workers(pid: int) -> set[int]:
             if b"multiprocessing.spawn" in Path(f"/proc/{child}/cmdline").read_bytes():
                 workers.add(int(child))
     return workers
-
-
-# Clients
 
 
 def test_the_client_answers_as_the_library_does(bare: Served) -> None:
