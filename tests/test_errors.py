@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ HUGE = 10**400  # an integer beyond every float
 LONG = 10**5000  # one that Python does not write in digits
 HIT = {"lat": [1.0, 2.0], "lon": [3.0, 4.0], "taken": ["2020-01-01", None], "who": ["a", "b"]}
 MASKED = np.ma.array([1, 2], mask=[0, 1])
+EIGHTY = "1" + "0" * 79 + "..."
 
 
 def hits(**changes: Any) -> mc.Candidates:
@@ -57,77 +59,166 @@ class Silent:
         return [[1.0], [0.0]]
 
 
+COVER = [[1.0], [0.0]]
+EXPECTED = "a list or an array of values"
+TIMES = "must hold times (ISO, EXIF or datetime)"
+WISHES = "wishes must be spread(...), focus(...), limit(...) or share(...)"
+LABEL = "Category near must be a label or a list of labels"
+WITHIN = "focus(hour).within must be"
+
 INPUT = {
     # Scores and ids
     "scores must be finite, got nan at position 1": lambda: mc.Candidates([1.0, NAN]),
     "scores must be numbers, got ['a', 'b']": lambda: mc.Candidates(["a", "b"]),
+    "scores must be numbers, got complex128": lambda: mc.Candidates(np.array([1 + 2j, 3])),
+    "scores must be numbers, got datetime64[D]": lambda: mc.Candidates(np.array(["2020-01-01"], "M8[D]")),
     "scores must not be masked, got a masked value at position 1": lambda: mc.Candidates(MASKED),
     "scores must be below 1.8e308, got a larger integer": lambda: mc.Candidates([HUGE, 1]),
+    "scores must have 1 dimension(s), got 2": lambda: mc.Candidates([[1.0]]),
     "scores must have the same number of values in each query, got 1 or 2": lambda: mc.Batch([[1, 2], [3]]),
     "scores must be within -1e150..1e150 without rescaling, got 1e+151": lambda: mc.rerank(
         mc.Candidates([1.0, -1e151]), [], 1, mc.Mascot(normalize=False)
     ),
     "Batch.scores must hold at least one candidate, got none": lambda: mc.Batch([[]]),
     "Candidates.ids must have 2 entries like the candidates, got 1": lambda: mc.Candidates([1, 2], ids=["a"]),
+    "Candidates.ids must be hashable, got (1, [2])": lambda: mc.Candidates([1], ids=[(1, [2])]),
     # Columns and vectors
     "Candidates.columns['x'] must have 2 values like scores, got 1": lambda: mc.Candidates([1, 2], None, {"x": [1]}),
+    f"Candidates.columns['x'] must be {EXPECTED}, got 5": lambda: mc.Candidates([1], columns={"x": 5}),
+    "Candidates.columns must be a dictionary or a table, got list": lambda: mc.Candidates([1], columns=[1]),
     "Candidates.vectors must be 2 x D like scores, got 3 x 1": lambda: mc.Candidates([1, 2], vectors=[[1]] * 3),
+    "Candidates.vectors must be finite, got inf": lambda: mc.Candidates([1, 2], vectors=[[np.inf], [0]]),
+    "Batch.columns['x'] must have 1 x 2 values like scores, got 2": lambda: mc.Batch([[1, 2]], {"x": [1, 2]}),
+    "Candidates.from_records needs dictionaries, got str: 'a'": lambda: mc.Candidates.from_records(["a"]),
     "Candidates.from_records needs 'score' in every record, got none at position 1": lambda: mc.Candidates.from_records(
         [{"score": 1.0}, {"id": 2}]
     ),
     "Category needs column 'nope', got columns: lat, lon, taken, who": lambda: spread("nope"),
     "Category column 'who' must hold hashable labels, got {'a': 1}": lambda: spread("who", who=[{"a": 1}, {}]),
     "Place column 'lat' must be a latitude in -90..90, got 90.5": lambda: spread(mc.Place(), lat=[1.0, 90.5]),
+    "Place column 'lon' must be finite, got inf": lambda: spread(mc.Place(), lon=[1.0, np.inf]),
     "Number column 'who' must hold numbers: could not convert string to float: 'a'": lambda: spread(mc.Number("who")),
-    "Date column 'taken' must hold times (ISO, EXIF or datetime), got 'soon'": lambda: spread(
-        mc.Date(), taken=["soon", None]
+    "Number column 'n' must lie within -1e150..1e150, got a larger integer": lambda: spread(
+        mc.Number("n"), n=[HUGE, 1]
     ),
+    f"Date column 'taken' {TIMES}, got 'soon'": lambda: spread(mc.Date(), taken=["soon", None]),
+    f"Date column 'taken' {TIMES}, got {EIGHTY}": lambda: spread(mc.Date(), taken=[HUGE, 1]),
+    f"Date column 'taken' {TIMES}, got datetime.time(3, 0)": lambda: spread(mc.Date(), taken=[dt.time(3), None]),
+    "Clusters needs vectors, got none": lambda: mc.rerank(mc.Candidates([1, 2]), mc.spread(mc.Clusters(2))),
+    "Clusters needs column 'none', got columns: lat": lambda: spread(mc.Clusters(3, column="none")),
+    "Clusters column 'lat' must hold vectors, N x D numbers, got 1 dim": lambda: spread(mc.Clusters(2, column="lat")),
+    "Branches needs vectors, got none": lambda: mc.Branches().membership({}, None),
     "Branches compares all pairs and takes at most 10000 rows, got 10001": lambda: mc.Branches().membership(
         {}, np.ones((10_001, 1))
     ),
     # Attributes of the user's own
     "Loud.membership must lie in 0..1, got 1.5": lambda: spread(Loud([[1.5], [0]])),
+    "Loud.membership must have 2 rows, got 1": lambda: spread(Loud([[1.0]])),
+    "Loud.membership must be an array of two dimensions, got 1": lambda: spread(Loud([1, 0])),
+    "Loud.membership must be numbers in rows of one length, got [['a']]": lambda: spread(Loud([["a"]])),
     "Loud.membership must be numbers in rows of one length, got [[1], [1, 0]]": lambda: spread(Loud([[1], [1, 0]])),
-    "Loud.features must be finite, got nan": lambda: spread(Loud([[1.0], [0.0]], [[1.0], [NAN]]), mc.MsDpp()),
+    "Loud.features must have 2 rows, got 3": lambda: spread(Loud(COVER, np.ones((3, 1))), mc.Mmr()),
+    "Loud.features must be an array of two dimensions, got 1": lambda: spread(Loud(COVER, [1.0, 2.0]), mc.Clustering()),
+    "Loud.features must be finite, got nan": lambda: spread(Loud(COVER, [[1.0], [NAN]]), mc.MsDpp()),
+    "Loud.features must be numbers in rows of one length, got [[1], [1, 2]]": lambda: spread(
+        Loud(COVER, [[1], [1, 2]]), mc.KDpp()
+    ),
     "Silent.features(columns, vectors) is what this method compares by, got": lambda: spread(Silent(), mc.Mmr()),
     "Loud.point must return a dict of columns by name, got 4.0": lambda: near(Loud([], point=lambda value: 4.0), 4),
     # Places
     "Place: near must be (latitude, longitude), got 'Lisbon'": lambda: near(mc.Place(), "Lisbon"),
+    "Place: near must be a latitude in -90..90 and a longitude, got (100.0, 0)": lambda: near(
+        mc.Place(), (np.float64(100), 0)
+    ),
     # Calls
     "rerank needs Candidates, got Batch: rerank_many": lambda: mc.rerank(mc.Batch([[1.0]]), []),
+    "rerank needs Candidates, got list": lambda: mc.rerank([0.9, 0.8], []),
+    "rerank_many needs at least one query, got none": lambda: mc.rerank_many([], []),
     "rerank_many needs a Batch or a list of Candidates, got Candidates": lambda: mc.rerank_many(hits(), []),
+    "rerank_many needs a Batch or a list of Candidates, got int": lambda: mc.rerank_many([hits(), 3], []),
+    "already must name candidates by their ids, got [0]": lambda: mc.rerank(hits(), [], already=[[0]]),
+    "already must be a Ranking or a list of ids, got 3": lambda: mc.rerank(hits(), [], already=3),
+    "already must have one entry for each query, got 5": lambda: mc.rerank_many([hits()], [], already=5),
+    "already must have 1 entries like the queries, got 2": lambda: mc.rerank_many([hits()], [], already=[[], []]),
     "pin must name candidates by their ids, got 'c'": lambda: mc.rerank(hits(), [], pin=["c"]),
+    "pin must be a list of ids, got 'a'": lambda: mc.rerank(hits(), [], pin="a"),
     # A corpus
     "Reranker must be fitted to a corpus first: call fit(columns, vectors)": lambda: mc.Reranker([]).rerank([0], [1.0]),
+    "Reranker.fit needs columns or vectors, got neither": lambda: fit(),
+    "Reranker.fit needs at least one row, got none": lambda: fit({"c": []}),
+    f"Reranker.columns['c'] must be {EXPECTED}, got 5": lambda: fit({"c": 5}),
+    f"Reranker.vectors must be {EXPECTED}, got 5": lambda: fit(vectors=5),
+    "Reranker.vectors must be 3 x D like its rows, got 3": lambda: fit(vectors=[1.0, 2.0, 3.0]),
+    "Reranker.vectors must be 2 x D like 'lat', got 1 x 1": lambda: fit(HIT, vectors=[[1.0]]),
+    "Reranker.columns['d'] must have 2 values like 'c', got 1": lambda: fit({"c": [1, 2], "d": [1]}),
+    "Reranker.ids must have 2 entries like the rows, got 1": lambda: fit(HIT, ids=["a"]),
+    "Reranker.append needs the columns ['c'], got ['d']": lambda: fit({"c": [1]}).append({"d": [1]}),
+    "Reranker.append needs vectors exactly where fit had them": lambda: fit({"c": [1]}).append({"c": [2]}, [[1.0]]),
+    "Reranker.append needs ids exactly where fit had them": lambda: fit({"c": [1]}).append({"c": [2]}, ids=["a"]),
     "Reranker.remove needs ids of the corpus, got 'z'": lambda: fit(HIT, ids=["a", "b"]).remove(["z"]),
+    "rows must lie in 0..1, got 2": lambda: fit(HIT).rerank([0, 2], [1.0, 0.5]),
+    "rows must have one entry for each query, got None": lambda: fit(HIT).rerank_many(None, None),
+    "scores must have one entry for each query, got None": lambda: fit(HIT).rerank_many([[0]], None),
     "scores must have 2 values like rows, got 1": lambda: fit(HIT).rerank([0, 1], [1.0]),
 }
 
 OPTIONS = {
     # Calls
+    "k must be a whole number >= 1, got 0": lambda: mc.rerank(hits(), [], 0),
     "k must be a whole number >= 1, got True": lambda: mc.rerank(hits(), [], True),
     "k must be below 2**31, got an integer of thousands of digits": lambda: mc.rerank(hits(), [], LONG),
     "k must be at least 2, as many as are pinned, got 1": lambda: mc.rerank(hits(), (), 1, pin=[0, 1]),
     "backend must be one of auto, numpy, native, gpu, got 'cuda'": lambda: mc.rerank(hits(), [], backend="cuda"),
+    "threads must be a whole number >= 1, got 1.5": lambda: mc.rerank_many([hits()], [], threads=1.5),
     "method must be a method such as Mascot() or Mmr(), got 'mmr'": lambda: mc.rerank(hits(), [], method="mmr"),
-    "wishes must be spread(...), focus(...), limit(...) or share(...), got Place(": lambda: mc.rerank(
-        hits(), [mc.Place()]
-    ),
+    "method must be a method such as Mascot() or Mmr(), got <class": lambda: mc.Reranker([], mc.Mascot),
+    f"{WISHES}, got Place(": lambda: mc.rerank(hits(), [mc.Place()]),
+    f"{WISHES}, got None": lambda: mc.rerank(hits(), None),
+    "strength is not a parameter of Relevance, got 1": lambda: mc.rerank(hits(), [], 1, mc.Relevance(), strength=1),
+    "keep is not a parameter of Mmr, got 0.9": lambda: mc.rerank(hits(), [], method=mc.Mmr(), keep=0.9),
     # Attributes
+    "Place.sigma_km must be > 0, got 0": lambda: mc.Place(sigma_km=0),
+    "Place.sigma_km must be > 0, got 'far'": lambda: mc.Place(sigma_km="far"),
     "Place.sigma_km must be >= 0.001, a metre, got 1e-300": lambda: mc.Place(sigma_km=1e-300),
+    "Place.sigma_km must be at most 1.8e308, got an integer of thousands of digits": lambda: mc.Place(sigma_km=LONG),
+    "Place.grid.sigma must be > 0, got -1": lambda: mc.Place.grid(sigma=-1),
+    "Place.grid.cells must be a whole number >= 2, got 1": lambda: mc.Place.grid(cells=1),
+    "HourOfDay.sigma must be > 0, got None": lambda: mc.HourOfDay(sigma=None),
+    "HourOfDay.bins must be a whole number >= 1, got 10.5": lambda: mc.HourOfDay(bins=10.5),
+    "Cycle.period must be > 0, got '360'": lambda: mc.Cycle("x", period="360"),
     "Cycle.period must lie within 1e-150..1e150, got 1e-300": lambda: mc.Cycle("x", period=1e-300),
+    f"Cycle.period must be at most 1.8e308, got {EIGHTY}": lambda: mc.Cycle("x", period=HUGE),
+    "Cycle.bins must be a whole number >= 1, got 0": lambda: mc.Cycle("x", 360.0, bins=0),
     "Number.sigma must be > 0, got nan": lambda: mc.Number("x", sigma=NAN),
     "Number.sigma must leave at most 4,000,000 bins over the candidates' range, got 1e-09": lambda: spread(
         mc.Number("lat", sigma=1e-9)
     ),
+    "Date.sigma_days must be > 0, got -3": lambda: mc.Date(sigma_days=-3),
+    "Clusters.count must be a whole number >= 1, got 2.5": lambda: mc.Clusters(2.5),
+    "Clusters.seed must be a whole number >= 0, got -1": lambda: mc.Clusters(2, seed=-1),
+    "Branches.counts must be whole numbers >= 1, such as (15, 30, 60), got 10": lambda: mc.Branches(10),
+    "Branches.counts must be whole numbers >= 1, such as (15, 30, 60), got (2.5,)": lambda: mc.Branches((2.5,)),
+    "Branches.counts must be whole numbers >= 1, such as (15, 30, 60), got ()": lambda: mc.Branches(()),
     "Category.missing must be 'last', 'neutral' or 'drop', got 'skip'": lambda: mc.Category("x", missing="skip"),
+    "Loud.missing must be 'last', 'neutral' or 'drop', got None": lambda: mc.focus(Loud([], missing=None)),
     # Methods
     "Mascot.strength must be in 0..1, got 1.5": lambda: mc.Mascot(1.5),
+    "Mascot.strength must be in 0..1, got True": lambda: mc.Mascot(True),
     "Mascot.protect must be a whole number >= 0, got -1": lambda: mc.rerank(hits(), [], protect=-1),
+    "Mascot.normalize must be True or False, got 'no'": lambda: mc.Mascot(normalize="no"),
     "Mascot.keep must be in 0..1 and above 0, got 0": lambda: mc.Mascot(keep=0),
     "Mascot.keep searches for the strength: give keep or strength, got keep=0.9 and strength=0.5": lambda: mc.rerank(
         hits(), [], keep=0.9, strength=0.5
     ),
+    "Mascot.bin_weight must be 'uniform' or 'query', got 'omega'": lambda: mc.Mascot(bin_weight="omega"),
+    "Mascot.order must be 'relevance' or 'selection', got 'best'": lambda: mc.Mascot(order="best"),
+    "Mmr.strength must be in 0..1, got None": lambda: mc.Mmr(None),
+    "KDpp.beta must be in 0..1, got 1.5": lambda: mc.KDpp(beta=1.5),
+    "KDpp.released must be True or False, got 1": lambda: mc.KDpp(released=1),
+    "MsDpp.normalize must be None, 'tn' or 'tn+tvms', got 'tvms'": lambda: mc.MsDpp(normalize="tvms"),
+    "Clustering.strength must be in 0..1, got 2": lambda: mc.Clustering(2),
+    "Clustering.clusters must be a whole number >= 1, got 2.5": lambda: mc.Clustering(clusters=2.5),
+    "Clustering.seed must be a whole number >= 0, got None": lambda: mc.Clustering(seed=None),
     "Clustering has one direction: wishes must be all spread or all focus": lambda: mc.rerank(
         hits(), [mc.spread("who"), mc.focus("lat")], method=mc.Clustering()
     ),
@@ -136,15 +227,34 @@ OPTIONS = {
     ),
     # Wishes
     "a wish needs an attribute such as Place() or Category('camera'), got <class": lambda: mc.spread(mc.Place),
+    "Wish.sign must be 1 (spread) or -1 (focus), got 0": lambda: mc.Wish(mc.Category("c"), 0),
+    "spread(place).weight must be > 0, got '2'": lambda: mc.spread(mc.Place(), "2"),
+    f"spread(x).weight must be at most 1.8e308, got {EIGHTY}": lambda: mc.spread("x", weight=HUGE),
     "spread(who).weight must be at most 1e100, got 1e+101": lambda: mc.spread("who", 1e101),
     "spread(hour) cannot have near: only focus can, got 18": lambda: mc.Wish(mc.HourOfDay(), 1, near=18),
-    "focus(hour).within must be > 0, got nan": lambda: near(mc.HourOfDay(), 18, within=NAN),
+    "focus(loud): near needs an attribute with point(value), got <": lambda: near(Loud([]), 1),
+    f"{WITHIN} > 0, got nan": lambda: near(mc.HourOfDay(), 18, within=NAN),
+    f"{WITHIN} at most 1.8e308, got inf": lambda: near(mc.HourOfDay(), 18, within=float("inf")),
+    f"{WITHIN} > 0, got '1 h'": lambda: near(mc.HourOfDay(), 18, within="1 h"),
     "focus(hour).within needs near, the value it is measured from, got 2": lambda: mc.focus(mc.HourOfDay(), within=2),
     "focus(who).within needs an attribute with distances, got labels: 2": lambda: near("who", "a", within=2),
-    "Category near must be a label or a list of labels, got nan": lambda: near("c", NAN),
+    f"{LABEL}, got nan": lambda: near("c", NAN),
+    f"{LABEL}, got []": lambda: near("c", []),
+    f"{LABEL}, got {{'a': 1}}": lambda: near("c", {"a": 1}),
+    "Number near must be a number, got 'abc'": lambda: near(mc.Number("c"), "abc"),
+    "Cycle near must be a number, got nan": lambda: near(mc.Cycle("c", 360.0), np.float64(NAN)),
+    "Date near must be a time (ISO, EXIF or datetime), got (1, 2)": lambda: near(mc.Date(), (1, 2)),
+    "DayOfYear near must be a time (ISO, EXIF or datetime), got 1690": lambda: near(mc.DayOfYear(), 1690),
+    "Weekday near must be a day of the week or a time, got 'Caturday'": lambda: near(mc.Weekday(), "Caturday"),
     "HourOfDay near must be an hour like 18 or 18:30, got '25:99'": lambda: near(mc.HourOfDay(), "25:99"),
+    "HourOfDay near must be an hour like 18 or 18:30, got 25": lambda: near(mc.HourOfDay(), 25),
+    "limit(who).n must be a whole number >= 1, got 2.0": lambda: mc.limit("who", 2.0),
+    "limit(who).fill must be True or False, got 1": lambda: mc.limit("who", 2, fill=1),
+    "limit(...) needs an attribute such as Place() or Category('camera'), got 3": lambda: mc.limit(3, 2),
+    "share(who)['a'] must be in 0..1, got -0.1": lambda: mc.share("who", {"a": -0.1}),
     "share(who)['a'] must be in 0..1, got 'half'": lambda: mc.share("who", {"a": "half"}),
     "share(who) must sum to at most 1, got 1.2": lambda: mc.share("who", {"a": 0.6, "b": 0.6}),
+    "share(who) needs a dictionary of value: share, got {}": lambda: mc.share("who", {}),
     "limit(who) contradicts share(who): 'a' is to have 12 of 20 results, and at most 3": lambda: mc.rerank(
         hits(), [mc.limit("who", 3), mc.share("who", {"a": 0.6})]
     ),
@@ -153,7 +263,9 @@ OPTIONS = {
     ),
     # Dictionaries
     "from_dict needs a dictionary as returned by to_dict(), got [1]": lambda: mc.from_dict([1]),
+    "kind must be one of Branches, Category, Clustering,": lambda: mc.from_dict({"kind": ["Mmr"]}),
     "Place does not take {'latitude': 'x'}": lambda: mc.from_dict({"kind": "Place", "latitude": "x"}),
+    "a wish needs an attribute such as": lambda: mc.from_dict({"kind": "Wish", "attribute": 3, "sign": 1}),
 }
 
 
@@ -164,12 +276,12 @@ def test_the_error_names_owner_rule_and_value(text: str, call: Any) -> None:
     assert str(caught.value).startswith(text)
 
 
+@pytest.mark.parametrize("wish", [mc.limit("who", 1), mc.share("who", {"a": 0.5})], ids=["limit", "share"])
 @pytest.mark.parametrize("method", [mc.KDpp(), mc.MsDpp(), mc.Clustering()], ids=repr)
-def test_methods_without_quotas_refuse_limits_and_shares(method: Any) -> None:
-    for wish in (mc.limit("who", 1), mc.share("who", {"a": 0.5})):
-        message = rf"^{type(method).__name__} cannot obey limit\(...\) or share\(...\): use Mascot, Mmr or"
-        with pytest.raises(mc.OptionError, match=message):
-            mc.rerank(hits(), [mc.spread("who"), wish], 2, method)
+def test_methods_without_quotas_refuse_limits_and_shares(method: Any, wish: Any) -> None:
+    name = type(method).__name__
+    with pytest.raises(mc.OptionError, match=rf"^{name} cannot obey limit\(...\) or share\(...\): use Mascot, Mmr or"):
+        mc.rerank(hits(), [mc.spread("who"), wish], 2, method)
 
 
 def test_a_value_that_no_candidate_has_is_reported_and_is_not_an_error() -> None:
@@ -190,7 +302,12 @@ def test_no_candidates_give_an_empty_ranking() -> None:
     assert mc.rerank(mc.Candidates.from_records([]), mc.spread("who")).records() == []
 
 
+def test_ids_of_earlier_pages_that_are_no_longer_candidates_are_ignored() -> None:
+    assert mc.rerank(hits(), [], k=99, already=[7, 0, "gone"]).ids == [1]
+
+
 def test_all_are_value_errors_of_one_family() -> None:
-    assert all(issubclass(error, mc.MascotError) for error in (mc.InputError, mc.OptionError, mc.MissingExtra))
+    for error in (mc.InputError, mc.OptionError, mc.MissingExtra):
+        assert issubclass(error, mc.MascotError)
     assert issubclass(mc.MascotError, ValueError)
     assert issubclass(mc.MissingExtra, ImportError)

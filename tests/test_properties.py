@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -145,3 +146,45 @@ def test_degenerate_problems(backend: str) -> None:
     equal = {"lat": [1.0] * 4, "lon": [2.0] * 4, "hour": [3] * 4, "price": [4] * 4}
     assert mc.rerank(mc.Candidates(scores=[7.0] * 4, columns=equal), wishes, 9, backend=backend).ids == [0, 1, 2, 3]
     assert mc.rerank(mc.Candidates(scores=[1, 2, 3]), [], 2, backend=backend).ids == [2, 1]
+
+
+class Bins:
+    """An attribute whose bins are given."""
+
+    name = "bins"
+
+    def __init__(self, rows: Any) -> None:
+        self.rows = rows
+
+    def membership(self, columns: Any, vectors: Any) -> Any:
+        return self.rows
+
+
+@QUICK
+@given(SEEDS, st.floats(0, 1), st.sampled_from([mc.spread, mc.focus]))
+def test_one_direction_is_one_attribute_over_the_concatenated_bins(seed: int, strength: float, wish: Any) -> None:
+    candidates = candidates_of(seed)
+    place, hour = mc.Place.grid(), mc.HourOfDay("hour")
+    method = mc.Mascot.paper(strength)
+    apart = mc.rerank(candidates, [wish(place), wish(hour)], 20, method)
+    both = np.hstack([part.membership(candidates.columns, None).sparse().dense() for part in (place, hour)])
+    assert apart.ids == mc.rerank(candidates, wish(Bins(both)), 20, method).ids
+
+
+@QUICK
+@given(SEEDS)
+def test_greedy_spread_is_within_1_minus_1_over_e_of_the_best_set(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, k, strength = 8, 3, 0.7
+    candidates = candidates_of(seed, n)
+    bins = rng.random((n, 6)) * (rng.random((n, 6)) < 0.5)
+    relevance = reference.normalized(candidates.scores)
+
+    def value(chosen: Any) -> float:
+        cover = 1 - np.prod(1 - bins[list(chosen)], axis=0)
+        return float((1 - strength) * relevance[list(chosen)].sum() + strength * cover.sum())
+
+    method = mc.Mascot.paper(strength, bin_weight="uniform")
+    chosen = mc.rerank(candidates, mc.spread(Bins(bins)), k, method).positions
+    best = max(value(choice) for choice in itertools.combinations(range(n), k))
+    assert value(chosen) >= (1 - 1 / np.e) * best

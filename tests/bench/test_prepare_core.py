@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import re
+import signal
+import threading
+import time
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -43,6 +47,26 @@ def run(out: Path, count: int, task: Callable[[int], None]) -> tuple[list[int], 
     rows = [{"id": str(i), "number": i} for i in range(count)]
     accepted = prep.gather(rows, "id", lambda row: task(row["number"]) or {"file": "none", "bytes": 0}, "step")
     return [row["number"] for row in accepted], prep.tallies[0]
+
+
+def test_ctrl_c_does_not_wait_for_slow_tasks(tmp_path: Path) -> None:
+    begun, release = threading.Event(), threading.Event()
+
+    def task(item: int) -> None:
+        begun.set()
+        release.wait(60)
+
+    def interrupt() -> None:
+        begun.wait()
+        time.sleep(0.3)  # until the run waits for its tasks
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, 9, task)
+    assert time.monotonic() - begin < 40
+    release.set()
 
 
 @pytest.mark.parametrize(("first", "host"), [(0, "same"), (5, "{}")], ids=["all", "many hosts"])

@@ -1,5 +1,9 @@
 """k-means: properties of the labels, and the exact products under them."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -68,3 +72,27 @@ def test_an_outlier_does_not_blur_the_other_points():
     labels, centres = kmeans(points, 5, seed=0)
     assert len(centres) == 5
     assert np.unique(labels[:20].reshape(4, 5), axis=1).shape == (4, 1)
+
+
+PROGRAM = """
+import hashlib
+import numpy as np
+from mascot.kernels.kmeans import kmeans
+
+rng = np.random.default_rng(0)
+for count, width, clusters in ((300, 100, 12), (2000, 384, 10)):
+    labels, centres = kmeans(rng.normal(size=(count, width)), clusters, 0, iterations=6)
+    print(hashlib.sha256(labels.tobytes() + centres.tobytes()).hexdigest())
+"""
+
+
+def test_labels_do_not_depend_on_the_number_of_threads():
+    names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", PROGRAM], env={**os.environ, **dict.fromkeys(names, threads)}, check=True,
+            capture_output=True,
+        ).stdout
+        for threads in ("1", "3")
+    }  # fmt: skip
+    assert len(digests) == 1
