@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from PIL import ExifTags, Image, ImageOps
 from range_server import Server
+from recipe_worlds import fill_pixelprose
 from tiny_models import WORDS, pictures_of, save_blip2, save_clip
 from typer.testing import CliRunner
-from worlds import fill_pixelprose
 
 from mascot.bench import presets
 from mascot.bench.datasets.folder import Folder, Query, content, is_published, read_folder, splits, write_folder

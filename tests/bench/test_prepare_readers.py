@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from PIL import ExifTags
 from range_server import Server, local_web
-from worlds import exif, zipped
+from recipe_worlds import exif, zipped
 
 from mascot.bench.prepare import archives, exif_text
 from mascot.bench.prepare import incidents1m as incidents

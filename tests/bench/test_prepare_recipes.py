@@ -13,12 +13,12 @@ import exifread
 import local_hub
 import numpy as np
 import pytest
-import worlds
+import recipe_worlds
 from mmdb_writer import MMDBWriter
 from netaddr import IPSet
 from PIL import Image
 from range_server import Server
-from worlds import GOOD, HUB_FILES, ORDER, WORLDS, SkySite, World, files, losses, prepare, publish, table
+from recipe_worlds import GOOD, HUB_FILES, ORDER, WORLDS, SkySite, World, files, losses, prepare, publish, table
 
 from mascot.bench.datasets.folder import Stored, read_folder
 from mascot.bench.prepare.visual_genome import QUERIES
@@ -38,7 +38,7 @@ def test_a_recipe_accounts_for_every_item_and_a_killed_run_goes_on_to_the_same_r
     sources = world.options | world.fill(server)
     if world.name == "incidents1m":
         sources["hosts"] = str(tmp_path / "table.csv")
-        Path(sources["hosts"]).write_text(worlds.HOSTS_TABLE)
+        Path(sources["hosts"]).write_text(recipe_worlds.HOSTS_TABLE)
 
     def report(step: str, count: int, total: int | None) -> None:
         if step == "pictures" and count == 7:  # what a kill at this moment leaves on the disk
@@ -70,7 +70,7 @@ def check_pixelprose(stored: Stored, out: Path, server: Server) -> None:
         number, i = map(int, str(stored.columns["uid"][row]).removeprefix("uid").split("-"))
         assert query.positives == (row,)
         assert query.text == f" This image displays:photograph {number}-{i}, of café {ORDER[number]}. "  # as published
-        assert stored.columns["part"][row] == worlds.SHARDS[ORDER[number]]
+        assert stored.columns["part"][row] == recipe_worlds.SHARDS[ORDER[number]]
         place = (stored.columns["lat"][row], stored.columns["lon"][row])
         assert place == pytest.approx((10 * number + i + 0.5, 2 + 17 / 60 + 40 / 3600))
         assert str(stored.columns["taken"][row]).startswith(f"2018-01-1{i}T0{i}:30:00")
@@ -105,7 +105,7 @@ def check_incidents1m(stored: Stored, out: Path, server: Server) -> None:
         number = int(id_[-7:-4])
         assert host == ("127.0.0.1" if number % 3 else "localhost")
         # As published, the first image at a place stays, and the 26th is moved by up to 0.025 degrees.
-        assert np.abs(np.subtract(place, worlds.HOSTS[host])).max() <= 0.001 * number
+        assert np.abs(np.subtract(place, recipe_worlds.HOSTS[host])).max() <= 0.001 * number
     assert [query.text for query in stored.queries] == ["flooded", "on fire", "place:beach", "place:building outdoor"]
     annotations = json.loads(server.files["/multi_label_val.json"])
     for query in stored.queries:
@@ -132,7 +132,7 @@ def check_skyscript(stored: Stored, out: Path, server: Server) -> None:
 
 
 def test_correct_reads_what_the_study_dropped(server: Server, tmp_path: Path) -> None:
-    sources = worlds.fill_pixelprose(server)
+    sources = recipe_worlds.fill_pixelprose(server)
     prepare("pixelprose", tmp_path, behaviour="correct", test_queries="10", split="numpy", **sources)
     stored = read_folder(tmp_path)
     assert "no whole numbers" not in losses(tmp_path)["place and time in the tables"]
@@ -143,7 +143,7 @@ def test_correct_reads_what_the_study_dropped(server: Server, tmp_path: Path) ->
 
 
 def test_the_hub_may_refuse(server: Server, tmp_path: Path) -> None:
-    server.put(worlds.API, b"", always=403, headers={"X-Error-Code": "GatedRepo"})
+    server.put(recipe_worlds.API, b"", always=403, headers={"X-Error-Code": "GatedRepo"})
     with pytest.raises(InputError, match=r"gated: accept its terms on .*, then hf auth login or set HF_TOKEN"):
         prepare("pixelprose", tmp_path, hub=server.url)
 
@@ -153,7 +153,7 @@ def test_the_limit_stops_reading_tables_and_a_token_is_sent_to_the_hub_alone(
 ) -> None:
     monkeypatch.delenv("HF_HUB_DISABLE_IMPLICIT_TOKEN")
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
-    sources = worlds.fill_pixelprose(server)
+    sources = recipe_worlds.fill_pixelprose(server)
     prepare("pixelprose", tmp_path, limit=10, workers=3, **sources)
     expected = [f"uid{number}-{i}" for number in (0, 1) for i in range(6)][:10]
     assert sorted(read_folder(tmp_path).columns["uid"].tolist()) == expected
@@ -169,7 +169,7 @@ def test_the_limit_stops_reading_tables_and_a_token_is_sent_to_the_hub_alone(
 
 
 def test_a_shard_must_be_what_the_hub_lists(server: Server, tmp_path: Path) -> None:
-    sources = worlds.fill_pixelprose(server)
+    sources = recipe_worlds.fill_pixelprose(server)
     good = server.files[f"{HUB_FILES}/{ORDER[1]}"]
     server.files[f"{HUB_FILES}/{ORDER[1]}"] = table([])
     with pytest.raises(InputError, match=r"must have the SHA-256 .* that the hub lists, got .*|no connection"):
@@ -209,9 +209,9 @@ def test_places_from_a_database_and_again_from_its_table(server: Server, tmp_pat
     writer.insert_network(IPSet(["127.0.0.3/32"]), {"location": {"latitude": 0.0, "longitude": 0.0}})
     writer.insert_network(IPSet(["127.0.0.5/32"]), {"country": {"iso_code": "FR"}})
     writer.to_db_file(str(tmp_path / "city.mmdb"))
-    annotations = worlds.annotations_of(server, 24)
+    annotations = recipe_worlds.annotations_of(server, 24)
     for host in ("127.0.0.3", "127.0.0.4", "127.0.0.5", "bad..name"):  # at 0, 0; not listed; no city; no address
-        annotations[host] = worlds.labelled(f"http://{host}/a.jpg")
+        annotations[host] = recipe_worlds.labelled(f"http://{host}/a.jpg")
     path, first, again = tmp_path / "a.json", tmp_path / "first", tmp_path / "again"
     path.write_text(json.dumps(annotations))
     options = {"behaviour": "correct", "annotations": str(path)}
