@@ -53,6 +53,23 @@ def test_a_reranker_ranks_as_rerank_does(method: Any) -> None:
     assert mc.from_dict(method.to_dict()) == method
 
 
+class Floor:
+    """A user's attribute: whole numbers below 4."""
+
+    name = "floor"
+
+    def membership(self, columns: Any, vectors: Any) -> Any:
+        return np.eye(4)[np.asarray(columns["floor"], np.int64)]
+
+    def point(self, value: int) -> dict[str, int]:
+        return {"floor": value}
+
+
+def test_a_focus_near_a_value_of_a_users_attribute() -> None:
+    floors = mc.Candidates(scores=[6, 5, 4, 3, 2, 1], columns={"floor": [0, 1, 3, 2, 3, 0]})
+    assert sorted(mc.rerank(floors, mc.focus(Floor(), near=3), 2, strength=0.9, protect=0).ids) == [2, 4]
+
+
 def test_pages_repeat_nothing() -> None:
     page, next_page = (mc.rerank(LABELS, CITY, k=3, already=already) for already in (None, [3, 0, 4]))
     assert sorted([*page, *next_page]) == [0, 1, 2, 3, 4, 5]

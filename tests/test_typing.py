@@ -75,7 +75,6 @@ def test_a_users_script_is_clean_under_mypy(script: Path) -> None:
     assert done.stdout.startswith("Success"), done.stdout + done.stderr
 
 
-@pytest.mark.slow
 def test_a_users_script_is_clean_under_pyright(script: Path) -> None:
     pyright = shutil.which("pyright", path=str(Path(sys.executable).parent)) or shutil.which("pyright")
     if pyright is None or subprocess.run([pyright, "--version"], capture_output=True).returncode:

@@ -32,7 +32,6 @@ def _km(photo: Photo, point: tuple[float, float]) -> float:
     return float(6371 * np.arccos(np.clip(cosine, -1, 1)))
 
 
-@pytest.mark.slow  # indexes 600 photographs
 def test_a_search_aims_and_balances(library: Library) -> None:
     assert sum(photo.city == "Cape Town" for photo in library.store.all_photos()) == 14
     for text in ("mountain", "sunset over water"):

@@ -16,20 +16,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-# Other tests follow the same rules in less time: test_hostile_files, test_indexing_under_stress, test_sanitizers.
-SLOW = (
-    "hostile files",
-    "kills at random",
-    "kills at system calls",
-    "clients at once 400",
-    "many requests",
-    "sanitized kernel",
-)
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in torture.ATTACKS]
-)
+@pytest.mark.parametrize("name", sorted(torture.ATTACKS.keys() - {"sanitized kernel"}))  # test_sanitizers has it
 def test_the_attack_is_survived(folder: Path, name: str) -> None:
     tally = torture.run_attack(name, short=True, seed=1, folder=folder)
     if tally.skipped:

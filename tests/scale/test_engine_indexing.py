@@ -97,9 +97,7 @@ def test_what_changes_is_made_again(folder: Path, sink: MemorySink, tmp_path: Pa
 
 
 # What engines do with rows is tested in tests/connect.
-@pytest.mark.parametrize(
-    "name", ["lance", *(pytest.param(name, marks=pytest.mark.slow) for name in ("qdrant", "milvus", "postgres"))]
-)
+@pytest.mark.parametrize("name", ["lance", "qdrant", "milvus", "postgres"])
 def test_engines_take_the_rows(name: str, tmp_path: Path) -> None:
     from mascot.connect.source import open_sink, open_source
 

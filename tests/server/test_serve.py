@@ -107,6 +107,21 @@ def test_without_a_library_photo_routes_say_how_to_make_one(service: httpx.Clien
     assert ready["kernel"] in ("native", "numpy")
 
 
+def test_other_servers_can_serve_the_application(tmp_path: Path) -> None:
+    pytest.importorskip("gunicorn")
+    pytest.importorskip("uvicorn_worker", reason="needs pip install uvicorn-worker")
+    address = f"127.0.0.1:{free_port()}"
+    command = ["gunicorn", "mascot.server:app", "-k", "uvicorn_worker.UvicornWorker", "-b", address]
+    process = subprocess.Popen([sys.executable, "-m", *command], env=environment(tmp_path), stderr=subprocess.DEVNULL)
+    try:
+        with Client(f"http://{address}") as client:
+            wait_for(client.ready)
+            assert client.rerank([0.1, 0.9], k=1)["results"][0]["position"] == 1
+    finally:
+        process.terminate()
+        process.wait(180)
+
+
 def test_ctrl_c_stops_it_at_once_whatever_is_under_way(tmp_path: Path) -> None:
     """Otherwise it would wait for an hour, and this test not so long."""
     rows = 500
