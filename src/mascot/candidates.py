@@ -144,8 +144,10 @@ def value_of(record: Any, name: str) -> Any:
     >>> value_of({"location.lat": 59.9, "location": {"lat": 38.7}}, "location.lat")
     59.9
     """
-    if not isinstance(record, Mapping) or name in record or "." not in name:
-        return record.get(name) if isinstance(record, Mapping) else None
+    if not isinstance(record, Mapping):
+        return None
+    if name in record or "." not in name:
+        return record.get(name)
     values = (value_of(record.get(name[:at]), name[at + 1 :]) for at, letter in enumerate(name) if letter == ".")
     return next((value for value in values if value is not None), None)
 

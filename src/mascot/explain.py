@@ -267,8 +267,9 @@ class Explainer:
             if isinstance(wish, Limit):
                 continue
             targets = wish.targets(len(self.results))
+            groups = [set(quota.of(row).tolist()) for row in self.rows.tolist()]
             for group, value in enumerate(wish.shares):
-                having = np.array([group in quota.of(row) for row in self.rows.tolist()], bool)
+                having = np.array([group in row_groups for row_groups in groups], bool)
                 count, available, target = int(having[self.results].sum()), int(having.sum()), targets[value]
                 if count >= target:
                     continue

@@ -7,7 +7,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar
@@ -20,7 +20,7 @@ from mascot.connect.address import Address
 from mascot.connect.documents import warn
 from mascot.connect.responses import LazyHits, NamedColumns, names_of, row_of, stem_of
 from mascot.errors import InputError, MascotError, OptionError, check_whole, require
-from mascot.photos.photo import Photo
+from mascot.photos.photo import LISTS, TYPES
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -29,14 +29,12 @@ CANDIDATES = 200
 States = Iterator[tuple[str, tuple[int, int, str, str]]]  # path; size, mtime_ns, hash, stamp
 
 # A photograph's columns as the library stores them, and the stamp of its encoding; the key is the first.
-_TYPES = {"int": int, "float": float}  # by the annotation; everything else is stored as text
 FIELDS: dict[str, type] = {
     "path": str,
-    **{field.name: _TYPES.get(str(field.type).partition(" ")[0], str) for field in fields(Photo)},
+    **{name: float if float in types else types[0] for name, types in TYPES.items()},
     "stamp": str,
 }
 VECTOR = "vector"
-LISTS = ("keywords", "problems")  # JSON text
 _AT_ONCE = 256
 STATE = ("path", "size", "mtime_ns", "hash", "stamp")
 _Self = TypeVar("_Self", bound="EngineTable")

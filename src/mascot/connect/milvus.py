@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from mascot.connect import engine
 from mascot.connect.address import Address, Metric, address_of_client
-from mascot.connect.engine import FIELDS, LISTS, STATE, VECTOR, EngineSource, EngineTable, Found, OpenSink, Request
+from mascot.connect.engine import FIELDS, STATE, VECTOR, EngineSource, EngineTable, Found, OpenSink, Request
 from mascot.connect.responses import names_of
 from mascot.errors import InputError, OptionError, require
 from mascot.extras import package
+from mascot.photos.photo import LISTS
 
 _METRICS: dict[str, Metric] = {"COSINE": "cosine", "IP": "ip", "L2": "l2"}
 _MOST = 16_384  # candidates that Milvus returns at most

@@ -42,14 +42,14 @@ class Photo:
     def from_row(cls, row: Any) -> Photo:
         values = {name: row[name] for name in COLUMNS}
         values["taken"] = None if values["taken"] is None else datetime.fromisoformat(values["taken"])
-        for name in ("keywords", "problems"):
+        for name in LISTS:
             values[name] = () if values[name] == "[]" else tuple(json.loads(values[name]))
         return cls(**values)
 
     def to_row(self) -> dict[str, Any]:
         """Return the values as SQLite stores them."""
         values = {name: getattr(self, name) for name in COLUMNS} | self.to_dict()
-        for name in ("keywords", "problems"):
+        for name in LISTS:
             values[name] = json.dumps(values[name], ensure_ascii=False)
         return values
 
@@ -68,6 +68,7 @@ def json_types() -> list[tuple[str, Any]]:
 
 
 _INTERNAL = ("mtime_ns", "hash")
+LISTS = ("keywords", "problems")  # stored as JSON text
 COLUMNS = tuple(field.name for field in fields(Photo))
 _STORED: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "None": (type(None),)}  # or text
 TYPES = {  # of the values that SQLite returns, by column
