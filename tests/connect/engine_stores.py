@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -69,15 +70,21 @@ class Engine:
                 yield client
 
 
+def _postgres(folder: Path, attempts: int = 5) -> Any:
+    """Start a server. The package waits ten seconds for it, which a busy machine may exceed."""
+    try:
+        return import_module("pgserver").get_server(folder)
+    except subprocess.SubprocessError:
+        return _postgres(folder, attempts - 1) if attempts else pytest.fail("PostgreSQL does not start")
+
+
 @contextmanager
 def started(name: str, folder: Path) -> Iterator[Engine]:
     for package in NEEDED[name]:
         pytest.importorskip(package, reason=f"needs mascot-rerank[{name}], and milvus-lite or pgserver")
     if name == "postgres":
-        import pgserver
-
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as short:  # sockets have short names
-            server = pgserver.get_server(Path(short, "data"))
+            server = _postgres(Path(short, "data"))
             try:
                 yield Engine(name, server.get_uri())
             finally:
