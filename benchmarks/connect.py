@@ -16,7 +16,7 @@ A second table has a wish for the vectors too, which frameworks keep as lists of
 it, there as in a framework's own MMR. Haystack's component is run by itself: a pipeline around it copies every document
 on the way in, which takes far longer than all of this and has its own line.
 
-A third table, also printed alone by `--converters`, has the converters of `mascot.connect.convert` over 200 hits:
+A third table, also printed alone by `--converters`, has the converters over 200 hits:
 
     search     the engine's own search, where its package runs here; "recorded" where the response was written by hand
     convert    the converter alone: columns are read later
@@ -74,7 +74,7 @@ def langchain(query: Query, wishes: tuple[mc.Wish, ...], k: int) -> tuple[Call, 
     from langchain_core.runnables import RunnableLambda
     from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
-    from mascot.connect.langchain import steer
+    from mascot.connect.frameworks.langchain import steer
 
     vectors = query.vectors.tolist()
     found = [
@@ -95,7 +95,7 @@ def llamaindex(query: Query, wishes: tuple[mc.Wish, ...], k: int) -> tuple[Call,
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
     from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
-    from mascot.connect.llamaindex import SteeredPostprocessor
+    from mascot.connect.frameworks.llamaindex import SteeredPostprocessor
 
     class Nothing(BaseNodePostprocessor):
         def _postprocess_nodes(
@@ -120,7 +120,7 @@ def llamaindex(query: Query, wishes: tuple[mc.Wish, ...], k: int) -> tuple[Call,
 def haystack(query: Query, wishes: tuple[mc.Wish, ...], k: int) -> tuple[Call, Call, None]:
     from haystack import Document, component
 
-    from mascot.connect.haystack import SteeredRanker
+    from mascot.connect.frameworks.haystack import SteeredRanker
 
     @component
     class Nothing:
@@ -154,7 +154,7 @@ def recorded(query: Query) -> dict[str, tuple[None, Call]]:
     """Return a converter's call for each engine whose response is written by hand."""
     from types import SimpleNamespace
 
-    from mascot.connect import convert
+    from mascot.connect.converters import convert
 
     scores, fields = query.scores.tolist(), query.metadata
     each = list(zip(map(str, range(len(fields))), scores, fields, strict=True))
@@ -183,7 +183,7 @@ def searched(query: Query, folder: str) -> dict[str, tuple[Call, Call]]:
     import lancedb
     from qdrant_client import QdrantClient, models
 
-    from mascot.connect import convert
+    from mascot.connect.converters import convert
     from mascot.extras import package
 
     count, width = query.vectors.shape

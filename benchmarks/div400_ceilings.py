@@ -20,14 +20,14 @@ from typing import Any
 import numpy as np
 
 import mascot as mc
-from mascot.bench.choosing import choose
 from mascot.bench.datasets.dataset import Dataset, Ints
 from mascot.bench.datasets.div400 import Div400
-from mascot.bench.measure import per_query
-from mascot.bench.presets import DIV400_TASK
-from mascot.bench.pyversity import Pyversity
-from mascot.bench.query_set import QuerySet
-from mascot.bench.tasks import SPREAD, Point
+from mascot.bench.protocol.presets import DIV400_TASK
+from mascot.bench.protocol.tasks import SPREAD, Point
+from mascot.bench.running.measure import per_query
+from mascot.bench.running.pyversity import Pyversity
+from mascot.bench.running.query_set import QuerySet
+from mascot.bench.running.select import choose
 
 _STRENGTHS = (0.3, 0.5, 0.7)
 _BETAS = (0.0, 0.6)

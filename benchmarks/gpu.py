@@ -17,7 +17,7 @@ import numpy as np
 
 import mascot as mc
 from mascot.bins import one_hot
-from mascot.gpu import DeviceBatch
+from mascot.gpu.device_batch import DeviceBatch
 from mascot.kernels import gpu
 from mascot.kernels.gpu import plan
 from mascot.kernels.gpu.launch import DeviceQueries

@@ -24,14 +24,14 @@ from numpy.typing import NDArray
 
 import mascot as mc
 from mascot.photos import Library, Photo
+from mascot.photos.database.store import Store, put_photo, put_pixels, put_vector
 from mascot.photos.encoders import open_encoder
 from mascot.photos.encoders.encoder import Encoder, Picture
+from mascot.photos.files.reading import File, photos_of, picture, read
+from mascot.photos.files.walk import PictureFile, walk
 from mascot.photos.library import CANDIDATES
-from mascot.photos.look import DIM
-from mascot.photos.reading import File, photos_of, picture, read
+from mascot.photos.metadata.look import DIM
 from mascot.photos.sample import write_sample
-from mascot.photos.store import Store, put_photo, put_pixels, put_vector
-from mascot.photos.walk import PictureFile, walk
 
 _DIM = 512
 _QUERIES = 200

@@ -22,14 +22,14 @@ from itertools import product
 
 import numpy as np
 
-from mascot.bench.choosing import choose
 from mascot.bench.datasets.dataset import Dataset
 from mascot.bench.datasets.pixelprose_sim import PixelProseSim
-from mascot.bench.grid import inferred, published
-from mascot.bench.measure import per_query, summary
-from mascot.bench.published import Published
-from mascot.bench.query_set import QuerySet
-from mascot.bench.tasks import FOCUS, GEO, GEO_HOUR, HOUR, SPREAD
+from mascot.bench.protocol.published import Published
+from mascot.bench.protocol.search_space import inferred, published
+from mascot.bench.protocol.tasks import FOCUS, GEO, GEO_HOUR, HOUR, SPREAD
+from mascot.bench.running.measure import per_query, summary
+from mascot.bench.running.query_set import QuerySet
+from mascot.bench.running.select import choose
 
 LABELS = ("mascot", "uniform-binning", "prob-coverage", "no-normalization")
 Key = tuple[str, str, str]  # label, task, direction

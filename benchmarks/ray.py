@@ -24,11 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mascot as mc
+from mascot.cluster.connection import cluster
+from mascot.cluster.engine_indexing import index_into
 from mascot.photos.encoders.encoder import Picture, unit
-from mascot.photos.reading import File, photos_of, read
+from mascot.photos.files.reading import File, photos_of, read
 from mascot.photos.sample import write_sample
-from mascot.scale.cluster import cluster
-from mascot.scale.indexing import index_into
 
 _BAR = 1.6
 _SPIN = "import time\nuntil = time.perf_counter() + 3\nn = 0\nwhile time.perf_counter() < until: n += 1\nprint(n)"

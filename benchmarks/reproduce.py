@@ -27,7 +27,7 @@ import numpy as np
 import mascot as mc
 from mascot.bench.datasets.folder import Query, write_folder
 from mascot.bench.encode import store_vectors
-from mascot.bench.grid import DPPS, LABELS
+from mascot.bench.protocol.search_space import DPPS, LABELS
 
 _DIM = 256
 _MINUTES, _GIB = 15.0, 8.0

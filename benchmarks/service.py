@@ -167,8 +167,8 @@ def _validation(body: bytes) -> None:
 
     import pydantic  # only for this comparison
 
-    from mascot.server import models
-    from mascot.server.bodies import decode as decode_body
+    from mascot.server import schemas
+    from mascot.server.request_body import decode as decode_body
 
     number = Annotated[float, pydantic.Field(ge=-1e100, le=1e100)]
     text = Annotated[str, pydantic.Field(max_length=1000)]
@@ -178,7 +178,7 @@ def _validation(body: bytes) -> None:
         "columns": (dict[text, list[cell]], {}), "wishes": (list[dict[str, Any]], []), "k": (int, 20),
     }  # fmt: skip
     model = pydantic.create_model("Rerank", __config__=pydantic.ConfigDict(extra="forbid", strict=True), **fields)
-    decoders = {"msgspec": lambda text: decode_body(text, models.Rerank), "pydantic": model.model_validate_json}
+    decoders = {"msgspec": lambda text: decode_body(text, schemas.Rerank), "pydantic": model.model_validate_json}
     for name, decode in decoders.items():
         times = []
         for _ in range(9):
@@ -211,7 +211,7 @@ def main() -> None:
     if options.validation:
         _validation(body)
         return
-    from mascot.server.reranking import kernel_name
+    from mascot.server.rerank.rerank_task import kernel_name
 
     kernel_name()  # the in-process call uses the compiled kernel too
     wishes = [mc.spread(mc.Place()), mc.focus(mc.HourOfDay("hour"))]

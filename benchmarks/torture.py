@@ -37,13 +37,13 @@ from PIL import ExifTags, Image
 from benchmarks import hostile, raw_clients
 from mascot.errors import MascotError
 from mascot.photos import Library
-from mascot.photos.decoding import DecoderPool
+from mascot.photos.database.filters import matching
+from mascot.photos.database.repair import check, repair
 from mascot.photos.encoders.encoder import Picture
-from mascot.photos.filters import matching
-from mascot.photos.images import Unreadable
-from mascot.photos.limits import Limits
-from mascot.photos.overview import overview
-from mascot.photos.repair import check, repair
+from mascot.photos.files.decode_limits import Limits
+from mascot.photos.files.decoder_pool import DecoderPool
+from mascot.photos.files.images import Unreadable
+from mascot.photos.sharing.overview import overview
 
 _PHOTOS = 40
 _GRAPH_FROM = 10  # photographs from which on these libraries have a graph

@@ -18,8 +18,8 @@ from unittest import mock
 
 from benchmarks.photos import Given, _synthetic
 from mascot.photos import Library
-from mascot.photos.blocks import CheckedRows
-from mascot.photos.nearest import open_nearest
+from mascot.photos.database.checksums import CheckedRows
+from mascot.photos.database.vector_index import open_nearest
 
 
 def _search_once(root: Path) -> None:

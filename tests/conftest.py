@@ -18,8 +18,10 @@ from mascot.kernels import native
 from mascot.kernels.native import build_native
 
 # A busy machine decides nothing: examples have no deadline, and generating them may take long.
-settings.register_profile("mascot", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("mascot")
+# Examples are the same in every run; `make fuzz` draws new ones at random.
+settings.register_profile("mascot", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("fuzz", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile(os.environ.get("MASCOT_HYPOTHESIS", "mascot"))
 
 # A shell starts background jobs with SIGINT ignored, which processes inherit: those under test must see Ctrl-C.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
@@ -27,7 +29,7 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 # Tests by folder or file that need an engine, a framework, Ray, a browser or torch, or build the package.
 INTEGRATION = (
-    "scale/", "bench/test_encode", "connect/test_engines", "connect/test_frameworks", "connect/test_searching",
+    "cluster/", "bench/test_encode", "connect/test_engines", "connect/test_frameworks", "connect/test_searching",
     "photos/test_clip", "server/test_page", "test_docs", "test_packaging", "test_typing",
 )  # fmt: skip
 

@@ -22,8 +22,8 @@ from typing import Any
 import pytest
 
 import mascot as mc
-from mascot.cli import app, example, main, printing, reranking
-from retelling import environment, on_a_terminal, retold, run_command
+from mascot.cli import command_group, example, main, printing, rerank_command
+from tests.retelling import environment, on_a_terminal, retold, run_command
 
 DOCS = Path(__file__).parents[1] / "docs" / "cli.md"
 ANSI = "\x1b["
@@ -270,15 +270,17 @@ def loaded_by(*typed: str, modules: set[str]) -> bytes:
 def test_a_command_loads_nothing_that_others_need() -> None:
     others = {"torch", "onnxruntime", "PIL", "msgspec", "starlette", "mascot.photos.library", "mascot.bench", "ssl"}
     loaded_by("rerank", "--spread", "place", modules=others | {"rich"})
-    heavy = {"numpy", "rich", "typer.rich_utils", "mascot.rerank", "mascot.cli.photos", "PIL", "ssl"}
+    heavy = {"numpy", "rich", "typer.rich_utils", "mascot.reranking", "mascot.cli.photos.photo_commands", "PIL", "ssl"}
     assert loaded_by("--help", modules=heavy).startswith(b"Usage: mascot [OPTIONS] COMMAND [ARGS]...")
-    first_lines = {name: app.load(name).help.splitlines()[0] for name in app.COMMANDS if name != "bench"}
-    assert first_lines.items() <= {name: summary for name, (_, summary) in app.COMMANDS.items()}.items()
+    first_lines = {
+        name: command_group.load(name).help.splitlines()[0] for name in command_group.COMMANDS if name != "bench"
+    }
+    assert first_lines.items() <= {name: summary for name, (_, summary) in command_group.COMMANDS.items()}.items()
 
 
 def test_public_names_load_with_the_first_and_stay_functions() -> None:
     code = (
-        "import sys, mascot as mc\nassert 'numpy' not in sys.modules\nimport mascot.rerank, mascot.probe\n"
+        "import sys, mascot as mc\nassert 'numpy' not in sys.modules\nimport mascot.reranking, mascot.tuning.probe\n"
         "assert callable(mc.rerank) and callable(mc.probe)\n"
         "assert set(mc.__all__) <= set(dir(mc)) and not hasattr(mc, 'nothing')\n"
         "heavy = {name.partition('.')[0] for name in sys.modules} & {'scipy', 'pandas', 'rich', 'typer', 'PIL'}\n"
@@ -292,7 +294,7 @@ def test_many_queries_in_chunks_rank_the_same(monkeypatch: pytest.MonkeyPatch) -
     rows = [row | {"query": i % 5} for i, row in enumerate(example.records())]
     asked = ["-k", "4", "--spread", "place", "--focus", "hour=18", "--focus", "camera=X-T3"]
     alone = ranked(*asked, given=lines_of(rows))
-    monkeypatch.setattr(reranking, "_CHUNK", 2)
+    monkeypatch.setattr(rerank_command, "_CHUNK", 2)
     assert ranked(*asked, given=lines_of(rows)) == alone
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from retelling import environment
+from tests.retelling import environment
 
 ROOT = Path(__file__).resolve().parents[1]
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
@@ -25,8 +25,8 @@ ELSEWHERE = ("frameworks",)  # run by connect/test_frameworks.py: a second proce
 SERVICE = "http://127.0.0.1:8765"
 NEEDS = {"rag": "langchain_core", "migrating": "pyversity"}  # packages that tutorials compare with
 # Modules and packages whose docstrings have examples.
-CORE = ("__init__", "attributes", "candidates", "metrics", "registry", "rerank", "wishes", "words")
-BENCH = ("bench/averages", "bench/naming", "bench/published", "bench/tables")
+CORE = ("__init__", "attributes", "candidates", "metrics", "registry", "reranking", "wishes", "grammar")
+BENCH = ("bench/report", "bench/protocol/published")
 SOURCES = ROOT / "src"
 MODULES = [
     path.relative_to(SOURCES).with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__")

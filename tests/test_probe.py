@@ -11,7 +11,7 @@ import mascot as mc
 from mascot.bins.globe import rms_chord_km
 from mascot.kernels.constants import SCALE
 from mascot.kernels.reference import normalized
-from mascot.probe import STEADY, Probe, probe
+from mascot.tuning.probe import STEADY, Probe, probe
 
 STREET = np.random.default_rng(0).normal(0, 0.01, (2, 60))
 # Twelve good matches all over the world, and sixty poor ones of a single street.

@@ -11,7 +11,7 @@ from typing import Any, get_args
 import pytest
 
 import mascot as mc
-from mascot import registry, words
+from mascot import grammar, registry
 from mascot.cli import options
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -33,22 +33,22 @@ def test_every_public_attribute_and_method_is_registered() -> None:
 
 
 def test_every_attribute_and_method_can_be_typed() -> None:
-    assert {kind.attribute for kind in words._KINDS.values()} == set(registry.ATTRIBUTES)
-    for name, kind in words._KINDS.items():
+    assert {kind.attribute for kind in grammar._KINDS.values()} == set(registry.ATTRIBUTES)
+    for name, kind in grammar._KINDS.items():
         typed = name if kind.default else f"{name}:{','.join(['7', '7'][: len(kind.readers)])}"
-        assert type(words.spread(typed).attribute) is kind.attribute
+        assert type(grammar.spread(typed).attribute) is kind.attribute
     assert list(get_args(options.MethodName)) == list(registry.METHOD_NAMES)
-    methods = {type(words.method(name)) for name in registry.METHOD_NAMES}
+    methods = {type(grammar.method(name)) for name in registry.METHOD_NAMES}
     assert methods == set(registry.METHODS)
 
 
 def test_http_knows_all() -> None:
     pytest.importorskip("msgspec", reason="the service needs pip install msgspec")
-    from mascot.server import models
+    from mascot.server import schemas
 
-    assert list(models.ATTRIBUTES) == [cls.__name__ for cls in registry.ATTRIBUTES]
-    assert list(models.METHODS) == [cls.__name__ for cls in registry.METHODS]
-    assert models.MethodName.__args__ == registry.METHOD_NAMES
+    assert list(schemas.ATTRIBUTES) == [cls.__name__ for cls in registry.ATTRIBUTES]
+    assert list(schemas.METHODS) == [cls.__name__ for cls in registry.METHODS]
+    assert schemas.MethodName.__args__ == registry.METHOD_NAMES
 
 
 def test_the_documentation_lists_all() -> None:
@@ -57,7 +57,7 @@ def test_the_documentation_lists_all() -> None:
     names = {"Place.grid" if cls is mc.Grid else cls.__name__ for cls in registry.ATTRIBUTES}
     assert listed == names | {"point", "to_dict"}  # of attributes of your own
     command = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
-    assert {word for word in words._KINDS if f"| `{word}:" in command} == set(words._KINDS)
+    assert {word for word in grammar._KINDS if f"| `{word}:" in command} == set(grammar._KINDS)
     for name in registry.METHOD_NAMES:
         assert f"`{name}`" in command
         assert f"`{name}`" in (ROOT / "docs" / "http.md").read_text(encoding="utf-8")

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mascot as mc
-from mascot.cli import tables
+from mascot.cli import hit_tables
 
 RECORDS: list[dict[str, Any]] = [
     {"id": "a", "score": 0.9, "city": "Rome", "lat": 41.9},
@@ -36,7 +36,7 @@ def written(folder: Path, name: str, text: str) -> str:
 
 
 def read(folder: Path, name: str, text: str) -> list[dict[str, Any]]:
-    return tables.read(written(folder, name, text)).records
+    return hit_tables.read(written(folder, name, text)).records
 
 
 @pytest.mark.parametrize(
@@ -48,14 +48,14 @@ def read(folder: Path, name: str, text: str) -> list[dict[str, Any]]:
     ],
 )  # fmt: skip
 def test_files_hold_the_same_records(tmp_path: Path, name: str, text: str) -> None:
-    table = tables.read(written(tmp_path, name, text))
+    table = hit_tables.read(written(tmp_path, name, text))
     assert table.records == RECORDS
     assert table.columns == ["id", "score", "city", "lat"]
     packed = tmp_path / f"{name}.GZ"
     packed.write_bytes(gzip.compress(text.encode()))
-    assert tables.read(str(packed)).records == RECORDS
+    assert hit_tables.read(str(packed)).records == RECORDS
     packed = packed.rename(tmp_path / "other.gz")  # the suffix says that it is compressed, the format what is inside
-    assert tables.read(str(packed), tables.SUFFIXES[Path(name).suffix.lower()]).records == RECORDS
+    assert hit_tables.read(str(packed), hit_tables.SUFFIXES[Path(name).suffix.lower()]).records == RECORDS
 
 
 def test_a_broken_gzip_file_is_said_to_be_one(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_a_broken_gzip_file_is_said_to_be_one(tmp_path: Path) -> None:
     for broken in (LINES.encode(), whole[:-12], whole[:12] + b"\xff" * 20):
         (tmp_path / "h.jsonl.gz").write_bytes(broken)
         with pytest.raises(mc.InputError, match=r"h\.jsonl\.gz: not a complete gzip file: "):
-            tables.read(str(tmp_path / "h.jsonl.gz"))
+            hit_tables.read(str(tmp_path / "h.jsonl.gz"))
 
 
 def parquet(folder: Path, columns: dict[str, Any]) -> list[dict[str, Any]]:
@@ -71,7 +71,7 @@ def parquet(folder: Path, columns: dict[str, Any]) -> list[dict[str, Any]]:
     pa = pytest.importorskip("pyarrow")
     path = folder / "h.parquet"
     pytest.importorskip("pyarrow.parquet").write_table(pa.table(list(columns.values()), names=list(columns)), path)
-    return tables.read(str(path)).records
+    return hit_tables.read(str(path)).records
 
 
 def test_parquet_holds_the_same_records_and_times_of_any_precision(tmp_path: Path) -> None:
@@ -120,9 +120,9 @@ def test_csv_columns_are_numbers_only_if_all_of_it_is(tmp_path: Path) -> None:
 
 def test_names_in_csv_are_never_numbers(tmp_path: Path) -> None:
     path = written(tmp_path, "h.csv", "id,query,key,score\n1.10,1e2,1.0,1\n1.1,100,NA,2\n12e4,100,,3\n")
-    assert [record["id"] for record in tables.read(path).records] == ["1.10", "1.1", "12e4"]
-    assert [query.name for query in tables.queries(tables.read(path))] == ["1e2", "100"]
-    keyed = tables.read(path, names=("key",)).records
+    assert [record["id"] for record in hit_tables.read(path).records] == ["1.10", "1.1", "12e4"]
+    assert [query.name for query in hit_tables.queries(hit_tables.read(path))] == ["1e2", "100"]
+    keyed = hit_tables.read(path, names=("key",)).records
     assert [record["key"] for record in keyed] == ["1.0", "NA", None]
     assert [record["id"] for record in keyed] == [1.1, 1.1, 120000.0]
 
@@ -131,12 +131,12 @@ def test_names_in_csv_are_never_numbers(tmp_path: Path) -> None:
 def test_every_id_survives_csv(ids: list[str]) -> None:
     text = io.StringIO()
     csv.writer(text).writerows([["id", "score"], *([id_, 1] for id_ in ids)])
-    numbered = list(tables._csv(io.BytesIO(text.getvalue().encode()), "h.csv", ("id",)))
+    numbered = list(hit_tables._csv(io.BytesIO(text.getvalue().encode()), "h.csv", ("id",)))
     assert [record["id"] for _, record in numbered] == ids
 
 
 def test_csv_quotes_and_delimiters(tmp_path: Path) -> None:
-    table = tables.read(written(tmp_path, "h.csv", 'id,score\n"a, ""b""\nc",0.5\nd,0.4\n'))
+    table = hit_tables.read(written(tmp_path, "h.csv", 'id,score\n"a, ""b""\nc",0.5\nd,0.4\n'))
     assert (table.records[0]["id"], table.lines) == ('a, "b"\nc', [3, 4])
     records = read(tmp_path, "h.csv", 'id,score,"a;b",c\td\nx;y,1,2,3\n')
     assert records == [{"id": "x;y", "score": 1, "a;b": 2, "c\td": 3}]
@@ -146,7 +146,7 @@ def test_csv_quotes_and_delimiters(tmp_path: Path) -> None:
 def test_a_csv_cell_may_be_long(tmp_path: Path) -> None:
     vector, limit = json.dumps([0.12345678] * 12_000), csv.field_size_limit()
     assert len(vector) > limit
-    (query,) = tables.queries(tables.read(written(tmp_path, "h.csv", f'score,vector\n1,"{vector}"\n')))
+    (query,) = hit_tables.queries(hit_tables.read(written(tmp_path, "h.csv", f'score,vector\n1,"{vector}"\n')))
     assert query.candidates.vectors is not None
     assert query.candidates.vectors.shape == (1, 12_000)
     assert csv.field_size_limit() == limit  # that of the process
@@ -173,7 +173,7 @@ def test_errors_name_file_and_line(tmp_path: Path, name: str, text: str | bytes,
     path = tmp_path / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(mc.InputError, match=message):
-        tables.read(str(path))
+        hit_tables.read(str(path))
 
 
 def test_parquet_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,18 +182,18 @@ def test_parquet_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         read(tmp_path, "h.parquet", "")
 
 
-def table_of(*records: dict[str, Any]) -> tables.RecordTable:
-    return tables.RecordTable("h.jsonl", list(records), list(range(1, len(records) + 1)))
+def table_of(*records: dict[str, Any]) -> hit_tables.RecordTable:
+    return hit_tables.RecordTable("h.jsonl", list(records), list(range(1, len(records) + 1)))
 
 
 def test_one_query_unless_there_is_a_column_of_them() -> None:
-    (query,) = tables.queries(table_of(*RECORDS))
+    (query,) = hit_tables.queries(table_of(*RECORDS))
     assert (query.name, query.candidates.ids, query.candidates.vectors) == (None, ["a", "b", "ü"], None)
     assert query.candidates.scores.tolist() == [0.9, 0.4, 1.0]
     assert query.candidates.columns["city"].tolist() == ["Rome", None, "São Paulo"]
     names = [("b", 1), ("a", 2), ("b", 3), (None, 4)]
     rows: list[dict[str, Any]] = [{"query": name, "score": score} for name, score in names]
-    queries = tables.queries(table_of(*rows))
+    queries = hit_tables.queries(table_of(*rows))
     assert [(q.name, q.candidates.scores.tolist()) for q in queries] == [("b", [1, 3]), ("a", [2]), (None, [4])]
     assert queries[0].candidates.ids == [0, 1]  # positions, where there is no column of ids
 
@@ -204,7 +204,7 @@ def test_columns_may_have_other_names_and_lie_in_dictionaries() -> None:
         {"m": {"topic": "t", "sim": 0.25, "key": 7, "none": None}, "emb": 4},
     ]
     table = table_of(*rows)
-    (query,) = tables.queries(table, score="m.sim", id="m.key", query="m.topic", vector="m.emb", inner=["m.none"])
+    (query,) = hit_tables.queries(table, score="m.sim", id="m.key", query="m.topic", vector="m.emb", inner=["m.none"])
     assert (query.name, query.candidates.ids) == ("t", ['["x", 1]', 7])
     assert query.candidates.scores.tolist() == [0.5, 0.25]
     assert query.candidates.columns["m.none"].tolist() == [None, None]
@@ -223,4 +223,4 @@ def test_columns_may_have_other_names_and_lie_in_dictionaries() -> None:
 )
 def test_wrong_records_name_their_line(rows: list[dict[str, Any]], options: dict[str, str], message: str) -> None:
     with pytest.raises(mc.InputError, match=message):
-        tables.queries(table_of(*rows), **options)
+        hit_tables.queries(table_of(*rows), **options)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import mascot as mc
-from mascot import words
+from mascot import grammar
 
 ATTRIBUTES = {
     "place": mc.Place("lat", "lon"),
@@ -29,10 +29,10 @@ ATTRIBUTES = {
 
 @pytest.mark.parametrize(("text", "attribute"), ATTRIBUTES.items())
 def test_a_typed_attribute_is_the_attribute(text: str, attribute: Any) -> None:
-    assert words.spread(text) == mc.spread(attribute)
-    assert words.focus(text) == mc.focus(attribute)
-    assert words.spread(f"{text}*.5") == mc.spread(attribute, 0.5)
-    assert words.spread(text, "drop").attribute.missing == "drop"  # type: ignore[attr-defined]
+    assert grammar.spread(text) == mc.spread(attribute)
+    assert grammar.focus(text) == mc.focus(attribute)
+    assert grammar.spread(f"{text}*.5") == mc.spread(attribute, 0.5)
+    assert grammar.spread(text, "drop").attribute.missing == "drop"  # type: ignore[attr-defined]
 
 
 NEAR = {
@@ -49,7 +49,7 @@ NEAR = {
 
 @pytest.mark.parametrize(("text", "near"), NEAR.items())
 def test_near_is_read_by_its_attribute(text: str, near: Any) -> None:
-    assert words.focus(text).near == near
+    assert grammar.focus(text).near == near
 
 
 @pytest.mark.parametrize(
@@ -63,31 +63,31 @@ def test_near_is_read_by_its_attribute(text: str, near: Any) -> None:
     ],
 )
 def test_weight_and_within_follow_near(text: str, wish: mc.Wish) -> None:
-    assert words.focus(text) == wish
+    assert grammar.focus(text) == wish
 
 
 def test_limits_and_shares_are_typed() -> None:
-    assert words.limit(" seller = 2 ") == mc.limit("seller", 2)
-    assert words.limit("date:uploaded=1", fill=True) == mc.limit(mc.Date("uploaded"), 1, fill=True)
-    assert words.share("region=Europe:60%,Asia:0.4") == mc.share("region", {"Europe": 0.6, "Asia": 0.4})
-    assert words.share("region = a:b : 60% ") == mc.share("region", {"a:b": 0.6})
+    assert grammar.limit(" seller = 2 ") == mc.limit("seller", 2)
+    assert grammar.limit("date:uploaded=1", fill=True) == mc.limit(mc.Date("uploaded"), 1, fill=True)
+    assert grammar.share("region=Europe:60%,Asia:0.4") == mc.share("region", {"Europe": 0.6, "Asia": 0.4})
+    assert grammar.share("region = a:b : 60% ") == mc.share("region", {"a:b": 0.6})
 
 
 WRITE_SHARE = "write NAME=VALUE:SHARE,"
 DATE = "must be a date like 2024-05-01, got"
 MISTAKES = [
-    (words.limit, "=2", "there is no attribute ''"),
-    (words.share, "region=Europe:", WRITE_SHARE),
-    (words.spread, "hour=18", "'hour=18': only focus takes a value; write --focus"),
-    (words.spread, "number", "'number': write number:COLUMN"),
-    (words.spread, "plcae:lat,lon", r"no attribute 'plcae'; write place\[:LAT,LON\], .*or the name of a column"),
-    (words.spread, "", "there is no attribute ''"),
-    (words.focus, "place=35.7", "'place=35.7': must be latitude,longitude, got '35.7'"),
-    (words.focus, "hour=18:60", "must be an hour like 18 or 18:30"),
-    (words.focus, "hour=", "name a value after ="),
-    (words.focus, "number:price=-inf", "'number:price=-inf': must be a finite number, got '-inf'"),
-    (words.focus, "season=mud", f"{DATE} 'mud'"),
-    (words.focus, "date=2019-W20-1", DATE),
+    (grammar.limit, "=2", "there is no attribute ''"),
+    (grammar.share, "region=Europe:", WRITE_SHARE),
+    (grammar.spread, "hour=18", "'hour=18': only focus takes a value; write --focus"),
+    (grammar.spread, "number", "'number': write number:COLUMN"),
+    (grammar.spread, "plcae:lat,lon", r"no attribute 'plcae'; write place\[:LAT,LON\], .*or the name of a column"),
+    (grammar.spread, "", "there is no attribute ''"),
+    (grammar.focus, "place=35.7", "'place=35.7': must be latitude,longitude, got '35.7'"),
+    (grammar.focus, "hour=18:60", "must be an hour like 18 or 18:30"),
+    (grammar.focus, "hour=", "name a value after ="),
+    (grammar.focus, "number:price=-inf", "'number:price=-inf': must be a finite number, got '-inf'"),
+    (grammar.focus, "season=mud", f"{DATE} 'mud'"),
+    (grammar.focus, "date=2019-W20-1", DATE),
 ]
 
 
@@ -99,8 +99,8 @@ def test_a_mistake_says_what_to_write(parse: Any, text: str, message: str) -> No
 
 def test_columns_and_widths_of_a_wish() -> None:
     columns = {"place:a,b": ["a", "b"], "cycle:c,8": ["c"], "look": []}
-    assert {text: words.columns_of(words.spread(text)) for text in columns} == columns
-    assert words.with_width("hour~0.5=18*2", 0.25) == "hour~0.25=18*2"
+    assert {text: grammar.columns_of(grammar.spread(text)) for text in columns} == columns
+    assert grammar.with_width("hour~0.5=18*2", 0.25) == "hour~0.25=18*2"
 
 
 @pytest.mark.parametrize(
@@ -112,13 +112,13 @@ def test_columns_and_widths_of_a_wish() -> None:
     ],
 )
 def test_a_typed_label_is_the_label_of_the_column(typed: str, cells: list[Any], near: Any) -> None:
-    anchored = words.anchored(words.focus(f"camera={typed}"), cells)
+    anchored = grammar.anchored(grammar.focus(f"camera={typed}"), cells)
     assert (anchored.near, type(anchored.near)) == (near, type(near))
 
 
 def test_only_labels_are_looked_up() -> None:
     with pytest.raises(mc.OptionError, match="column 'camera' has no value 'X200'; its values: D750, X100"):
-        words.anchored(words.focus("camera=X200"), ["D750", "X100", None])
+        grammar.anchored(grammar.focus("camera=X200"), ["D750", "X100", None])
     for text in ("camera", "hour=18", "place=1,2"):
-        wish = words.focus(text)
-        assert words.anchored(wish, []) is wish
+        wish = grammar.focus(text)
+        assert grammar.anchored(wish, []) is wish

@@ -8,9 +8,7 @@
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -25,10 +23,10 @@ if TYPE_CHECKING:
     from mascot.errors import InputError, MascotError, MissingExtra, OptionError
     from mascot.explain import Explanation, Reason
     from mascot.methods import Clustering, KDpp, Mascot, Mmr, MsDpp, Relevance
-    from mascot.probe import probe
     from mascot.ranking import Ranking, Rankings
     from mascot.registry import from_dict
-    from mascot.rerank import Reranker, rerank, rerank_many
+    from mascot.reranking import Reranker, rerank, rerank_many
+    from mascot.tuning.probe import probe
     from mascot.wishes import AnyWish, Limit, Share, Wish, focus, limit, share, spread
 
 __version__ = "0.1.0"
@@ -42,24 +40,20 @@ __all__ = [
 ]  # fmt: skip
 
 
-class Package(ModuleType):
-    """The package, which loads its public names when the first is used: `mascot --help` uses none."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in __all__:
-            raise AttributeError(f"module 'mascot' has no attribute {name!r}")
-        for module in ("attributes", "errors", "explain", "methods", "probe", "registry", "rerank", "wishes"):
-            values = vars(import_module(f"mascot.{module}"))
-            self.__dict__.update({key: values[key] for key in __all__ if key in values})
-        return self.__dict__[name]
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in __all__ and isinstance(value, ModuleType):
-            return  # `rerank` and `probe` are functions: importing the modules of these names must not replace them
-        super().__setattr__(name, value)
-
-    def __dir__(self) -> list[str]:
-        return sorted({*self.__dict__, *__all__})
+_MODULES = (
+    "attributes", "errors", "explain", "methods", "registry", "reranking", "tuning.probe", "wishes",
+)  # fmt: skip
 
 
-sys.modules[__name__].__class__ = Package
+def __getattr__(name: str) -> Any:
+    """Import the public names when the first of them is used: `mascot --help` uses none."""
+    if name not in __all__:
+        raise AttributeError(f"module 'mascot' has no attribute {name!r}")
+    for module in _MODULES:
+        values = vars(import_module(f"mascot.{module}"))
+        globals().update({key: values[key] for key in __all__ if key in values})
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

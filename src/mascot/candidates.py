@@ -13,7 +13,7 @@ from mascot.attributes.columns import as_array, vectors_of
 from mascot.bins import Floats
 from mascot.errors import InputError, hashed, warn_once
 from mascot.kernels.reference import normalized
-from mascot.methods.base import Table
+from mascot.methods.method import Table
 
 TableLike = Any  # a dictionary of columns, or a pandas, Polars, Arrow or Hugging Face table
 VectorsLike = Any  # an array, or a list or column of vectors

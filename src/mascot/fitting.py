@@ -16,9 +16,9 @@ from mascot.bins import AxisBins, Bins, Bools, Floats, GlobeBins, Ints, SparseBi
 from mascot.errors import OptionError
 from mascot.kernels.native import MOST_QUOTAS
 from mascot.kernels.reference import Quota
-from mascot.methods.aim import NamedFocus, aim_scores
-from mascot.methods.base import NO_POSITIONS, Method, Problem, Table
 from mascot.methods.mascot import DEFAULT_STRENGTH
+from mascot.methods.method import NO_POSITIONS, Method, Problem, Table
+from mascot.methods.named_focus import NamedFocus, aim_scores
 from mascot.wishes import AnyWish, Limit, Share, Wish, labels_of_rows
 
 LEAST_WEIGHT = 1e-150  # smaller weights count as this: products with them would underflow

@@ -13,7 +13,7 @@ from mascot.bins import Floats, Ints
 from mascot.candidates import Id, scaled
 from mascot.explain import Account, Explainer, Explanation, names_of, replay_gains
 from mascot.fitting import FittedWishes
-from mascot.methods.base import Method, Problem, Selection
+from mascot.methods.method import Method, Problem, Selection
 from mascot.serialize import plain
 
 

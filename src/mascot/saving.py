@@ -14,7 +14,7 @@ import numpy as np
 from mascot.bins import Axis, AxisBins, Bins, GlobeBins, SparseBins
 from mascot.errors import InputError, OptionError
 from mascot.fitting import FittedWishes, sort_wishes
-from mascot.methods.base import Method, Table
+from mascot.methods.method import Method, Table
 from mascot.registry import from_dict
 from mascot.wishes import AnyWish
 

@@ -17,7 +17,7 @@ from mascot.attributes.place import NamedPoint
 from mascot.bins import Bins, Floats, SparseBins
 from mascot.errors import InputError, OptionError, check_positive, check_switch, check_whole, is_number, require
 from mascot.kernels.reference import Quota
-from mascot.methods.aim import NamedFocus
+from mascot.methods.named_focus import NamedFocus
 from mascot.serialize import Value
 
 _LARGEST_WEIGHT = 1e100

@@ -12,8 +12,8 @@ from scipy.stats import sigmaclip
 
 import mascot as mc
 from mascot.bins import Axis
-from mascot.bins.base import inliers
 from mascot.bins.globe import rms_chord_km
+from mascot.bins.membership import inliers
 from mascot.kernels.constants import OUTLIER, SCALE
 
 _RNG = np.random.default_rng(5)

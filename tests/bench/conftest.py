@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from range_server import Server
+    from tests.bench.range_server import Server
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +31,7 @@ def single_blas_thread() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def shared_server() -> Iterator[Server]:
-    from range_server import serving
+    from tests.bench.range_server import serving
 
     with serving() as server:
         yield server

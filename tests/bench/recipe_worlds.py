@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import local_hub
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import ExifTags, Image
-from range_server import Server, local_web
 
 from mascot.bench.prepare import recipes
+from tests.bench.range_server import Server, local_web
+from tests.photos import local_hub
 
 Lost = dict[str, int]
 

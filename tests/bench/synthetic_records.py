@@ -11,9 +11,9 @@ import numpy as np
 
 import mascot as mc
 from mascot import metrics
-from mascot.bench.naming import METHODS
-from mascot.bench.published import Published
-from mascot.bench.results import RecordStore
+from mascot.bench.protocol.published import Published
+from mascot.bench.report.naming import METHODS
+from mascot.bench.running.records import RecordStore
 
 TASKS = ("geo_hour", "hour", "geo")
 DIRECTIONS = ("spread", "focus")

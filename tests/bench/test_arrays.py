@@ -16,12 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from mascot.bench import averages
 from mascot.bench.datasets.arrays import Arrays
-from mascot.bench.grid import LABELS
-from mascot.bench.presets import arrays
-from mascot.bench.run import run
-from mascot.cli.bench import bench
+from mascot.bench.protocol.presets import arrays
+from mascot.bench.protocol.search_space import LABELS
+from mascot.bench.report import averages
+from mascot.bench.running.run import run
+from mascot.cli.bench_commands import bench
 from mascot.errors import InputError
 
 

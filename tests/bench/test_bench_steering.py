@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import mascot as mc
 from mascot.bench import steering
-from mascot.cli.bench import bench
+from mascot.cli.bench_commands import bench
 
 
 def cases() -> list[steering.SteeringCase]:

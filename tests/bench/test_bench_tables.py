@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-import synthetic_records as synthetic
 
 from mascot import metrics
-from mascot.bench import compare, published, tables
-from mascot.bench.averages import RunResults, collect
-from mascot.bench.published import Published
-from mascot.bench.tables import differences
+from mascot.bench.protocol import published
+from mascot.bench.protocol.published import Published
+from mascot.bench.report import compare, tables
+from mascot.bench.report.averages import RunResults, collect
+from mascot.bench.report.tables import differences
+from tests.bench import synthetic_records as synthetic
 
 
 def few() -> list[dict[str, Any]]:

@@ -16,17 +16,17 @@ import pytest
 
 import mascot as mc
 from mascot import metrics
-from mascot.bench.choosing import choose
 from mascot.bench.datasets.dataset import Dataset
 from mascot.bench.datasets.pixelprose_sim import PixelProseSim
-from mascot.bench.grid import COVERAGE, GUARDED, dpp, inferred, published, settings
-from mascot.bench.measure import measure, per_query
-from mascot.bench.naming import METHODS
-from mascot.bench.published import Published
-from mascot.bench.query_set import QuerySet
-from mascot.bench.studies import STRENGTHS, Benchmark, studies
-from mascot.bench.tasks import FOCUS, GEO, GEO_HOUR, HOUR, SPREAD, BenchTask, Point, PublishedHour, Widths
-from mascot.cli.bench import _benchmark
+from mascot.bench.protocol.published import Published
+from mascot.bench.protocol.search_space import COVERAGE, GUARDED, dpp, inferred, published, settings
+from mascot.bench.protocol.studies import STRENGTHS, Benchmark, studies
+from mascot.bench.protocol.tasks import FOCUS, GEO, GEO_HOUR, HOUR, SPREAD, BenchTask, Point, PublishedHour, Widths
+from mascot.bench.report.naming import METHODS
+from mascot.bench.running.measure import measure, per_query
+from mascot.bench.running.query_set import QuerySet
+from mascot.bench.running.select import choose
+from mascot.cli.bench_commands import _benchmark
 from mascot.methods import Clustering, MsDpp, Relevance
 
 SEEDS = (0, 1, 2)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from mascot.cli.bench import _benchmark, bench
+from mascot.cli.bench_commands import _benchmark, bench
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mascot.bench.averages import collect
-from mascot.bench.choosing import choose, time_single
 from mascot.bench.datasets.div400 import Div400
-from mascot.bench.grid import GUARDED
-from mascot.bench.measure import measure
-from mascot.bench.presets import DIV400_TASK, DIV400_TASKS
-from mascot.bench.query_set import QuerySet
-from mascot.bench.tasks import GEO, SPREAD, Point
+from mascot.bench.protocol.presets import DIV400_TASK, DIV400_TASKS
+from mascot.bench.protocol.search_space import GUARDED
+from mascot.bench.protocol.tasks import GEO, SPREAD, Point
+from mascot.bench.report.averages import collect
+from mascot.bench.running.measure import measure
+from mascot.bench.running.query_set import QuerySet
+from mascot.bench.running.select import choose, time_single
 from mascot.errors import InputError
 
 

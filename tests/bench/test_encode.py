@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import ExifTags, Image, ImageOps
-from range_server import Server
-from recipe_worlds import fill_pixelprose
-from tiny_models import WORDS, pictures_of, save_blip2, save_clip
 from typer.testing import CliRunner
 
-from mascot.bench import presets
 from mascot.bench.datasets.folder import Folder, Query, content, is_published, read_folder, splits, write_folder
-from mascot.bench.encode import encode, vectors
-from mascot.bench.results import read
-from mascot.cli.bench import bench
+from mascot.bench.encode import encode, vector_files
+from mascot.bench.protocol import presets
+from mascot.bench.running.records import read
+from mascot.cli.bench_commands import bench
 from mascot.errors import InputError, OptionError
+from tests.bench.range_server import Server
+from tests.bench.recipe_worlds import fill_pixelprose
+from tests.photos.tiny_models import WORDS, pictures_of, save_blip2, save_clip
 
 pytest.importorskip("torch", reason="needs torch: pip install 'mascot-rerank[clip]'")
 pytest.importorskip("transformers", reason="needs transformers: pip install 'mascot-rerank[clip]'")
@@ -72,7 +72,7 @@ def run(folder: Path, model: str, **options: Any) -> tuple[Path, Steps]:
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from mascot.photos.encoders.folders import quiet
+    from mascot.photos.encoders.model_folders import quiet
 
     folder = tmp_path_factory.mktemp("models")
     with quiet():
@@ -214,7 +214,7 @@ def test_an_interrupted_run_continues_and_half_a_batch_is_written_again(
 ) -> None:
     folder = prepared(tmp_path / "data")
     where = folder / "encoded" / "blip2-blip2"
-    save = vectors._save
+    save = vector_files._save
     for kind, count in (("images", 12), ("texts", 8)):
         field = f"{kind}_done"
 
@@ -223,7 +223,7 @@ def test_an_interrupted_run_continues_and_half_a_batch_is_written_again(
                 raise KeyboardInterrupt
             return save(*arguments)
 
-        monkeypatch.setattr(vectors, "_save", killed)
+        monkeypatch.setattr(vector_files, "_save", killed)
         with pytest.raises(KeyboardInterrupt):
             run(folder, blip2)
         assert model_info(where)[field] == count - 4
@@ -233,7 +233,7 @@ def test_an_interrupted_run_continues_and_half_a_batch_is_written_again(
             rows = np.load(where / name, mmap_mode="r+")
             rows[count - 3 :] = np.nan
             rows.flush()
-    monkeypatch.setattr(vectors, "_save", save)
+    monkeypatch.setattr(vector_files, "_save", save)
     _, steps = run(folder, blip2)
     assert steps[0] == ("texts", 8, 24)
     assert contents(where) == contents(encoded / "encoded" / "blip2-blip2")

@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-import synthetic_records as synthetic
 from typer.testing import CliRunner
 
-from mascot.bench import figures
-from mascot.bench.averages import RunResults, collect
 from mascot.bench.datasets.dataset import Dataset, Split
 from mascot.bench.datasets.folder import Query, write_folder
-from mascot.bench.figures import control, relevance, style
-from mascot.bench.naming import METHODS
-from mascot.bench.published import Published
-from mascot.cli.bench import bench
+from mascot.bench.protocol.published import Published
+from mascot.bench.report import figures
+from mascot.bench.report.averages import RunResults, collect
+from mascot.bench.report.figures import parameter_figures, relevance_figures, style
+from mascot.bench.report.naming import METHODS
+from mascot.cli.bench_commands import bench
 from mascot.errors import InputError
+from tests.bench import synthetic_records as synthetic
 
 matplotlib = pytest.importorskip("matplotlib")
 
@@ -96,13 +96,13 @@ def test_all_are_drawn_and_none_is_empty(everything: list[dict[str, Any]], tmp_p
 @pytest.mark.parametrize(
     ("builder", "panels"),
     [
-        (relevance.recall, [2, 2]),
-        (relevance.tradeoff, [2, 2]),
-        (control.sensitivity, [8]),
-        (control.strength, [2, 2]),
-        (control.front, [2]),
-        (control.protection, [6]),
-        (control.runtime, [1]),
+        (relevance_figures.recall, [2, 2]),
+        (relevance_figures.tradeoff, [2, 2]),
+        (parameter_figures.sensitivity, [8]),
+        (parameter_figures.strength, [2, 2]),
+        (parameter_figures.front, [2]),
+        (parameter_figures.protection, [6]),
+        (parameter_figures.runtime, [1]),
     ],
 )
 def test_panels(builder: Any, panels: list[int], results: RunResults) -> None:
@@ -113,7 +113,7 @@ def test_panels(builder: Any, panels: list[int], results: RunResults) -> None:
     for figure in drawn.values():
         assert all(legend_of(figure))
         assert all(ax.lines or ax.containers for ax in figure.axes)
-    if builder is relevance.tradeoff:  # published points are hollow
+    if builder is relevance_figures.tradeoff:  # published points are hollow
         row = PAPER.row("geo_hour", "focus", "ms-dpp")
         hollow = [line for line in drawn["tradeoff-published"].axes[1].lines if line.get_markerfacecolor() == "none"]
         assert (row["r@10"], row["dm"]) in [(line.get_xdata()[0], line.get_ydata()[0]) for line in hollow]
@@ -126,7 +126,7 @@ def test_curves_are_means_and_bands_are_extremes() -> None:
         record["summary"] |= {f"r@{k}": height for k, height in zip((1, 3, 5, 10, 20), curve, strict=True)}
     (results,) = collect(records)
     with style.drawing():
-        _, figure = next(relevance.recall(results, PAPER))
+        _, figure = next(relevance_figures.recall(results, PAPER))
     (ax,) = figure.axes
     line, paper = ax.lines
     np.testing.assert_allclose(line.get_ydata(), curves.mean(axis=0))
@@ -141,7 +141,7 @@ def test_recall_is_drawn_at_every_k_where_the_records_have_ranks() -> None:
     record["per_query"]["found_at"] = [1, 1, 2, 4, 7, 11, 20, 0]
     (results,) = collect([record])
     with style.drawing():
-        _, figure = next(relevance.recall(results, Published("mine")))
+        _, figure = next(relevance_figures.recall(results, Published("mine")))
     line = figure.axes[0].lines[0]
     assert line.get_xdata().tolist() == list(range(1, 21))
     assert line.get_ydata()[3] == 0.5  # R@4

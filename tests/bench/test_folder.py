@@ -12,12 +12,13 @@ import pytest
 from typer.testing import CliRunner
 
 from mascot import metrics
-from mascot.bench import presets, tables
-from mascot.bench.compare import differences
 from mascot.bench.datasets.folder import Folder, Query, read_folder, splits, write_folder
 from mascot.bench.encode import best_lists, scoring, store_vectors
-from mascot.bench.results import read
-from mascot.cli.bench import bench
+from mascot.bench.protocol import presets
+from mascot.bench.report import tables
+from mascot.bench.report.compare import differences
+from mascot.bench.running.records import read
+from mascot.cli.bench_commands import bench
 from mascot.errors import InputError, MascotError
 
 pytest.importorskip("pyarrow", reason="needs mascot-rerank[parquet]")

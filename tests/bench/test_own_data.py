@@ -7,19 +7,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_arrays import npz_file, parquet_file
 
 from mascot import metrics
-from mascot.bench import tables
-from mascot.bench.averages import collect
 from mascot.bench.datasets.arrays import Arrays
-from mascot.bench.grid import GUARDED
-from mascot.bench.presets import arrays
-from mascot.bench.query_set import QuerySet
-from mascot.bench.run import Job, records
-from mascot.bench.studies import Benchmark
-from mascot.bench.tasks import FOCUS, SPREAD, Point
+from mascot.bench.protocol.presets import arrays
+from mascot.bench.protocol.search_space import GUARDED
+from mascot.bench.protocol.studies import Benchmark
+from mascot.bench.protocol.tasks import FOCUS, SPREAD, Point
+from mascot.bench.report import tables
+from mascot.bench.report.averages import collect
+from mascot.bench.running.query_set import QuerySet
+from mascot.bench.running.run import Job, records
 from mascot.methods import Relevance
+from tests.bench.test_arrays import npz_file, parquet_file
 
 _PAIRS = np.array([(query, (3 * query + step) % 30) for query in range(8) for step in range(3)])  # 8 and 9 have none
 

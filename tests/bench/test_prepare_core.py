@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import ExifTags, Image
-from range_server import local_web
 
 from mascot.bench.datasets.folder import read_folder
 from mascot.bench.prepare.outcomes import Journal, Loss, Tally
@@ -25,6 +24,7 @@ from mascot.bench.prepare.preparation import Preparation, file_of, permutation
 from mascot.bench.prepare.recipes import prepare
 from mascot.bench.prepare.web import Web
 from mascot.errors import InputError, OptionError
+from tests.bench.range_server import local_web
 
 
 @pytest.mark.parametrize("torn", [b'["c",{"ok"', b"\0" * 40, b"\xff\xfe\n"])

@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import ExifTags
-from range_server import Server, local_web
-from recipe_worlds import exif, zipped
 
 from mascot.bench.prepare import archives, exif_text
 from mascot.bench.prepare import incidents1m as incidents
@@ -23,7 +21,9 @@ from mascot.bench.prepare.outcomes import Loss
 from mascot.bench.prepare.skyscript import centre
 from mascot.bench.prepare.web import Web
 from mascot.errors import InputError
-from mascot.photos.exif import Exif
+from mascot.photos.metadata.exif import Exif
+from tests.bench.range_server import Server, local_web
+from tests.bench.recipe_worlds import exif, zipped
 
 PLACE = (48 + 51 / 60 + 29 / 3600, 2 + 17 / 60 + 40 / 3600)
 

@@ -10,19 +10,31 @@ import shutil
 from pathlib import Path
 
 import exifread
-import local_hub
 import numpy as np
 import pytest
-import recipe_worlds
 from mmdb_writer import MMDBWriter
 from netaddr import IPSet
 from PIL import Image
-from range_server import Server
-from recipe_worlds import GOOD, HUB_FILES, ORDER, WORLDS, SkySite, World, files, losses, prepare, publish, table
 
 from mascot.bench.datasets.folder import Stored, read_folder
 from mascot.bench.prepare.visual_genome import QUERIES
 from mascot.errors import InputError
+from tests.bench import recipe_worlds
+from tests.bench.range_server import Server
+from tests.bench.recipe_worlds import (
+    GOOD,
+    HUB_FILES,
+    ORDER,
+    WORLDS,
+    SkySite,
+    World,
+    files,
+    losses,
+    prepare,
+    publish,
+    table,
+)
+from tests.photos import local_hub
 
 
 @pytest.fixture(autouse=True)

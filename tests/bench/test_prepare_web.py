@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from range_server import Server, local_web, serving
 
 from mascot.bench.prepare import web as web_module
 from mascot.bench.prepare.outcomes import Loss
 from mascot.bench.prepare.web import Web, is_public
+from tests.bench.range_server import Server, local_web, serving
 
 CONTENT = bytes(range(256)) * 400  # 100 KiB
 

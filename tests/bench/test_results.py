@@ -16,13 +16,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from mascot.bench import averages, results
-from mascot.bench.compare import differences
-from mascot.bench.presets import pixelprose
-from mascot.bench.results import RecordStore, read
-from mascot.bench.run import run
-from mascot.bench.tasks import FOCUS, GEO_HOUR
-from mascot.cli.bench import bench
+from mascot.bench.protocol.presets import pixelprose
+from mascot.bench.protocol.tasks import FOCUS, GEO_HOUR
+from mascot.bench.report import averages
+from mascot.bench.report.compare import differences
+from mascot.bench.running import records
+from mascot.bench.running.records import RecordStore, read
+from mascot.bench.running.run import run
+from mascot.cli.bench_commands import bench
 from mascot.errors import InputError
 
 _FIELDS = {
@@ -95,7 +96,7 @@ def test_a_folder_of_another_run_is_refused(simulated: SimpleNamespace) -> None:
 
 
 def _put(store: RecordStore, number: int, seed: int = 0, **fields: object) -> None:
-    known = {"dataset": "mine", "seed": seed, "data_hash": "a", "split": "test", "versions": results.versions()}
+    known = {"dataset": "mine", "seed": seed, "data_hash": "a", "split": "test", "versions": records.versions()}
     store.put({"number": number}, {**known, "study": "main", "label": "base", **fields})
 
 
@@ -128,9 +129,9 @@ def test_a_partial_run_is_known_as_such(tmp_path: Path) -> None:
 
 def test_keys_name_the_versions(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     store = RecordStore(tmp_path)
-    store.put({"versions": results.versions()}, {"study": "main"})
+    store.put({"versions": records.versions()}, {"study": "main"})
     monkeypatch.setattr("mascot.__version__", "99")
-    assert store.get({"versions": results.versions()}) is None
+    assert store.get({"versions": records.versions()}) is None
 
 
 def _contents(out: Path) -> dict[Path, tuple[int, bytes]]:

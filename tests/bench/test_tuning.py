@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import mascot as mc
-from mascot.bench.tuning import Knobs, tune
-from mascot.cli.app import app
-from retelling import retold
+from mascot.cli.command_group import app
+from mascot.tuning.tuner import Knobs, tune
+from tests.retelling import retold
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "tune.md"

@@ -18,7 +18,7 @@ import pytest
 from numpy.typing import NDArray
 
 import mascot as mc
-from mascot.connect import convert
+from mascot.connect.converters import convert
 
 PLACES = (("Lisbon", "PT", 38.72, -9.14), ("Oslo", "NO", 59.91, 10.75), ("Lima", "PE", -12.05, -77.04),
           ("Kyoto", "JP", 35.01, 135.77))  # fmt: skip
@@ -200,7 +200,7 @@ class Shop:
 
 
 def lance_shop(client: Any, name: str) -> Shop:
-    from mascot.connect.lance import LanceSource
+    from mascot.connect.engines.lance import LanceSource
 
     table = client.open_table(name)
 
@@ -213,7 +213,7 @@ def lance_shop(client: Any, name: str) -> Shop:
 
 
 def qdrant_shop(client: Any, name: str) -> Shop:
-    from mascot.connect.qdrant import QdrantSource
+    from mascot.connect.engines.qdrant import QdrantSource
 
     def responses(vector: str, query: Any) -> list[Any]:
         response = client.query_points(name, query=query.tolist(), using=vector, limit=len(PRODUCTS), with_vectors=True)
@@ -227,7 +227,7 @@ def qdrant_shop(client: Any, name: str) -> Shop:
 
 
 def milvus_shop(client: Any, name: str) -> Shop:
-    from mascot.connect.milvus import MilvusSource
+    from mascot.connect.engines.milvus import MilvusSource
 
     def responses(vector: str, query: Any) -> list[Any]:
         fields = ["sku", "price", "brand", "extra", vector]
@@ -244,7 +244,7 @@ def milvus_shop(client: Any, name: str) -> Shop:
 def postgres_shop(client: Any, name: str) -> Shop:
     from psycopg.rows import dict_row
 
-    from mascot.connect.postgres import PostgresSource
+    from mascot.connect.engines.postgres import PostgresSource
 
     client.autocommit, client.row_factory = False, dict_row
 

@@ -57,7 +57,7 @@ class LangChain(Framework):
 
     def __init__(self) -> None:
         self.core = pytest.importorskip("langchain_core.documents", reason="needs mascot-rerank[langchain]")
-        from mascot.connect.langchain import SteeredCompressor
+        from mascot.connect.frameworks.langchain import SteeredCompressor
 
         self.object = SteeredCompressor
 
@@ -85,7 +85,7 @@ class LlamaIndex(Framework):
 
     def __init__(self) -> None:
         self.schema = pytest.importorskip("llama_index.core.schema", reason="needs mascot-rerank[llamaindex]")
-        from mascot.connect.llamaindex import SteeredPostprocessor
+        from mascot.connect.frameworks.llamaindex import SteeredPostprocessor
 
         self.object = SteeredPostprocessor
 
@@ -115,7 +115,7 @@ class Haystack(Framework):
 
     def __init__(self) -> None:
         self.haystack = pytest.importorskip("haystack", reason="needs mascot-rerank[haystack]")
-        from mascot.connect.haystack import SteeredRanker
+        from mascot.connect.frameworks.haystack import SteeredRanker
 
         self.object = SteeredRanker
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mascot as mc
-from mascot.connect.address import read_address
-from mascot.connect.source import open_sink, open_source
+from mascot.connect.engines.address import read_address
+from mascot.connect.engines.source import open_sink, open_source
 
 
 @settings(max_examples=20)
@@ -42,7 +42,7 @@ def test_no_message_shows_a_password(engine: str) -> None:
 
 def test_a_database_of_milvus_is_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pymilvus", reason="needs mascot-rerank[milvus]")
-    from mascot.connect import milvus
+    from mascot.connect.engines import milvus
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(milvus, "_TIMEOUT_S", 0.2)

@@ -15,9 +15,9 @@ import pytest
 
 import mascot as mc
 from mascot import errors
-from mascot.connect import convert
-from mascot.connect.responses import as_vectors
-from mascot.connect.source import Found
+from mascot.connect.converters import convert
+from mascot.connect.converters.hit_lists import as_vectors
+from mascot.connect.engines.source import Found
 
 SELLERS = ["acme", "acme", "acme", "bolt", "core"]
 VECTORS = [[1.0, 0.0], [0.9, 0.1], [0.8, 0.2], [0.0, 1.0], [-1.0, 0.0]]

@@ -16,23 +16,14 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
-import engine_stores as stores
 import numpy as np
 import pytest
-from engine_stores import DIM, OTHER_VECTORS, PRODUCT_VECTORS, PRODUCTS, Engine, Shop, some_rows, unit
 
 import mascot as mc
-from mascot.connect.engine import FIELDS
-from mascot.connect.source import (
-    Found,
-    NoKey,
-    Steered,
-    asteer,
-    open_sink,
-    open_source,
-    steer,
-    steer_many,
-)
+from mascot.connect.engines.engine import FIELDS
+from mascot.connect.engines.source import Found, NoKey, Steered, asteer, open_sink, open_source, steer, steer_many
+from tests.connect import engine_stores as stores
+from tests.connect.engine_stores import DIM, OTHER_VECTORS, PRODUCT_VECTORS, PRODUCTS, Engine, Shop, some_rows, unit
 
 COUNT = 260
 ROWS = some_rows(COUNT)
@@ -309,7 +300,7 @@ def test_postgres_names_rows_by_a_key_of_one_column(engine: Engine, photos: str)
 
 @pytest.mark.parametrize("engine", ["postgres"], indirect=True)
 def test_postgres_lets_a_filter_only_read(engine: Engine, photos: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mascot.connect import postgres
+    from mascot.connect.engines import postgres
 
     with engine.client() as connection:
         connection.execute("CREATE SEQUENCE counter")
@@ -440,7 +431,7 @@ def test_what_a_server_of_qdrant_says_is_told(tmp_path: Path, monkeypatch: pytes
 def test_postgres_through_a_pool_or_within_the_callers_transaction(engine: Engine) -> None:
     import psycopg
 
-    from mascot.connect.postgres import PostgresSource
+    from mascot.connect.engines.postgres import PostgresSource
 
     pools = pytest.importorskip("psycopg_pool", reason="needs psycopg-pool")
     with engine.client() as client:

@@ -10,10 +10,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from framework_documents import BY_CITY, CITIES, METADATA, SCORES, UNGUARDED, Framework, Haystack, LangChain, LlamaIndex
 
 import mascot as mc
 from mascot.extras import packages_of
+from tests.connect.framework_documents import (
+    BY_CITY,
+    CITIES,
+    METADATA,
+    SCORES,
+    UNGUARDED,
+    Framework,
+    Haystack,
+    LangChain,
+    LlamaIndex,
+)
 
 pytestmark = pytest.mark.integration
 
@@ -161,7 +171,7 @@ def test_langchain_in_chains_and_retrievers() -> None:
     from langchain_core.embeddings import Embeddings
     from langchain_core.vectorstores import InMemoryVectorStore
 
-    from mascot.connect.langchain import SteeredCompressor, steer
+    from mascot.connect.frameworks.langchain import SteeredCompressor, steer
 
     class Letters(Embeddings):
         def embed_query(self, text: str) -> list[float]:
@@ -189,7 +199,7 @@ def test_langchain_in_chains_and_retrievers() -> None:
 
 def test_langchain_takes_documents_or_pairs_and_a_config() -> None:
     langchain = LangChain()
-    from mascot.connect.langchain import steer
+    from mascot.connect.frameworks.langchain import steer
 
     hits, steered = langchain.documents(scores=[None] * 7), steer([], k=2)
     assert steered.batch([hits, (hit for hit in hits[3:])]) == [hits[:2], hits[3:5]]
@@ -287,7 +297,7 @@ def test_haystack_in_a_pipeline_that_may_be_saved() -> None:
     assert len(set(cities(k=2, wishes=[mc.focus(mc.Category("city"))]))) == 1
     with pytest.raises(mc.OptionError, match="top_k is another name for k"):
         haystack.steered().run(documents=haystack.documents(), top_k=1, k=2)
-    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["mascot.connect.haystack"])
+    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["mascot.connect.frameworks.haystack"])
     assert again.get_component("ranker").to_dict() == pipeline.get_component("ranker").to_dict()
 
     class Last:
@@ -304,24 +314,24 @@ def test_haystack_in_a_pipeline_that_may_be_saved() -> None:
 def test_nothing_is_loaded_before_it_is_needed_and_its_absence_is_told() -> None:
     code = """
 import sys
-import mascot.connect.documents, mascot.connect.convert
+import mascot.connect.frameworks.documents, mascot.connect.converters.convert
 from mascot.errors import MissingExtra
 assert not {"langchain_core", "llama_index", "haystack", "pydantic", "torch"} & set(sys.modules)
 sys.modules.update(dict.fromkeys(("langchain_core", "llama_index", "haystack")))
 for module in ("langchain", "llamaindex", "haystack"):
     try:
-        __import__(f"mascot.connect.{module}")
+        __import__(f"mascot.connect.frameworks.{module}")
     except MissingExtra as error:
         print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     needed = {"langchain": "langchain_core", "llamaindex": "llama_index", "haystack": "haystack"}
     for line, (module, package) in zip(done.stdout.splitlines(), needed.items(), strict=True):
-        assert f"mascot.connect.{module} needs the package {package}" in line
+        assert f"mascot.connect.frameworks.{module} needs the package {package}" in line
         assert f"pip install {shlex.join(packages_of(module))}" in line
 
 
 def test_the_examples_of_the_page_run(request: pytest.FixtureRequest) -> None:
-    from test_docs import ROOT, run_page
+    from tests.test_docs import ROOT, run_page
 
     run_page(ROOT / "docs" / "frameworks.md", request)

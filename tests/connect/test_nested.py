@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 import mascot as mc
 from mascot.candidates import value_of
-from mascot.cli.tables import RecordTable
-from mascot.connect import convert, documents, responses
-from mascot.connect.source import Found, steer
+from mascot.cli.hit_tables import RecordTable
+from mascot.connect.converters import convert, hit_lists
+from mascot.connect.engines.source import Found, steer
+from mascot.connect.frameworks import documents
 
 LEAVES = st.none() | st.integers() | st.text(max_size=3)
 ROWS = st.dictionaries(
@@ -20,7 +21,7 @@ ROWS = st.dictionaries(
 )
 
 
-@pytest.mark.parametrize("module", [convert, documents, responses])
+@pytest.mark.parametrize("module", [convert, documents, hit_lists])
 def test_docstring_examples(module):
     result = doctest.testmod(module)
     assert result.attempted

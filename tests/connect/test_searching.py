@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bag_of_words import BagOfWords
-from engine_stores import some_rows
 
 import mascot as mc
 from mascot import errors
 from mascot.cli.options import Quotas, Wishes
-from mascot.connect.searching import HitWords, Question, search_source
-from mascot.connect.source import Found, open_sink
+from mascot.connect.engines.source import Found, open_sink
 from mascot.photos import encoders
-from retelling import run_command
+from mascot.photos.engine_search import HitWords, Question, search_source
+from tests.connect.engine_stores import some_rows
+from tests.photos.bag_of_words import BagOfWords
+from tests.retelling import run_command
 
 pytestmark = pytest.mark.integration
 ROWS = [{**row, "camera": f"camera {i % 3}"} for i, row in enumerate(some_rows(40))]

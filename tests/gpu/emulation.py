@@ -111,7 +111,7 @@ class Tensor:
 
 def emulate_device(monkeypatch: pytest.MonkeyPatch) -> NumpyDevice:
     """Make the emulation what `mascot.gpu` runs on, and return what stands for CuPy."""
-    import mascot.gpu as tensors
+    from mascot.gpu import device_batch as tensors
 
     device = NumpyDevice()
     for module in (tensors, gpu):

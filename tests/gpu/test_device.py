@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from emulation import Tensor, emulate_device
-from worlds import CASES, QUOTAS, ragged, world
 
 import mascot as mc
 from mascot.errors import MissingExtra
-from mascot.gpu import Csr, DeviceBatch
+from mascot.gpu.device_batch import Csr, DeviceBatch
 from mascot.kernels.gpu import cupy, launch
 from mascot.kernels.gpu.plan import Chip
-from test_exactness import Own, assert_same
+from tests.gpu.emulation import Tensor, emulate_device
+from tests.gpu.worlds import CASES, QUOTAS, ragged, world
+from tests.test_exactness import Own, assert_same
 
 
 def on_gpu() -> Any:

@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from emulation import emulate
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from worlds import CASES, QUOTAS, ragged, world
 
 import mascot as mc
 from mascot.kernels.gpu import cupy
 from mascot.kernels.gpu.plan import Chip, KernelBins, KernelPlan, Task, plan_task
 from mascot.methods.mascot import pack_bins
-from test_exactness import assert_same, candidates, constraints, methods, wishes
+from tests.gpu.emulation import emulate
+from tests.gpu.worlds import CASES, QUOTAS, ragged, world
+from tests.test_exactness import assert_same, candidates, constraints, methods, wishes
 
 COMMON = settings(
     max_examples=25, phases=(Phase.explicit, Phase.reuse, Phase.generate),

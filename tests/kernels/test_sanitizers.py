@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from sanitize import run_properties, variants
+from tests.sanitize import run_properties, variants
 
 
 @pytest.mark.slow

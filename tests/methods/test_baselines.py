@@ -9,10 +9,10 @@ from scipy.linalg import expm, logm
 import mascot as mc
 from mascot.errors import InputError
 from mascot.kernels.kmeans import kmeans
-from mascot.kernels.similarity import joined, similarities
-from mascot.kernels.tangents import combine, tangents
 from mascot.methods import Clustering, KDpp, Mmr, MsDpp, Relevance
-from mascot.methods.base import Problem, Table
+from mascot.methods.method import Problem, Table
+from mascot.methods.similarity import joined, similarities
+from mascot.methods.tangents import combine, tangents
 
 
 class Block:

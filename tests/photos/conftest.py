@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from libraries import opened_copy
 
 from mascot.photos import Library
+from tests.photos.libraries import opened_copy
 
 
 @pytest.fixture(scope="session", autouse=True)

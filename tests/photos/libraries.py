@@ -9,11 +9,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from bag_of_words import BagOfWords
-from jpegs import small_library
-
 from mascot.photos import Library
 from mascot.photos.photo import COLUMNS, Photo
+from tests.photos.bag_of_words import BagOfWords
+from tests.photos.jpegs import small_library
 
 GRAPH_FROM = 10  # photographs from which on this library has a graph, if it is opened with `exact=GRAPH_FROM`
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from range_server import Manners, Server, serving
+
+from tests.bench.range_server import Manners, Server, serving
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 CLOSED = "http://127.0.0.1:9"  # an address where nobody answers

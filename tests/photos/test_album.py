@@ -5,23 +5,19 @@ from __future__ import annotations
 import os
 import re
 import signal
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from bag_of_words import BagOfWords
-from jpegs import write_jpeg
-from libraries import indexed_library
 
 import mascot as mc
 from mascot.photos import Library
-from mascot.photos.album import AlbumSection, album, section_of, write_album
-
-sys.path.append(str(Path(__file__).resolve().parents[1] / "server"))
-
-from browser import browser
+from mascot.photos.sharing.album import AlbumSection, album, section_of, write_album
+from tests.photos.bag_of_words import BagOfWords
+from tests.photos.jpegs import write_jpeg
+from tests.photos.libraries import indexed_library
+from tests.server.browser import browser
 
 _HOSTILE = "</figcaption></style><script>document.title='owned'</script><img src=x onerror=document.title='owned'>"
 

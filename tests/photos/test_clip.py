@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from local_hub import CLOSED, local_hub, use_hub
-from tiny_models import export_onnx, pictures_of, save_blip2, save_clip
 
 from mascot.errors import InputError, MissingExtra, OptionError
 from mascot.photos.encoders import Encoder, Picture, open_encoder
 from mascot.photos.encoders.clip import OnnxClip, clip_forms
-from mascot.photos.encoders.folders import quiet
 from mascot.photos.encoders.hub import find_model
+from mascot.photos.encoders.model_folders import quiet
 from mascot.photos.encoders.pixels import Pixels
+from tests.photos.local_hub import CLOSED, local_hub, use_hub
+from tests.photos.tiny_models import export_onnx, pictures_of, save_blip2, save_clip
 
 pytest.importorskip("torch", reason="needs torch: pip install torch transformers")
 pytest.importorskip("transformers", reason="needs transformers: pip install torch transformers")

@@ -12,15 +12,15 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from bag_of_words import BagOfWords
-from libraries import GRAPH_FROM, indexed_library
 
 import mascot as mc
 from mascot.photos import Library
-from mascot.photos.overview import overview
-from mascot.photos.repair import DAMAGED, check, repair
-from mascot.photos.store import DamagedLibrary
-from retelling import run_command
+from mascot.photos.database.repair import DAMAGED, check, repair
+from mascot.photos.database.store import DamagedLibrary
+from mascot.photos.sharing.overview import overview
+from tests.photos.bag_of_words import BagOfWords
+from tests.photos.libraries import GRAPH_FROM, indexed_library
+from tests.retelling import run_command
 
 
 def _opened(root: Path) -> Library:
@@ -71,7 +71,7 @@ def test_damage_of_the_index_never_changes_an_answer(root: Path, monkeypatch: py
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("mascot.photos.nearest._write_vectors", refuse)  # a library that is read-only
+    monkeypatch.setattr("mascot.photos.database.vector_index._write_vectors", refuse)  # a library that is read-only
     _flip(next(root.glob(".mascot/nearest-*/vectors.npy")))
     with _opened(root) as library:
         assert [name for name, _ in _answers(library)[:5]] == [name for name, _ in truth[:5]]
@@ -165,12 +165,12 @@ def test_a_limit_on_the_size_of_files(root: Path) -> None:
     script = """
 import resource, sys
 sys.path.insert(0, sys.argv[1])
-from bag_of_words import BagOfWords
+from tests.photos.bag_of_words import BagOfWords
 from mascot.photos import Library
 resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
 Library(sys.argv[2]).index(BagOfWords())
 """
-    command = [sys.executable, "-c", script, str(Path(__file__).parent), str(root)]
+    command = [sys.executable, "-c", script, str(Path(__file__).parents[2]), str(root)]
     failed = subprocess.run(command, capture_output=True, text=True, check=False)
     assert re.search(r"InputError: cannot write to .*File too large", failed.stderr)
     assert not list(root.glob(".mascot/building-*"))

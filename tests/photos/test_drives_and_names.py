@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bag_of_words import BagOfWords
-from jpegs import write_jpeg
 
 import mascot as mc
 from mascot.photos import Library
+from mascot.photos.database.filters import within
 from mascot.photos.encoders import hub
-from mascot.photos.filters import within
+from tests.photos.bag_of_words import BagOfWords
+from tests.photos.jpegs import write_jpeg
 
 _BYTES = pytest.mark.skipif(
     os.name != "posix" or sys.platform == "darwin", reason="needs a file system whose names are bytes"
@@ -70,10 +70,10 @@ def test_questions_that_are_no_text_are_refused(shared: Library) -> None:
 _SEARCH = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
-from bag_of_words import BagOfWords
+from tests.photos.bag_of_words import BagOfWords
 from mascot.photos import Library
 from mascot.photos.indexing import indexer  # now: nobody may read the modules
-from mascot.photos.overview import overview
+from mascot.photos.sharing.overview import overview
 if os.geteuid() == 0: os.setgroups([]); os.setgid(65534); os.setuid(65534)
 for root in sys.argv[2:]:
     with Library.open(root) as library:

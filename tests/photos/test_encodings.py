@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from bag_of_words import BagOfWords
-from jpegs import write_jpeg
 from PIL import Image
 
 import mascot as mc
-from mascot.photos import encodings
+from mascot.photos.database import encodings
 from mascot.photos.encoders import classes
 from mascot.photos.library import Library
+from tests.photos.bag_of_words import BagOfWords
+from tests.photos.jpegs import write_jpeg
 
 
 class Stopping(BagOfWords):

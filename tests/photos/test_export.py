@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from libraries import bare_photo
 
 import mascot as mc
-from mascot.photos import export
-from mascot.photos.export import Original, copy_originals, safe_name, unique_names, write_zip
+from mascot.photos.sharing import export
+from mascot.photos.sharing.export import Original, copy_originals, safe_name, unique_names, write_zip
+from tests.photos.libraries import bare_photo
 
 
 @pytest.fixture

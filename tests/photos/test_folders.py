@@ -8,12 +8,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from bag_of_words import BagOfWords
-from jpegs import write_jpeg
 
 import mascot as mc
 from mascot.photos import Library
-from retelling import run_command
+from tests.photos.bag_of_words import BagOfWords
+from tests.photos.jpegs import write_jpeg
+from tests.retelling import run_command
 
 
 @pytest.fixture(autouse=True)

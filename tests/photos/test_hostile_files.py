@@ -11,23 +11,25 @@ from functools import cache, partial
 from pathlib import Path
 
 import pytest
-from bag_of_words import BagOfWords
 from benchmarks import hostile
-from engines_of_tests import MemorySink
-from jpegs import write_jpeg
 
 import mascot as mc
-from mascot.photos import Library, decoding, plausible
-from mascot.photos.decoding import DecoderPool
-from mascot.photos.images import Unreadable
-from mascot.photos.limits import Limits
-from mascot.photos.reading import look_of_file, read
-from mascot.scale.indexing import index_into
+from mascot.cluster.engine_indexing import index_into
+from mascot.photos import Library
+from mascot.photos.files import decoder_pool
+from mascot.photos.files.decode_limits import Limits
+from mascot.photos.files.decoder_pool import DecoderPool
+from mascot.photos.files.images import Unreadable
+from mascot.photos.files.reading import look_of_file, read
+from mascot.photos.metadata import validate
+from tests.cluster.engines_of_tests import MemorySink
+from tests.photos.bag_of_words import BagOfWords
+from tests.photos.jpegs import write_jpeg
 
 _CRASHING = """
 import os, sys
 sys.path[:] = sys.argv[1:]
-import mascot.photos.decoding as process
+import mascot.photos.files.decoder_pool as process
 original = process.read
 process.read = lambda file, most, beside: os.abort() if "crash" in file.name else original(file, most, beside)
 process.main()
@@ -42,8 +44,8 @@ def test_long_metadata_is_cut_before_it_is_parsed(tmp_path: Path) -> None:
         started = time.process_time()
         metadata = read(content).metadata
         assert time.process_time() - started < 10  # the first took 178 s, the second a minute
-        assert len(metadata.keywords) <= plausible.MOST_KEYWORDS
-        assert len(metadata.camera or "") <= plausible.LONGEST_LINE
+        assert len(metadata.keywords) <= validate.MOST_KEYWORDS
+        assert len(metadata.camera or "") <= validate.LONGEST_LINE
         assert sum(map(len, metadata.problems)) < 10_000
     metadata = read(write_jpeg(tmp_path / "a.jpg", "word " * 3000).read_bytes()).metadata
     assert metadata.caption == ("word " * 2000).strip()
@@ -54,7 +56,7 @@ def test_long_metadata_is_cut_before_it_is_parsed(tmp_path: Path) -> None:
 def test_files_that_break_their_decoder_are_skipped_and_remembered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(decoding, "_COMMAND", ("-I", "-c", _CRASHING))
+    monkeypatch.setattr(decoder_pool, "_COMMAND", ("-I", "-c", _CRASHING))
     root, deep_content = write_jpeg(tmp_path / "photos" / "good.jpg").parent, deep_png()
     (root / "scans.jpg").write_bytes(hostile.many_scans())
     for name in ("deep.png", "copy of deep.png"):
@@ -90,9 +92,9 @@ def test_files_that_break_their_decoder_are_skipped_and_remembered(
 _MEASURE = """
 import json, resource, sys
 from pathlib import Path
-from mascot.photos.decoding import DecoderPool
-from mascot.photos.images import Unreadable
-from mascot.photos.limits import Limits
+from mascot.photos.files.decoder_pool import DecoderPool
+from mascot.photos.files.images import Unreadable
+from mascot.photos.files.decode_limits import Limits
 def cpu_s():
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime

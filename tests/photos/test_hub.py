@@ -10,15 +10,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bag_of_words import BagOfWords
-from jpegs import write_jpeg
-from local_hub import CLOSED, LocalHub, local_hub, use_hub
-from tiny_models import save_onnx_clip
 
-from mascot.cli.encoder_choice import choose_encoder
+from mascot.cli.photos.encoder_choice import choose_encoder
 from mascot.errors import InputError, OptionError
 from mascot.photos import Library
-from retelling import run_command
+from tests.photos.bag_of_words import BagOfWords
+from tests.photos.jpegs import write_jpeg
+from tests.photos.local_hub import CLOSED, LocalHub, local_hub, use_hub
+from tests.photos.tiny_models import save_onnx_clip
+from tests.retelling import run_command
 
 pytest.importorskip("huggingface_hub", reason="needs huggingface_hub: pip install huggingface_hub")
 pytest.importorskip("onnxruntime", reason="needs onnxruntime: pip install onnxruntime tokenizers")
@@ -26,8 +26,8 @@ pytest.importorskip("onnx", reason="needs the package onnx to build a model")
 
 from mascot.photos.encoders import open_encoder
 from mascot.photos.encoders.clip import SMALL
-from mascot.photos.encoders.folders import Form, Report
 from mascot.photos.encoders.hub import Download, HubError, plan_download
+from mascot.photos.encoders.model_folders import Form, Report
 
 LARGEST = "onnx/text_model_quantized.onnx"
 

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from PIL import ExifTags, Image, ImageCms, features
 
 from mascot.errors import InputError
-from mascot.photos.images import Unreadable, in_srgb, open_image, shown_size, thumbnail, upright
-from mascot.photos.reading import read
+from mascot.photos.files.images import Unreadable, in_srgb, open_image, shown_size, thumbnail, upright
+from mascot.photos.files.reading import read
 
 RED, LIME, BLUE, WHITE = (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 255)
 FORMATS = pytest.mark.parametrize("format", ["JPEG", "PNG", "WEBP", "HEIF", "TIFF"])

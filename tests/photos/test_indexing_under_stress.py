@@ -13,20 +13,20 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from bag_of_words import BagOfWords
-from jpegs import small_library, write_jpeg
-from libraries import rows_of
 
 from mascot.photos import Library
 from mascot.photos.indexing.stages import interruptible
+from tests.photos.bag_of_words import BagOfWords
+from tests.photos.jpegs import small_library, write_jpeg
+from tests.photos.libraries import rows_of
 
 _SCRIPT = f"""
 import hashlib, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # shells let what runs in the background ignore it
-sys.path.insert(0, {str(Path(__file__).parent)!r})
+sys.path.insert(0, {str(Path(__file__).parents[2])!r})
 """
 _INDEX = """
-from bag_of_words import BagOfWords
+from tests.photos.bag_of_words import BagOfWords
 from mascot.photos import Library
 with Library.open(sys.argv[1]) as library:
     done = library.index(BagOfWords(pause_s=float(sys.argv[2])))

@@ -9,16 +9,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bag_of_words import BagOfWords
-from jpegs import write_jpeg
 
 import mascot as mc
-from mascot.photos import Library, table
+from mascot.photos import Library
+from mascot.photos.database import column_cache
+from mascot.photos.database.column_cache import PhotoColumns
 from mascot.photos.results import Hits
-from mascot.photos.steering import middle
-from mascot.photos.table import PhotoColumns
-from mascot.server import models
-from mascot.server.service import LibraryGone, Service
+from mascot.photos.wish_text import middle
+from mascot.server import schemas
+from mascot.server.library.service import LibraryGone, Service
+from tests.photos.bag_of_words import BagOfWords
+from tests.photos.jpegs import write_jpeg
 
 
 def test_a_folder_becomes_rows(shared: Library) -> None:
@@ -272,7 +273,7 @@ def test_an_older_schema_is_brought_up_to_date_and_a_newer_one_refused(library: 
 def test_columns_of_small_and_large_libraries_are_the_same(shared: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     hits = shared.hits("sunset", candidates=9)
     columns, photos = hits.candidates.columns, hits.photos
-    monkeypatch.setattr(table, "MAX_COLUMN_ROWS", 3)
+    monkeypatch.setattr(column_cache, "MAX_COLUMN_ROWS", 3)
     with shared.reopened() as large:
         others = large.hits("sunset", candidates=9).candidates.columns
         for name in PhotoColumns.NAMES:
@@ -340,7 +341,7 @@ def test_a_library_made_anew_is_served_with_its_own_encoder(tmp_path: Path) -> N
     root = tmp_path / "photos"
     for i, title in enumerate(["a boat", "a harbour", "a boat in a harbour"]):
         write_jpeg(root / f"{i}.jpg", title)
-    asked = models.Search(text="boat", k=3)
+    asked = schemas.Search(text="boat", k=3)
     with Library(root, "cpu", exact=2) as library:
         library.index(BagOfWords())
         service = Service(library)

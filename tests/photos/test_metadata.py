@@ -22,10 +22,10 @@ from PIL import ExifTags, Image
 from PIL.PngImagePlugin import PngInfo
 from PIL.TiffImagePlugin import IFDRational
 
-from mascot.photos.exif import camera_name
-from mascot.photos.images import Unreadable, open_image, upright
-from mascot.photos.metadata import Metadata, read_metadata
-from mascot.photos.plausible import Moment, Wrong, height, human_text, minutes_east, moment
+from mascot.photos.files.images import Unreadable, open_image, upright
+from mascot.photos.metadata.exif import camera_name
+from mascot.photos.metadata.metadata import Metadata, read_metadata
+from mascot.photos.metadata.validate import Moment, Wrong, height, human_text, minutes_east, moment
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 BASE, GPS = ExifTags.Base, ExifTags.GPS

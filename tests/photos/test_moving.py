@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bag_of_words import BagOfWords
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from jpegs import write_jpeg
-from libraries import rows_of
 
 from mascot.photos import Library
 from mascot.photos.photo import COLUMNS
+from tests.photos.bag_of_words import BagOfWords
+from tests.photos.jpegs import write_jpeg
+from tests.photos.libraries import rows_of
 
 
 class Reader(BagOfWords):

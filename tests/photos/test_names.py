@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mascot.photos.gazetteer import gazetteer
-from mascot.photos.moments import Shot, moments, part_of_day, season
-from mascot.photos.plausible import moment_in_name as moment
+from mascot.photos.metadata.gazetteer import gazetteer
+from mascot.photos.metadata.moments import Shot, moments, part_of_day, season
+from mascot.photos.metadata.validate import moment_in_name as moment
 
 
 def test_timestamps_in_names() -> None:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from libraries import bare_photo
 
-from mascot.photos.nearest import Nearest, Space, open_nearest
+from mascot.photos.database.store import Store, put_photo, put_vector, stamp_of
+from mascot.photos.database.vector_index import Nearest, Space, open_nearest
 from mascot.photos.photo import Photo
-from mascot.photos.store import Store, put_photo, put_vector, stamp_of
+from tests.photos.libraries import bare_photo
 
 
 def _unit(rows: int, dim: int, seed: int = 0) -> np.ndarray:
@@ -65,7 +65,7 @@ def test_a_large_library_goes_through_the_graph(tmp_path: Path) -> None:
 def test_a_large_index_is_not_built_for_every_search_while_another_process_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mascot.photos.nearest._LARGE", 1000)
+    monkeypatch.setattr("mascot.photos.database.vector_index._LARGE", 1000)
     vectors = _unit(50, 8)
     store, space = _filled(tmp_path, vectors), Space("s", 8, 1)
     first = open_nearest(tmp_path, store, space)
@@ -82,6 +82,6 @@ def test_a_large_index_is_not_built_for_every_search_while_another_process_write
     assert len(open_nearest(tmp_path, store, space, hurry=True)) == 51
     with store.writing() as connection:
         connection.execute("DELETE FROM photos WHERE id = 51")
-    monkeypatch.setattr("mascot.photos.nearest._MIN_LIFETIME_S", 0.0)
-    monkeypatch.setattr("mascot.photos.nearest._LIFETIME_FACTOR", 0.0)
+    monkeypatch.setattr("mascot.photos.database.vector_index._MIN_LIFETIME_S", 0.0)
+    monkeypatch.setattr("mascot.photos.database.vector_index._LIFETIME_FACTOR", 0.0)
     assert len(open_nearest(tmp_path, store, space, hurry=True)) == 50

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jpegs import write_jpeg
 from PIL import Image
 
-from retelling import environment, on_a_terminal, run_command
+from tests.photos.jpegs import write_jpeg
+from tests.retelling import environment, on_a_terminal, run_command
 
 COUNT = 60  # photographs of the sample
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from retelling import retold
+from tests.retelling import retold
 
 PAGE = Path(__file__).parents[2] / "docs" / "photos.md"
 

@@ -18,7 +18,7 @@ import pytest
 from PIL import Image, ImageOps
 
 from mascot.errors import InputError, OptionError
-from mascot.photos.metadata import read_metadata
+from mascot.photos.metadata.metadata import read_metadata
 from mascot.photos.sample import Postcard, jpeg, plan, write_sample
 
 FEW = 20

@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bag_of_words import BagOfWords
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jpegs import write_jpeg
 
 import mascot as mc
 from mascot.photos import Library
-from mascot.photos.choices import Choices, checked_name
-from mascot.photos.filters import SearchCancelled, matching
-from retelling import run_command
+from mascot.photos.database.filters import SearchCancelled, matching
+from mascot.photos.sharing.saved_sets import Choices, checked_name
+from tests.photos.bag_of_words import BagOfWords
+from tests.photos.jpegs import write_jpeg
+from tests.retelling import run_command
 
 
 def test_conditions_on_columns(shared: Library) -> None:
@@ -65,7 +65,7 @@ def test_anything_but_a_condition_is_refused_and_changes_nothing(shared: Library
 
 
 def test_a_condition_can_be_stopped_by_time_or_by_its_caller(shared: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mascot.photos.filters._STEPS", 10)
+    monkeypatch.setattr("mascot.photos.database.filters._STEPS", 10)
     calls: list[int] = []
 
     def cancelled() -> bool:
@@ -77,7 +77,7 @@ def test_a_condition_can_be_stopped_by_time_or_by_its_caller(shared: Library, mo
     assert len(calls) == 4
     with pytest.raises(SearchCancelled):
         shared.hits("sunset", cancelled=lambda: True)
-    monkeypatch.setattr("mascot.photos.filters._LONGEST_S", -1.0)
+    monkeypatch.setattr("mascot.photos.database.filters._LONGEST_S", -1.0)
     with pytest.raises(mc.OptionError, match=r"took longer than -1 s"):
         matching(shared.store.path, "length(caption) > 3")
 

@@ -14,15 +14,16 @@ import pytest
 pytest.importorskip("PIL", reason="needs the extra photos")
 pytest.importorskip("pillow_heif", reason="needs the extra photos")
 
-from bag_of_words import BagOfWords
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jpegs import write_jpeg
 
-from mascot.photos import Library, decoding
+from mascot.photos import Library
+from mascot.photos.files import decoder_pool
+from mascot.photos.metadata.sidecars import local_time, parse_takeout, read_sidecars, taken_utc
+from mascot.photos.metadata.validate import Wrong
 from mascot.photos.photo import Photo
-from mascot.photos.plausible import Wrong
-from mascot.photos.sidecars import local_time, parse_takeout, read_sidecars, taken_utc
+from tests.photos.bag_of_words import BagOfWords
+from tests.photos.jpegs import write_jpeg
 
 XMP = """<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
 <rdf:Description xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:xmp="http://ns.adobe.com/xap/1.0/"
@@ -42,7 +43,7 @@ TAKEOUT = {
 _CRASHING = """
 import os, sys
 sys.path[:] = sys.argv[1:]
-import mascot.photos.decoding as process
+import mascot.photos.files.decoder_pool as process
 original = process.read_sidecars
 process.read_sidecars = lambda paths: os.abort() if any("crash" in path for path in paths) else original(paths)
 process.main()
@@ -105,7 +106,7 @@ HOSTILE = {
 def test_a_hostile_sidecar_costs_what_it_says_and_no_photograph(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(decoding, "_COMMAND", ("-I", "-c", _CRASHING))
+    monkeypatch.setattr(decoder_pool, "_COMMAND", ("-I", "-c", _CRASHING))
     for name, content in HOSTILE.items():
         (tmp_path / name).write_bytes(content)
         write_jpeg(tmp_path / f"{name.partition('.')[0]}.jpg", name, taken="2020-01-01T10:00:00")

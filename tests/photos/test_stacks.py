@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bag_of_words import BagOfWords
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from libraries import bare_photo
 from numpy.typing import NDArray
 from PIL import ExifTags, Image, ImageFilter
 
 from mascot.photos import Library
 from mascot.photos.photo import Photo
 from mascot.photos.stacks import COMPARED, stacks
+from tests.photos.bag_of_words import BagOfWords
+from tests.photos.libraries import bare_photo
 
 NOON = datetime(2019, 7, 14, 12)
 

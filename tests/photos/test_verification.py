@@ -12,8 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from mascot.photos import blocks
-from mascot.photos.blocks import CheckedFile, CheckedRows, DamagedIndex, Watch, checksum, file_checksums, rows_of_block
+from mascot.photos.database import checksums
+from mascot.photos.database.checksums import (
+    CheckedFile,
+    CheckedRows,
+    DamagedIndex,
+    Watch,
+    checksum,
+    file_checksums,
+    rows_of_block,
+)
 
 _AN_HOUR_AGO = time.time_ns() - 3600 * 10**9
 _ROWS = np.arange(200_000, dtype=np.float32).reshape(-1, 100)
@@ -46,8 +54,8 @@ def test_what_is_read_is_verified_and_nothing_else(data: st.DataObject) -> None:
 
 
 def test_all_rows_are_mapped_in_order_by_all_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "_LARGE", 1)
-    monkeypatch.setattr(blocks, "_PART", 40_000)
+    monkeypatch.setattr(checksums, "_LARGE", 1)
+    monkeypatch.setattr(checksums, "_PART", 40_000)
     for count in (0, 65, 2000):
         rows = CheckedRows(_ROWS[:count], _sums(_ROWS[:count], 7), 7)
         assert rows.map(_first_column).tolist() == _ROWS[:count, 0].tolist()
@@ -85,7 +93,7 @@ def test_a_graph_is_trusted_for_one_search_a_day(tmp_path: Path, monkeypatch: py
     sums = file_checksums(path)
     CheckedFile(path, sums).verify(trust=True)
     assert list(tmp_path.iterdir()) == [path]  # written a moment ago: another change could leave the same times
-    monkeypatch.setattr(blocks, "_SETTLED_S", -1.0)
+    monkeypatch.setattr(checksums, "_SETTLED_S", -1.0)
     CheckedFile(path, sums).verify(trust=True)
     assert _is_recorded(path)
     other = [0]
@@ -117,4 +125,4 @@ def test_a_graph_is_trusted_for_one_search_a_day(tmp_path: Path, monkeypatch: py
 
 
 def _is_recorded(path: Path) -> bool:
-    return CheckedFile(path, [])._is_noted(" ".join(map(str, blocks._state(path.stat()))))
+    return CheckedFile(path, [])._is_noted(" ".join(map(str, checksums._state(path.stat()))))

@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mascot.errors import InputError
-from mascot.photos.companions import Companions, companions
-from mascot.photos.walk import PictureFile, Skipped, walk
+from mascot.photos.files.file_groups import Companions, companions
+from mascot.photos.files.walk import PictureFile, Skipped, walk
 
 POSIX = os.name == "posix"
 

@@ -12,10 +12,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from jpegs import write_jpeg
 
-from mascot.photos.watching import changes
-from retelling import COMMAND, environment
+from mascot.photos.files.watching import changes
+from tests.photos.jpegs import write_jpeg
+from tests.retelling import COMMAND, environment
 
 _PATIENCE_S = 240  # a busy machine
 

@@ -10,12 +10,12 @@ from typing import Any
 import httpx
 import pillow_heif
 import pytest
-from browser import POSTCARDS, Tab, browser, requirements
-from jpegs import small_library
 from PIL import Image
-from serving import Served, hosted, indexed
 
 from mascot.photos.sample import write_sample
+from tests.photos.jpegs import small_library
+from tests.server.browser import POSTCARDS, Tab, browser, requirements
+from tests.server.serving import Served, hosted, indexed
 
 
 @pytest.fixture(scope="session")

@@ -22,7 +22,7 @@ import uvicorn
 
 from mascot.photos import Library
 from mascot.server import make_app
-from mascot.server.protocol import GuardedProtocol
+from mascot.server.run.protocol import GuardedProtocol
 from mascot.server.settings import Settings
 
 PATIENCE_S = 180.0  # for anything that has no time limit of its own, on a busy machine

@@ -10,13 +10,13 @@ from types import SimpleNamespace
 
 import anyio
 import pytest
-from serving import Served, hosted, read_to_end, served
 from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 from starlette.types import Message
 
 from mascot.server.guard import Guard
-from mascot.server.threads import ClientLeft, Threads, client_has_left
+from mascot.server.run.threads import ClientLeft, Threads, client_has_left
+from tests.server.serving import Served, hosted, read_to_end, served
 
 HOST = b"Host: localhost\r\n"
 POST = b"POST /api/rerank HTTP/1.1\r\n" + HOST + b"Content-Type: application/json\r\n"

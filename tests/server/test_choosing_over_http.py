@@ -10,9 +10,9 @@ from typing import Any
 
 import httpx
 import pytest
-from serving import hosted, message, result_ids
 
 from mascot.photos import Library
+from tests.server.serving import hosted, message, result_ids
 
 
 def _ids(client: httpx.Client, **query: Any) -> list[int]:

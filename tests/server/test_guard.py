@@ -7,9 +7,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from serving import Served, hosted, message
 
 from mascot.server import guard
+from tests.server.serving import Served, hosted, message
 
 TOKEN = "s3cret/&+ é"
 ROUTES = ("/", "/api/library", "/api/photos/1", "/api/photos/1/thumb", "/api/photos/1/image", "/metrics",

@@ -20,17 +20,18 @@ import httpx
 import msgspec
 import pillow_heif
 import pytest
-from jpegs import write_jpeg
 from PIL import Image
 from prometheus_client.parser import text_string_to_metric_families
-from serving import Served, hosted, indexed, message, read_to_end, result_ids
 from starlette.responses import FileResponse
 
 from mascot.photos import Library
-from mascot.photos.images import Unreadable
+from mascot.photos.files.images import Unreadable
 from mascot.photos.photo import COLUMNS, Photo
-from mascot.server import models, pictures
-from mascot.server.service import Service
+from mascot.server import schemas
+from mascot.server.library import pictures
+from mascot.server.library.service import Service
+from tests.photos.jpegs import write_jpeg
+from tests.server.serving import Served, hosted, indexed, message, read_to_end, result_ids
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 JSON = {"content-type": "application/json"}
@@ -120,7 +121,7 @@ def test_photographs_are_found_by_id(client: httpx.Client) -> None:
     id_ = _id_of(client, "Tokyo/t1.jpg")
     photo = client.get(f"/api/photos/{id_}").json()
     assert (photo["path"], photo["city"], photo["camera"]) == ("Tokyo/t1.jpg", "Tokyo", "Pixel 5")
-    assert list(photo) == list(models.PhotoOut.__struct_fields__)
+    assert list(photo) == list(schemas.PhotoOut.__struct_fields__)
     assert Image.open(io.BytesIO(client.get(f"/api/photos/{id_}/thumb").content)).size == (48, 32)
     for path in ("", "/thumb", "/image"):
         assert message(client.get(f"/api/photos/999{path}"), 404) == "the library holds no photograph 999"
@@ -332,7 +333,7 @@ def test_steering_does_not_wait_for_the_encoder(photographs: Path) -> None:
     """While a new text is being encoded, a search that was asked before is steered at once."""
     with Library.open(photographs) as library, ThreadPoolExecutor() as pool:
         service = Service(library)
-        query = models.Search(text="sunset", wishes=[{"name": "place", "direction": "spread"}])
+        query = schemas.Search(text="sunset", wishes=[{"name": "place", "direction": "spread"}])
         service.search(query)
         with service._encoding:  # as if an encoder were at work
             pool.submit(service.search, msgspec.structs.replace(query, strength=0.9)).result(20)

@@ -21,10 +21,10 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
-from serving import Served
 
 from mascot.server import make_app
 from mascot.server.settings import Settings
+from tests.server.serving import Served
 
 DOCUMENT: dict[str, Any] = dict(make_app(Settings()).state.openapi)
 OPERATIONS = {operation["operationId"]: (path, method.upper())

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import POSTCARDS, QUERY, Tab
 
 from mascot.photos import Library
+from tests.server.browser import POSTCARDS, QUERY, Tab
 
 GRIDS = ("grid", "went-grid", "stayed-grid")
 IN_SIGHT = """() => {

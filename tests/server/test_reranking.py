@@ -18,13 +18,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from serving import message, result_ids
 
 import mascot as mc
-from mascot.server import arrow
-from mascot.server.answers import BadBody
-from mascot.server.bodies import ARROW, MSGPACK
-from mascot.server.rerank_routes import lines
+from mascot.server.request_body import ARROW, MSGPACK
+from mascot.server.rerank import arrow
+from mascot.server.rerank.rerank_routes import lines
+from mascot.server.responses import BadBody
+from tests.server.serving import message, result_ids
 
 BOM = b"\xef\xbb\xbf"
 SENT = {"content-type": "application/json"}

@@ -22,14 +22,24 @@ import httpx
 import pytest
 import uvicorn
 from prometheus_client.parser import text_string_to_metric_families
-from serving import Served, environment, free_port, hosted, message, read_answer, read_to_end, served, wait_for
 from starlette.responses import PlainTextResponse
 from uvicorn.server import ServerState
 
 import mascot as mc
-from mascot.server import protocol
 from mascot.server.client import Client, ServiceError
-from retelling import run_command
+from mascot.server.run import protocol
+from tests.retelling import run_command
+from tests.server.serving import (
+    Served,
+    environment,
+    free_port,
+    hosted,
+    message,
+    read_answer,
+    read_to_end,
+    served,
+    wait_for,
+)
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
 ROOT = Path(__file__).resolve().parents[2]

@@ -5,6 +5,6 @@ published `Widths` of its bins. A `Point` is a method with a setting on a task. 
 processes: a job asks a `QuerySet`, the queries of a `Split` with their candidates, and each `PointSelection` of a
 method becomes a record in the `RecordStore`.
 
-`mascot.bench.averages` groups these records; `tables`, `figures` and `compare` are functions of them; `datasets`,
-`prepare` and `encode` make datasets.
+`mascot.bench.report` groups these records and prints tables, figures and comparisons; `datasets`, `prepare` and
+`encode` make datasets.
 """

@@ -23,8 +23,8 @@ import mascot as mc
 from mascot.bench.datasets.dataset import Dataset, Floats, Ints
 from mascot.bench.datasets.div400 import Div400
 from mascot.bench.datasets.pixelprose_sim import PixelProseSim
-from mascot.bench.pyversity import STRATEGIES, Pyversity, relevance
-from mascot.bench.tasks import hours_of
+from mascot.bench.protocol.tasks import hours_of
+from mascot.bench.running.pyversity import STRATEGIES, Pyversity, relevance
 from mascot.metrics import relevance_kept
 
 K = 20

@@ -12,8 +12,8 @@ three kinds, and every attribute makes one of them:
 """
 
 from mascot.bins.axis import Axis, AxisBins
-from mascot.bins.base import Bins
 from mascot.bins.globe import GlobeBins, great_circle_km, place_name
+from mascot.bins.membership import Bins
 from mascot.bins.sparse import SparseBins, one_hot
 from mascot.kernels.reference import Bools, Floats, Ints
 

@@ -8,8 +8,8 @@ from datetime import date
 
 import numpy as np
 
-from mascot.bins.base import inliers
 from mascot.bins.globe import place_name
+from mascot.bins.membership import inliers
 from mascot.bins.sparse import SparseBins, from_pairs, ranges
 from mascot.kernels.constants import BEYOND, MARGIN, REACH, SCALE, SPACING
 from mascot.kernels.reference import Bools, Floats, Ints

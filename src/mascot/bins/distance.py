@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from mascot.bins.axis import AxisBins
-from mascot.bins.base import Bins
 from mascot.bins.globe import GlobeBins, great_circle_km
+from mascot.bins.membership import Bins
 from mascot.kernels.reference import Floats, Ints
 
 # Distances below which closeness does not rise any further, by the unit of the bins.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mascot.bins.base import inliers
+from mascot.bins.membership import inliers
 from mascot.bins.sparse import SparseBins, from_pairs, ranges
 from mascot.kernels.constants import EARTH_KM, REACH, SCALE, SMALLEST_KM, SPACING
 from mascot.kernels.reference import Bools, Floats, Ints

@@ -44,7 +44,7 @@ def _run() -> None:
     for name in ("typer", "rich"):  # Rich is imported only where a table or a progress bar is printed
         if find_spec(name) is None:
             raise ModuleNotFoundError(name=name)
-    from mascot.cli.app import app
+    from mascot.cli.command_group import app
 
     app(prog_name="mascot")
 

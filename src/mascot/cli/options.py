@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 import typer
 
 import mascot as mc
-from mascot import words
+from mascot import grammar
 from mascot.registry import METHOD_NAMES
 
 MethodName: Any = Literal.__getitem__(METHOD_NAMES)
@@ -101,7 +101,7 @@ class MethodChoice:
 
     def select(self) -> Any:
         """Return the method that the options select."""
-        return words.method(self.method or "mascot", self.strength, self.protect, self.keep, self.order)
+        return grammar.method(self.method or "mascot", self.strength, self.protect, self.keep, self.order)
 
 
 @dataclass(frozen=True)

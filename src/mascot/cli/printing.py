@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from mascot.candidates import value_of
 from mascot.cli import visible as visible
-from mascot.cli.tables import Record, RecordedQuery
+from mascot.cli.hit_tables import Record, RecordedQuery
 from mascot.explain import Reason
-from mascot.probe import Probe
+from mascot.grammar import columns_of
 from mascot.ranking import Ranking
 from mascot.serialize import plain
-from mascot.words import columns_of
+from mascot.tuning.probe import Probe
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from mascot.bins import Ints
 from mascot.errors import OptionError, check_share, check_whole
 from mascot.kernels.kmeans import kmeans
-from mascot.kernels.similarity import joined
-from mascot.methods.base import Problem, Selection, open_positions, refuse_quotas, select_each
+from mascot.methods.method import Problem, Selection, open_positions, refuse_quotas, select_each
+from mascot.methods.similarity import joined
 from mascot.serialize import Value
 
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from mascot.bins import Floats, Ints
 from mascot.errors import check_share, check_switch
-from mascot.kernels.dpp import ensemble, greedy_map
-from mascot.kernels.similarity import similarities
-from mascot.methods.base import Problem, Selection, refuse_quotas, select_each
+from mascot.methods.dpp import ensemble, greedy_map
+from mascot.methods.method import Problem, Selection, refuse_quotas, select_each
+from mascot.methods.similarity import similarities
 from mascot.serialize import Value
 
 LARGEST_THETA = 0.99  # at 1 the quality exp(theta / (1 - theta) * r) is infinite
@@ -70,7 +70,7 @@ class KDpp(Determinantal):
         a problem without wishes has nothing else (beta 1).
     released
         Use the update of the published experiments, which divides by the marginal variance where the
-        exact algorithm divides by its root; see `mascot.kernels.dpp.greedy_map`.
+        exact algorithm divides by its root; see `mascot.methods.dpp.greedy_map`.
 
     Notes
     -----

@@ -23,7 +23,7 @@ from mascot.errors import (
 )
 from mascot.kernels import native, reference
 from mascot.kernels.constants import NOTHING, TIE
-from mascot.methods.base import Problem, Selection
+from mascot.methods.method import Problem, Selection
 from mascot.serialize import Value
 
 DEFAULT_STRENGTH = 0.5

@@ -9,8 +9,8 @@ import numpy as np
 from mascot.bins import Bools, Floats, Ints
 from mascot.errors import OptionError, check_share, check_switch
 from mascot.kernels.reference import select_stages
-from mascot.kernels.similarity import joined
-from mascot.methods.base import NO_POSITIONS, Problem, Selection, select_each
+from mascot.methods.method import NO_POSITIONS, Problem, Selection, select_each
+from mascot.methods.similarity import joined
 from mascot.serialize import Value
 
 

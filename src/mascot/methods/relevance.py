@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mascot.methods.base import Problem, Selection, select_each
+from mascot.methods.method import Problem, Selection, select_each
 from mascot.serialize import Value
 
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mascot.errors import InputError, OptionError
-from mascot.photos.filters import within
-from mascot.photos.store import FOLDER, DamagedLibrary, Store
+from mascot.photos.database.filters import within
+from mascot.photos.database.store import FOLDER, DamagedLibrary, Store
+from mascot.photos.locations import confirm_folders, confirmed_folders, name_of
 from mascot.photos.texts import is_text, require_text
-from mascot.photos.whereabouts import confirm_folders, confirmed_folders, name_of
 
 ROOT, _FOLDERS = "root", "folders"  # facts: the first folder if the index is elsewhere, and the added folders
 

@@ -13,23 +13,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mascot as mc
-from mascot import words
+from mascot import grammar
 from mascot.errors import InputError, OptionError, require
-from mascot.photos import encodings, steering
-from mascot.photos.choices import Choices
-from mascot.photos.filters import Cancelled, SearchCancelled, matching
+from mascot.photos import wish_text
+from mascot.photos.database import encodings
+from mascot.photos.database.filters import Cancelled, SearchCancelled, matching
+from mascot.photos.database.library_encoders import LibraryEncoders
+from mascot.photos.database.store import FOLDER, Store, UnknownPhoto, is_full, write_failure
+from mascot.photos.database.vector_index import EXACT
+from mascot.photos.files.decode_limits import Limits
 from mascot.photos.folders import ROOT, Folders
-from mascot.photos.library_encoders import LibraryEncoders
-from mascot.photos.limits import Limits
-from mascot.photos.nearest import EXACT
+from mascot.photos.locations import DATABASE, enclosing, index_of, name_of, remember, remembered
 from mascot.photos.results import Hits, Results, check_choice, ids_before
 from mascot.photos.search import PhotoSearch
-from mascot.photos.store import FOLDER, Store, UnknownPhoto, is_full, write_failure
+from mascot.photos.sharing.saved_sets import Choices
 from mascot.photos.texts import as_text, is_text, require_text
-from mascot.photos.whereabouts import DATABASE, enclosing, index_of, name_of, remember, remembered
 
 if TYPE_CHECKING:
-    from mascot.methods.base import Method
+    from mascot.methods.method import Method
     from mascot.photos.encoders.encoder import Encoder
     from mascot.photos.indexing.indexer import Report, Summary
 
@@ -340,7 +341,7 @@ class Library:
             )
         if text is not None:
             return model.texts([text])[0]
-        from mascot.photos.reading import vector_of_file
+        from mascot.photos.files.reading import vector_of_file
 
         return vector_of_file(Path(like or ""), model)
 
@@ -381,7 +382,7 @@ class Library:
         like_id = self.id_of(like)
         by_look = like is not None and text is None and encoder is None and self._likes_by_look
         if like is not None and by_look:
-            from mascot.photos.reading import look_of_file
+            from mascot.photos.files.reading import look_of_file
 
             query = look_of_file(Path(like)) if like_id is None else self.store.looks([like_id])[0]
         else:
@@ -469,23 +470,23 @@ class Library:
 
     def spread(self, text: str, missing: str = "last") -> mc.Wish:
         """Parse a wish for more diversity of an attribute: `place`, `hour`, `camera*2`."""
-        return steering.wish(*words.split(text), 1, self.store, missing)
+        return wish_text.wish(*grammar.split(text), 1, self.store, missing)
 
     def place_meant(self, text: str) -> str | None:
         """Return the place that a name in a wish means: `Cambridge, US`. None if it is obvious or not a name."""
-        return steering.place_meant(text, self.store)
+        return wish_text.place_meant(text, self.store)
 
     def focus(self, text: str, missing: str = "last") -> mc.Wish:
         """Parse a wish for less diversity, or for values near another one: `moment`, `hour=18`, `place=Lisbon~50`."""
-        return steering.wish(*words.split(text), -1, self.store, missing)
+        return wish_text.wish(*grammar.split(text), -1, self.store, missing)
 
     def limit(self, text: str, fill: bool = False) -> mc.Limit:
         """Parse a limit on results per value: `city=1`, `date=2`; see `mascot.limit`."""
-        return steering.limit(*words.split_limit(text), fill)
+        return wish_text.limit(*grammar.split_limit(text), fill)
 
     def share(self, text: str) -> mc.Share:
         """Parse target shares of values: `country=Portugal:60%,ES:40%`; see `mascot.share`."""
-        return steering.share(*words.split_share(text), self.store)
+        return wish_text.share(*grammar.split_share(text), self.store)
 
 
 def _root_of(index: Path) -> Path:

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 import mascot as mc
 from mascot.candidates import as_vectors, scaled
+from mascot.photos.database.column_cache import PhotoColumns, PhotoTable
 from mascot.photos.photo import Photo
 from mascot.photos.stacks import COMPARED, stacks
-from mascot.photos.table import PhotoColumns, PhotoTable
-from mascot.rerank import check_method
+from mascot.reranking import check_method
 from mascot.wishes import Wish, check_wishes
 
 Detail = Callable[[Sequence[int]], Mapping[int, int]]  # the sharpness of photographs, by id

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.errors import InputError
-from mascot.photos.blocks import DamagedIndex
-from mascot.photos.nearest import Nearest, Progress, open_nearest
+from mascot.photos.database.checksums import DamagedIndex
+from mascot.photos.database.column_cache import PhotoTable
+from mascot.photos.database.store import LOOKS, Store, UnknownPhoto
+from mascot.photos.database.vector_index import Nearest, Progress, open_nearest
 from mascot.photos.results import Hits
-from mascot.photos.store import LOOKS, Store, UnknownPhoto
-from mascot.photos.table import PhotoTable
 
 T = TypeVar("T")
 _Ids = NDArray[np.int64]
@@ -31,7 +31,7 @@ class PhotoSearch:
     def open_nearest(
         self, progress: Progress | None = None, *, hurry: bool = True, rebuild: bool = False, by_look: bool = False
     ) -> Nearest:
-        """Return the vectors, or the visual descriptors; see `mascot.photos.nearest.open_nearest`."""
+        """Return the vectors, or the visual descriptors; see `mascot.photos.database.vector_index.open_nearest`."""
         nearest = self._indexes.get(by_look)
         if rebuild or nearest is None or nearest.changes != self._store.changes:
             folder, space = (self._folder / "looks", LOOKS) if by_look else (self._folder, self._store.space)

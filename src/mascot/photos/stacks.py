@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.photos.look import EDGES
+from mascot.photos.metadata.look import EDGES
 
 Cells = Mapping[str, NDArray[Any]]  # columns by name
 COMPARED = ("hash", "taken", "camera", "title", "caption", "width", "height")

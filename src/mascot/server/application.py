@@ -22,15 +22,16 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
-from mascot.server import photo_routes, rerank_routes
-from mascot.server.answers import EXCEPTION_HANDLERS, JSON, JsonAnswer
-from mascot.server.bodies import ByteBudget
-from mascot.server.envelope import REQUEST_ID, Envelope, Metrics
 from mascot.server.guard import Guard
-from mascot.server.operations import GZIP, Operation, document
-from mascot.server.reranking import kernel_name
+from mascot.server.library import library_routes
+from mascot.server.middleware import REQUEST_ID, Envelope, Metrics
+from mascot.server.openapi import GZIP, Operation, document
+from mascot.server.request_body import ByteBudget
+from mascot.server.rerank import rerank_routes
+from mascot.server.rerank.rerank_task import kernel_name
+from mascot.server.responses import EXCEPTION_HANDLERS, JSON, JsonAnswer
+from mascot.server.run.threads import Threads
 from mascot.server.settings import Settings
-from mascot.server.threads import Threads
 
 _STATIC = Path(__file__).parent / "static"
 _REVALIDATED = {"cache-control": "no-cache"}  # on each load, so that an update never mixes versions
@@ -63,7 +64,7 @@ def make_app(settings: Settings | None = None) -> Starlette:
     metrics = Metrics(None if service is None else service.count)
     operations = [
         *rerank_routes.operations(settings, budget),
-        *photo_routes.operations(service, settings, budget),
+        *library_routes.operations(service, settings, budget),
         *_status_operations(service, metrics, budget),
     ]
     schema = document(operations, settings.token is not None)
@@ -109,7 +110,7 @@ def _service(library: str | None) -> Any:
     if library is None:
         return None
     from mascot.photos.library import Library
-    from mascot.server.service import Service
+    from mascot.server.library.service import Service
 
     return Service(Library.open(library))
 

@@ -13,7 +13,7 @@ from cachetools import TTLCache
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from mascot.server.answers import refusal
+from mascot.server.responses import refusal
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})  # health checks carry no token
 _COOKIE = "mascot_token"

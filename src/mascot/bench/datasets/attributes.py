@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mascot as mc
-from mascot.bench.measure import is_measure
-from mascot.bench.tasks import CLUSTERS, GEO, GEO_HOUR, HOUR, HOUR_OF_DAY, PLACE, metric_features
+from mascot.bench.protocol.tasks import CLUSTERS, GEO, GEO_HOUR, HOUR, HOUR_OF_DAY, PLACE, metric_features
+from mascot.bench.running.measure import is_measure
 from mascot.extras import package
 
 _KINDS = "biufMUSO"

@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 
 from mascot import metrics
 from mascot.bench.datasets.dataset import Dataset, Floats, Ints, Split
-from mascot.bench.published import DIRECTIONS, Published
-from mascot.bench.query_set import QuerySet, appearance, features
-from mascot.bench.tasks import HOUR_OF_DAY, PLACE
+from mascot.bench.protocol.published import DIRECTIONS, Published
+from mascot.bench.protocol.tasks import HOUR_OF_DAY, PLACE
+from mascot.bench.running.query_set import QuerySet, appearance, features
 from mascot.errors import require
 
 # Share of photographs by local hour, 0 to 23, in arbitrary units: daylight, with a long evening.

@@ -14,6 +14,6 @@ from __future__ import annotations
 
 from mascot.bench.encode.encoding import encode
 from mascot.bench.encode.scoring import BestLists, best_lists
-from mascot.bench.encode.vectors import store_vectors
+from mascot.bench.encode.vector_files import store_vectors
 
 __all__ = ["BestLists", "best_lists", "encode", "store_vectors"]

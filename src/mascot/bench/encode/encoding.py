@@ -11,7 +11,7 @@ from typing import Any
 
 from mascot.bench.datasets.folder import ENCODED, content, read_folder, slug
 from mascot.bench.encode.scoring import Report, Vectors
-from mascot.bench.encode.vectors import EncodedModel, append, read_encoding, resume, write_lists
+from mascot.bench.encode.vector_files import EncodedModel, append, read_encoding, resume, write_lists
 from mascot.bench.files import alone
 from mascot.errors import InputError, OptionError, require
 from mascot.photos.encoders import Picture, open_encoder
@@ -122,7 +122,7 @@ def picture_batches(paths: Sequence[Path], batch: int) -> Iterator[list[Picture]
 
 def _picture(path: Path) -> Picture:
     """Return an upright RGB picture in full size without its colour profile: the model scales it in its own way."""
-    from mascot.photos.images import Unreadable, open_image, upright
+    from mascot.photos.files.images import Unreadable, open_image, upright
 
     try:
         with open_image(path) as image:

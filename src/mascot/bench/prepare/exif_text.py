@@ -13,9 +13,9 @@ from typing import Any, cast
 from PIL import ExifTags
 
 from mascot.bench.prepare.outcomes import Loss
-from mascot.photos import plausible
-from mascot.photos.exif import Exif
-from mascot.photos.plausible import Wrong
+from mascot.photos.metadata import validate
+from mascot.photos.metadata.exif import Exif
+from mascot.photos.metadata.validate import Wrong
 
 _BASE, _GPS = ExifTags.Base, ExifTags.GPS
 _LARGEST = {"GPSLatitude": 90, "GPSLongitude": 180}  # degrees
@@ -64,7 +64,7 @@ def place(tags: Exif, zero: str = "both") -> tuple[float, float]:
             angle = tags.gps.get(_GPS[name])
             if not angle or not tags.gps.get(_GPS[f"{name}Ref"]):
                 raise Loss("no place", f"no {name} or {name}Ref")
-            degrees = plausible.angle(angle)
+            degrees = validate.angle(angle)
             if abs(degrees) > largest:
                 raise Loss("out of range", f"{name} {degrees:g}")
             if zero == "either" and degrees == 0:

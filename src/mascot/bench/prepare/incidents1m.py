@@ -26,7 +26,7 @@ from mascot.bench.prepare.preparation import Preparation, Row, option, read_csv
 from mascot.bench.prepare.web import Web, resolve
 from mascot.errors import InputError, require
 from mascot.extras import package
-from mascot.photos.plausible import place
+from mascot.photos.metadata.validate import place
 
 Location = dict[str, Any]  # ip, lat, lon, source
 SERVICES = {

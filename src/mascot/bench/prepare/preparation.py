@@ -27,7 +27,7 @@ from mascot.bench.files import replace_text, replacing, sha256
 from mascot.bench.prepare.outcomes import NO_ANSWER, Journal, Loss, Outcome, Tally, value_of
 from mascot.bench.prepare.web import Web
 from mascot.errors import InputError
-from mascot.photos.images import Unreadable, open_image, orientation, upright
+from mascot.photos.files.images import Unreadable, open_image, orientation, upright
 
 Row = dict[str, Any]  # of an image, by column
 Queries = Mapping[str, Iterable[int]] | None

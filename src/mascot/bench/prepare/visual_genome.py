@@ -14,8 +14,8 @@ from mascot.bench.prepare.outcomes import Loss
 from mascot.bench.prepare.preparation import Preparation, Row, option
 from mascot.errors import InputError
 from mascot.extras import package
-from mascot.photos import exif
-from mascot.photos.images import Unreadable, open_image
+from mascot.photos.files.images import Unreadable, open_image
+from mascot.photos.metadata import exif
 
 QUERIES = (
     "person", "building", "table", "vehicle", "animal", "tree", "sky", "road", "chair", "light", "car", "desk",

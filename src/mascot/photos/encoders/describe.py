@@ -13,7 +13,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
-from mascot.photos.plausible import human_text
+from mascot.photos.metadata.validate import human_text
 
 KINDS = ("title", "keywords", "caption", "folder", "place", "time")
 _CAPTION_LIMIT = 300  # characters; more of them dilute a sentence vector

@@ -18,7 +18,7 @@ from mascot.photos.encoders import classes
 from mascot.photos.encoders.describe import parts
 from mascot.photos.encoders.encoder import Picture, Vectors, unit
 from mascot.photos.encoders.runtime import fingerprint_of
-from mascot.photos.encoders.sentences import DIM, files, open_sentences
+from mascot.photos.encoders.sentence_encoder import DIM, files, open_sentences
 
 # Measured on 6,112 described photographs of Div400 (docs/encoders.md).
 _FULL_WEIGHT, _SHORT_WEIGHT = 1.0, 0.5  # of the whole description; if it is only place and time

@@ -13,10 +13,10 @@ from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from mascot.errors import InputError
+from mascot.photos.files.walk import Skipped, walk
 from mascot.photos.indexing.runners import Runner
 from mascot.photos.indexing.stages import Encode, Hashed, IndexRow, Order, Stage, Unread, read_picture
-from mascot.photos.walk import Skipped, walk
-from mascot.photos.whereabouts import name_of
+from mascot.photos.locations import name_of
 
 _BATCH = 32  # photographs encoded together
 _TOP = PurePosixPath(".")

@@ -14,22 +14,22 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from mascot.photos import plausible
-from mascot.photos.decoding import DecoderPool
+from mascot.photos.database.store import DamagedLibrary, Store, put_photo, put_pixels, put_sidecars, put_vector
 from mascot.photos.encoders.describe import path_words
+from mascot.photos.files.decode_limits import Limits
+from mascot.photos.files.decoder_pool import DecoderPool
+from mascot.photos.files.reading import File, folder_of, time_in_name
+from mascot.photos.files.walk import PictureFile, Skipped
 from mascot.photos.indexing.indexer import Report
 from mascot.photos.indexing.runners import Runner, in_batches
 from mascot.photos.indexing.stages import Hashed, IndexRow, Order, Unread
-from mascot.photos.limits import Limits
-from mascot.photos.moments import Shot, moments
+from mascot.photos.metadata import validate
+from mascot.photos.metadata.moments import Shot, moments
 from mascot.photos.photo import Photo
-from mascot.photos.reading import File, folder_of, time_in_name
-from mascot.photos.store import DamagedLibrary, Store, put_photo, put_pixels, put_sidecars, put_vector
 from mascot.photos.texts import as_text
-from mascot.photos.walk import PictureFile, Skipped
 
 _BATCH = 32  # copies written in one transaction
-_FUTURE = re.compile(r"taken: '(\d{4})[^']*' is in the future")  # as `plausible.moment` words it
+_FUTURE = re.compile(r"taken: '(\d{4})[^']*' is in the future")  # as `validate.moment` words it
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +291,7 @@ def _is_dated_now(path: str, problems: str) -> bool:
     """Return whether a date that was refused as one in the future is not: the clock of this machine was wrong then."""
     if time_in_name(path) is not None:
         return True
-    return any(not plausible.is_future(int(year)) for year in _FUTURE.findall(problems))
+    return any(not validate.is_future(int(year)) for year in _FUTURE.findall(problems))
 
 
 def _move(connection: sqlite3.Connection, moves: Mapping[int, File]) -> None:

@@ -11,9 +11,9 @@ from contextlib import closing
 from itertools import islice
 from typing import Any, Protocol, TypeVar
 
-from mascot.photos.decoding import DecoderPool
+from mascot.photos.files.decode_limits import Limits
+from mascot.photos.files.decoder_pool import DecoderPool
 from mascot.photos.indexing.stages import Order, Stage
-from mascot.photos.limits import Limits
 
 T = TypeVar("T")
 

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from mascot.errors import InputError
-from mascot.photos.decoding import BrokenDecoder, DecoderPool
 from mascot.photos.encoders import open_encoder
 from mascot.photos.encoders.encoder import Encoder
-from mascot.photos.images import Unreadable
+from mascot.photos.files.decoder_pool import BrokenDecoder, DecoderPool
+from mascot.photos.files.images import Unreadable
+from mascot.photos.files.reading import File, Reading, photos_of, picture
+from mascot.photos.files.walk import PictureFile
 from mascot.photos.photo import Photo
-from mascot.photos.reading import File, Reading, photos_of, picture
-from mascot.photos.walk import PictureFile
 
 T = TypeVar("T")
 

@@ -22,16 +22,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mascot.photos.files.decode_limits import Limits
+from mascot.photos.files.walk import Skipped
 from mascot.photos.indexing.indexer import Report
 from mascot.photos.indexing.runners import Runner
 from mascot.photos.indexing.stages import HEADERS, Hashed, IndexRow, Order, Unread
-from mascot.photos.limits import Limits
-from mascot.photos.moments import Shot, label_moments
+from mascot.photos.metadata.moments import Shot, label_moments
 from mascot.photos.photo import Photo
-from mascot.photos.walk import Skipped
 
 if TYPE_CHECKING:
-    from mascot.connect.source import Sink
+    from mascot.connect.engines.source import Sink
 
 _ROWS, _SECONDS = 1024, 20.0  # rows are written in batches of this size, or after this time
 _UNREADABLE = "unreadable"  # the fact that names files whose pixels are damaged, and their state

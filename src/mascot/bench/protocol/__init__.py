@@ -1,0 +1,1 @@
+"""What the benchmark asks: tasks, studies, parameter grids, published figures."""

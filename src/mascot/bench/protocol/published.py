@@ -1,0 +1,166 @@
+"""The published numbers, in this library's terms: spread for increase, focus for decrease, strength for lambda.
+
+They are copied from the paper and its released result files (`published.json`); nothing here is measured.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+DIRECTIONS = {"spread": "increase", "focus": "decrease"}
+
+# Which published dataset, with which prefix of its task names, a dataset of ours is compared with.
+_DATASETS = {
+    "pixelprose": ("pixelprose", "PP"),
+    "pixelprose-sim": ("pixelprose", "PP"),
+    "pixelprose_sim": ("pixelprose", "PP"),
+    "visual-genome": ("visual_genome", "VG"),
+    "visual_genome": ("visual_genome", "VG"),
+    "incidents1m": ("incidents1m", "I1M"),
+    "skyscript": ("skyscript", "SkyScript"),
+}
+_ONLY_TASK = {"visual_genome": "hour", "incidents1m": "geo", "skyscript": "geo"}
+_MIXED = {"geo+hour-": ("increase", "decrease"), "geo-hour+": ("decrease", "increase")}
+_CENTRAL = "mascot"  # the method that the sweeps and the analyses are about
+
+
+@cache
+def load() -> Mapping[str, Any]:
+    """Return the content of the file. Treat it as read-only."""
+    text = files("mascot.bench.protocol").joinpath("published.json").read_text(encoding="utf-8")
+    content: Mapping[str, Any] = json.loads(text)
+    return content
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The numbers of the paper for one dataset of ours, by their names; None, or no such name, where it has none.
+
+    >>> Published("pixelprose-sim").row("geo_hour", "focus", "mascot")
+    {'hm': 0.3135, 'r@10': 0.941, 'dm': 0.1881, 'r@1': 0.7202, 'r@3': 0.8193, 'r@5': 0.8657, 'r@20': 0.9812}
+    """
+
+    dataset: str
+
+    @property
+    def exists(self) -> bool:
+        """Whether the paper has this dataset."""
+        return self.dataset in _DATASETS
+
+    @property
+    def _name(self) -> str:
+        return _DATASETS.get(self.dataset, ("", ""))[0]
+
+    def _pixelprose(self, table: str) -> Any:
+        """Return a table that the paper has only for PixelProse; an empty one for other datasets."""
+        return load()[table] if self._name == "pixelprose" else {}
+
+    def row(self, task: str, direction: str, label: str) -> dict[str, float]:
+        """Return HM, DM, R@10 (MAP for Incidents1M) and, where printed, the recall curve."""
+        tasks = load().get(self._name, {}).get(DIRECTIONS.get(direction, ""), {})
+        if self._name in _ONLY_TASK:
+            tasks = {_ONLY_TASK[self._name]: tasks}
+        row = tasks.get(task, {}).get(label)
+        return {} if row is None else dict(row) | self.recall(task, direction, label)
+
+    def recall(self, task: str, direction: str, label: str) -> dict[str, float]:
+        """Return R@1, 3, 5, 10, 20 as ``{"r@1": ...}``."""
+        tables = {"pixelprose": load()["recall_at_k"]} | load()["recall_at_k_others"]
+        curve = tables.get(self._name, {}).get(_key(task, direction), {}).get(label, {})
+        return {f"r@{k}": value for k, value in curve.items()}
+
+    def sizes(self) -> dict[str, int]:
+        """Return the number of images of the ``validation`` and the ``test`` split."""
+        return dict(load()["dataset_sizes"].get(self._name, {}))
+
+    def places(self) -> dict[str, float]:
+        """Return shares of images beyond 60 degrees north and south, and of queries with hits on both sides of 180."""
+        return dict(load()["places"].get(self._name, {}))
+
+    def prs(self, task: str, direction: str, label: str) -> dict[str, Any]:
+        """Return the preference reflection score, `prs`."""
+        return {"prs": self._pixelprose("prs").get(label, {}).get(_key(task, direction))}
+
+    def sweep(self, study: str, task: str, direction: str, label: str) -> dict[float, float]:
+        """Return R@10 at each value of a swept parameter: strength, sigma_geo (degrees), sigma_time (hours) or grid."""
+        table = self._pixelprose("sensitivity_r@10").get("lambda" if study == "strength" else study, {"columns": []})
+        key = _key(task, direction)
+        if label != _CENTRAL or key not in table["columns"]:
+            return {}
+        column = table["columns"].index(key)
+        return {float(row[0]): float(row[column]) for row in table["rows"]}
+
+    def operating_point(self, task: str, direction: str, label: str) -> dict[str, float | None]:
+        """Return `strength`, `sigma_geo` (degrees), `sigma_time` (hours), and `retrieval`, its R@10 or MAP."""
+        key = (f"{_DATASETS.get(self.dataset, ('', ''))[1]}_{task}", DIRECTIONS.get(direction), label)
+        for point in load()["operating_points"]:
+            if (point["task"], point["direction"], point["method"]) == key:
+                return {"strength": point["lam"]} | {n: point[n] for n in ("sigma_geo", "sigma_time", "retrieval")}
+        return {}
+
+    def fixed_recall(self, task: str, direction: str, label: str) -> dict[float, float | None]:
+        """Return the best DM at each floor on R@10; None where the method does not meet the floor."""
+        table = self._pixelprose("fixed_recall_geo_hour_decrease_dm")
+        if (task, direction) != ("geo_hour", "focus") or label not in table:
+            return {}
+        return dict(zip(table["floors"], table[label], strict=True))
+
+    def mixed(self, task: str, direction: str, label: str) -> dict[str, float]:
+        """Return `strength`, `r@10`, `geo`, `hour` (Vendi of each attribute), `hm`, and the `dm` implied by them.
+
+        The paper prints K = 10; the released study took K = 20.
+        """
+        for row in self._pixelprose("mixed_direction_K10"):
+            if (row["geo"], row["time"]) == _MIXED.get(direction) and row["method"] == label:
+                dm = round(1 / (2 / row["hm"] - 1 / row["r@10"]), 3)
+                vendi = {"geo": row["geo_v"], "hour": row["time_v"]}
+                return {"strength": row["lam"], "r@10": row["r@10"], **vendi, "dm": dm, "hm": row["hm"]}
+        return {}
+
+    def appearance(self, task: str, direction: str, label: str) -> float | None:
+        """Return the normalised Vendi score of the image vectors."""
+        table = self._pixelprose("appearance_img_vendi_geo_hour") if task == "geo_hour" else {}
+        return table.get(DIRECTIONS.get(direction), {}).get(label)
+
+    def clusters(self, task: str, direction: str, label: str) -> dict[str, float]:
+        """Return `dm` and `r@10` on ten clusters of the image vectors; only `dm` for the base."""
+        row = self._pixelprose("clusters_k10").get(DIRECTIONS.get(direction))
+        if row is None or label not in ("base", _CENTRAL):
+            return {}
+        return {"dm": row["dm_base"]} if label == "base" else {"dm": row["dm"], "r@10": row["r@10"]}
+
+    def top1(self, task: str, direction: str, label: str) -> dict[str, Any]:
+        """Return `agrees`, the share of queries whose first result is the base retriever's."""
+        table = self._pixelprose("top1").get("first_pick_agreement_decrease", {})
+        return {"agrees": table.get(task) if (direction, label) == ("focus", _CENTRAL) else None}
+
+    def displaced(self, tasks: Collection[str], direction: str, label: str) -> tuple[float, float] | None:
+        """Return the percentage of queries whose right first result was displaced, and of these, those in another bin.
+
+        The paper counts over its three tasks together; of other tasks it says nothing.
+        """
+        table = self._pixelprose("top1")
+        agreements = table.get("first_pick_agreement_decrease", {})
+        if (direction, label) != ("focus", _CENTRAL) or not table or set(tasks) != set(agreements):
+            return None
+        other, moved = table["displacements_to_another_primary_bin"]
+        return 100 * moved / (load()["protocol"]["pixelprose_test_queries"] * len(agreements)), 100 * other / moved
+
+    def first_gain(self, task: str, direction: str, label: str) -> dict[str, float]:
+        """Return `min`, `max` and `mean` over queries of the first pick's coverage gain."""
+        is_printed = (task, direction, label) == ("geo_hour", "focus", _CENTRAL)
+        return dict(self._pixelprose("first_step_coverage_gain_geo_hour_decrease")) if is_printed else {}
+
+    def runtime(self, label: str, sequential: bool = False) -> float | None:
+        """Return milliseconds a query on an RTX A6000, N=200, K=20, 424 bins; MASCOT vectorised or sequential."""
+        name = f"{label}_{'sequential' if sequential else 'vectorized'}" if label == _CENTRAL else label
+        return self._pixelprose("runtime_ms_per_query_a6000_N200_K20_U424").get(name)
+
+
+def _key(task: str, direction: str) -> str:
+    return f"{task}/{DIRECTIONS.get(direction)}"

@@ -1,0 +1,221 @@
+"""A benchmark and its studies: which points are measured on the test split once the search has chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import mascot as mc
+from mascot.bench.protocol.search_space import (
+    DPPS,
+    GUARDED,
+    Chosen,
+    coverage,
+    inferred,
+    published,
+    released,
+    search_key,
+    settings,
+)
+from mascot.bench.protocol.tasks import CLUSTERS, FOCUS, HOUR_OF_DAY, PLACE, SPREAD, BenchTask, Point, Widths
+
+Case = tuple[str, BenchTask, str]  # label, task and direction
+
+STRENGTHS = tuple(round(step / 10, 1) for step in range(11))
+# Sweeps of the published bins: study, attribute, field of `Widths`, and its values.
+_BIN_SWEEPS: tuple[tuple[str, mc.Attribute, str, tuple[float, ...]], ...] = (
+    ("sigma_geo", PLACE, "geo", (0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 30.0)),
+    ("grid", PLACE, "cells", (5, 10, 15, 20, 25, 30, 40, 50)),
+    ("sigma_time", HOUR_OF_DAY, "hour", (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0)),
+)
+PROTECT = (0, 1, 2, 3, 5, 8, 10, 15, 20)
+# Mixed directions: the published strengths of MASCOT. The paper prints K = 10 and no bins: ours are of the search grid.
+_MIXED = {"geo+hour-": (0.3, Widths(15.0, 0.5)), "geo-hour+": (0.8, Widths(1.0, 1.5))}
+_MIXED_K, _CLUSTERS_K = 10, 10
+# What the released study did.
+_RELEASED_MIXED_WIDTHS, _RELEASED_MIXED_K = Widths(1.0, 0.5), 20
+_RELEASED_CLUSTERS_N, _RELEASED_CLUSTERS_STRENGTH = 50, 0.5
+_RELEASED_PRS_WIDTHS = {"mascot": Widths(15.0, 1.5), "prob-coverage": Widths(1.0, 0.5)}
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A dataset with one or several seeds, and what is measured on it.
+
+    The sources are pairs of a seed and an object whose `load()` returns the dataset of that seed; it is hashable and
+    can be pickled, since workers load it again.
+    """
+
+    name: str  # as the records have it
+    sources: tuple[tuple[int, Any], ...]
+    labels: tuple[str, ...]  # of the methods
+    tasks: tuple[BenchTask, ...]
+    directions: tuple[str, ...] = (SPREAD, FOCUS)
+    n: int = 200  # candidates of a query
+    published: str | None = "pixelprose"  # the paper's dataset whose operating points and search grid apply
+    clusters: bool = True  # whether there are image vectors to cluster
+    steps: tuple[float, ...] = STRENGTHS  # at which the slow methods are swept; coverage takes all of `STRENGTHS`
+    search_k: int = 10  # results of a query during the search
+    released: bool = True  # whether the side studies also run at the released settings
+    validation: int | None = 50  # largest number of queries of the split (None: all)
+    test: int | None = None
+    metric: str = "hm"  # what the search maximises, a name in the summary
+    retrieval: str = "r@10"  # what HM takes for relevance: "r@10" or "map"
+    judged: str | None = None  # column of judged clusters, for CR@k
+    extra: tuple[Point, ...] = ()  # points on the test split beside those of the studies
+    subsets: tuple[str, ...] = ()  # splits within the test split that are also summed up on their own
+    notes: tuple[str, ...] = ()  # under the tables: which methods or queries were left out, and why
+
+    def cases(self) -> Iterator[Case]:
+        return product(self.labels, self.tasks, self.directions)
+
+    @property
+    def released_pixelprose(self) -> bool:
+        """Whether the settings of the released side studies, which were of PixelProse, are run."""
+        return self.released and self.published == "pixelprose"
+
+
+def studies(benchmark: Benchmark, chosen: Chosen) -> list[Point]:
+    """Return every point of the test split, each once."""
+    parts = (_main, _strength, _preference, _bins, _mixed, _clusters, _protect, _runtime)
+    points = [replace(point, n=benchmark.n) for part in parts for point in part(benchmark, chosen)]
+    points += _released_clusters(benchmark)
+    return list(dict.fromkeys(points))
+
+
+def searched(benchmark: Benchmark) -> Iterator[Point]:
+    """Yield the points of the validation search, for methods with several settings; DPPs with either update."""
+    grids = [settings(*case, benchmark.published) for case in benchmark.cases()]
+    if benchmark.clusters and "mascot" in benchmark.labels:
+        grids += [settings("mascot", CLUSTERS, direction) for direction in benchmark.directions]
+    for grid in grids:
+        for point in (*grid, *released(*grid)) if len(grid) > 1 else ():
+            yield replace(point, study="search", point=None, split="validation", k=benchmark.search_k, n=benchmark.n)
+
+
+def _setting(case: Case, chosen: Chosen) -> Point:
+    """Return the point that was searched for, or the only one there is."""
+    default = settings(*case)[0]
+    point = chosen.get(search_key(default))
+    return default if point is None else replace(point, point="validated")
+
+
+def _released_setting(case: Case, chosen: Chosen) -> list[Point]:
+    """Return the point that was searched for with the released update of a DPP; none for other methods."""
+    defaults = released(settings(*case)[0])
+    return [replace(chosen.get(search_key(default), default), point="released") for default in defaults]
+
+
+def _printed(case: Case, benchmark: Benchmark) -> list[Point]:
+    """Return the points that the paper prints, or lets one infer."""
+    lookups = (published, inferred) if benchmark.published else ()
+    return list(filter(None, (lookup(*case, str(benchmark.published)) for lookup in lookups)))
+
+
+def _operating(case: Case, benchmark: Benchmark, chosen: Chosen) -> Point:
+    """Return the published point where there is one, else the one that was searched for.
+
+    Published settings of DPPs are of the released update, which is swept on its own.
+    """
+    printed = [] if case[0] in DPPS else _printed(case, benchmark)
+    return (printed or [_setting(case, chosen)])[0]
+
+
+def _main(benchmark: Benchmark, chosen: Chosen) -> Iterator[Point]:
+    for case in benchmark.cases():
+        yield from (_setting(case, chosen), *_released_setting(case, chosen), *_printed(case, benchmark))
+
+
+def _strength(benchmark: Benchmark, chosen: Chosen) -> Iterator[Point]:
+    """Yield strengths from 0 to 1, all else as at the operating point. For DPPs it is 1 - theta, for each update."""
+    for case in benchmark.cases():
+        if case[0] not in ("base", "clustering"):  # clustering has no strength in the paper
+            exact = replace(_operating(case, benchmark, chosen), point=None)
+            for anchor in (exact, *_released_setting(case, chosen)):
+                for strength in STRENGTHS if isinstance(anchor.method, mc.Mascot) else benchmark.steps:
+                    method: Any = anchor.method  # each of these methods has a strength
+                    swept = replace(method, strength=strength)
+                    yield replace(anchor, study="strength", method=swept, value=strength)
+
+
+def _preference(benchmark: Benchmark, _: Chosen) -> Iterator[Point]:
+    """Yield the sweeps of the released preference study: strength from 0 to 1, with the same bins for all tasks."""
+    for label, task, direction in benchmark.cases() if benchmark.released_pixelprose else ():
+        if label in _RELEASED_PRS_WIDTHS and (task.has(PLACE) or task.has(HOUR_OF_DAY)):
+            point = Point(label, task, direction, widths=_RELEASED_PRS_WIDTHS[label], study="prs", point="published")
+            for strength in STRENGTHS:
+                yield replace(point, method=coverage(label, strength), value=strength)
+
+
+def _bins(benchmark: Benchmark, _: Chosen) -> Iterator[Point]:
+    """Yield three sweeps of the published bins: MASCOT as published, and the guarded method on the same bins."""
+    for label, task, direction in benchmark.cases() if benchmark.published else ():
+        anchor = published("mascot", task, direction, str(benchmark.published))
+        if label not in ("mascot", "guarded") or anchor is None or anchor.widths is None:
+            continue
+        method = anchor.method if label == "mascot" else GUARDED[label]
+        for study, attribute, field, values in _BIN_SWEEPS:
+            for value in values if task.has(attribute) else ():
+                swept: dict[str, Any] = {field: value}
+                yield Point(label, task, direction, method, replace(anchor.widths, **swept), study, value=float(value))
+
+
+def _mixed(benchmark: Benchmark, _: Chosen) -> Iterator[Point]:
+    """Yield one attribute spread, the other focused; MS-DPP with theta 0.9 and beta 0.5, with either update.
+
+    Ours are of K = 10, which the paper prints; the released study took K = 20, with narrow bins for both rows.
+    """
+    composite = [task for task in benchmark.tasks if task.attributes == (PLACE, HOUR_OF_DAY)]
+    for label, task, direction in product(benchmark.labels, composite, _MIXED):
+        strength, widths = _MIXED[direction]
+        points = {
+            "base": Point(label, task, direction, mc.Relevance(), Widths(), point="default"),
+            "mascot": Point(label, task, direction, mc.Mascot.paper(strength), widths, point="inferred"),
+            "ms-dpp": Point(label, task, direction, mc.MsDpp(0.1, 0.5), Widths(), point="default"),
+            "guarded": Point(label, task, direction, GUARDED["guarded"], point="default"),
+        }
+        if label in points:
+            point = replace(points[label], study="mixed", k=_MIXED_K)
+            updates = [point, *released(point)]
+            yield from updates
+            if benchmark.released_pixelprose and label != "guarded":
+                bins = _RELEASED_MIXED_WIDTHS if label == "mascot" else point.widths
+                yield replace(updates[-1], widths=bins, point="published", k=_RELEASED_MIXED_K)
+
+
+def _clusters(benchmark: Benchmark, chosen: Chosen) -> Iterator[Point]:
+    """Yield ten k-means clusters of the image vectors as the attribute, at K = 10, with a searched strength."""
+    for label, direction in product(benchmark.labels, benchmark.directions if benchmark.clusters else ()):
+        if label in ("base", "mascot", *GUARDED):
+            name = "validated" if label == "mascot" else "default"
+            yield replace(_setting((label, CLUSTERS, direction), chosen), study="clusters", point=name, k=_CLUSTERS_K)
+
+
+def _released_clusters(benchmark: Benchmark) -> Iterator[Point]:
+    """Yield the ten clusters as the released study did: validation split, 50 candidates, strength 0.5, no search."""
+    for label, direction in product(benchmark.labels, benchmark.directions):
+        if label in ("base", "mascot") and benchmark.clusters and benchmark.released_pixelprose:
+            point = replace(settings(label, CLUSTERS, direction)[0], study="clusters", point="published")
+            method = mc.Mascot.paper(_RELEASED_CLUSTERS_STRENGTH) if label == "mascot" else point.method
+            yield replace(point, method=method, split="validation", k=_CLUSTERS_K, n=_RELEASED_CLUSTERS_N)
+
+
+def _protect(benchmark: Benchmark, _: Chosen) -> Iterator[Point]:
+    """Yield the guarded method with more and more results protected."""
+    if "guarded" in benchmark.labels:
+        for task, direction, protect in product(benchmark.tasks, benchmark.directions, PROTECT):
+            method = replace(GUARDED["guarded"], protect=protect)
+            yield Point("guarded", task, direction, method, study="protect", point="default", value=float(protect))
+
+
+def _runtime(benchmark: Benchmark, chosen: Chosen) -> Iterator[Point]:
+    """Yield a query at a time on one thread; the coverage methods also as a batch."""
+    composite = [task for task in benchmark.tasks if len(task.attributes) > 1]
+    task, direction = (composite or benchmark.tasks)[0], benchmark.directions[-1]
+    for label in benchmark.labels:
+        point = replace(_operating((label, task, direction), benchmark, chosen), study="runtime", point="single")
+        yield point
+        if isinstance(point.method, mc.Mascot):
+            yield replace(point, point="batch")

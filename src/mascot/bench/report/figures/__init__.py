@@ -1,0 +1,99 @@
+"""Figures of a benchmark, ours beside the published: a pure function of the result files.
+
+>>> from mascot.bench import figures  # doctest: +SKIP
+>>> figures.draw("out/pixelprose-sim", "out/figures").files  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+
+import mascot as mc
+from mascot.bench.datasets.dataset import Dataset
+from mascot.bench.protocol.published import Published
+from mascot.bench.protocol.search_space import published, settings
+from mascot.bench.protocol.tasks import FOCUS, GEO_HOUR, SPREAD, Method, Point
+from mascot.bench.report import averages, naming
+from mascot.bench.report.averages import RunResults
+from mascot.bench.report.figures import parameter_figures, relevance_figures, style
+from mascot.bench.report.figures.one_query import NEEDED, Picture, of_query, pictures, qualitative
+from mascot.bench.report.figures.relevance_figures import Drawing
+
+__all__ = ["Drawn", "draw", "of_query", "pictures", "qualitative"]
+
+# The name of each in the note that it is missing, and the study it is made of; None as in the tables.
+_BUILDERS: tuple[tuple[str, str | None, Callable[[RunResults, Published], Iterator[Drawing]]], ...] = (
+    ("recall curves", "main", relevance_figures.recall),
+    ("trade-off", "main", relevance_figures.tradeoff),
+    ("clusters found", None, relevance_figures.judged),
+    ("sensitivity", "strength, sigma_geo, sigma_time, grid", parameter_figures.sensitivity),
+    ("strength curves", "strength", parameter_figures.strength),
+    ("fronts", "strength", parameter_figures.front),
+    ("protected results", "protect", parameter_figures.protection),
+    ("runtime", "runtime", parameter_figures.runtime),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """The files that were written, and what could not be drawn."""
+
+    files: tuple[Path, ...]
+    notes: tuple[tuple[str, str], ...]  # dataset and sentence
+
+
+def draw(
+    directory: str | Path,
+    out: str | Path,
+    dataset: Dataset | None = None,
+    query: int | None = None,
+    caption: str | None = None,
+    method: Method | None = None,
+    picture: Picture | None = None,
+    methods: Sequence[str] | None = None,
+) -> Drawn:
+    """Draw every figure that the results in a directory allow, each as PDF and as PNG.
+
+    They go into `out`; with results of several datasets, into one folder in it for each. The qualitative figure cannot
+    be made of the records alone: it needs a dataset with columns of place and time, such as ``Folder(path).load()``
+    with ``pictures(path)``, or ``Arrays(path).load()``; see `of_query`. With `methods` it compares methods by their
+    labels, each as the results ran it on place and hour together.
+    """
+    datasets = averages.read(directory)
+    files: list[Path] = []
+    notes: list[tuple[str, str]] = []
+    with style.drawing():
+        for results in datasets:
+            folder = Path(out) / results.dataset if len(datasets) > 1 else Path(out)
+            published = Published(results.dataset)
+            notes += [(results.dataset, note) for note in results.notes]
+            for name, study, builder in _BUILDERS:
+                before = len(files)
+                for stem, figure in builder(results, published):
+                    files += style.save(figure, folder, stem)
+                if len(files) == before and study is not None:
+                    notes.append((results.dataset, f"no {name}: these results lack its study ({study})"))
+        if dataset is None:
+            notes.append((datasets[0].dataset, "no qualitative figure: it needs the dataset itself (--data)"))
+        elif lacking := [name for name in NEEDED if name not in dataset.columns]:
+            notes.append((dataset.name, f"no qualitative figure: it needs a column {' and '.join(lacking)}"))
+        else:
+            compared = None if methods is None else _compared(datasets, methods)
+            figure = of_query(dataset, query, caption=caption, method=method, picture=picture, compared=compared)
+            files += style.save(figure, Path(out), "qualitative")
+    return Drawn(tuple(files), tuple(notes))
+
+
+def _compared(datasets: Sequence[RunResults], labels: Sequence[str]) -> dict[str, Point]:
+    """Return the methods in both directions, at the setting of the results, else of the paper, else the first."""
+    rows: dict[str, Point] = {}
+    for direction, label in product((SPREAD, FOCUS), labels):
+        point = published(label, GEO_HOUR, direction) or settings(label, GEO_HOUR, direction)[0]
+        fields = {"study": "main", "task": GEO_HOUR.name, "direction": direction, "label": label}
+        records = [record for results in datasets for record in results.where(**fields).preferred().records]
+        name = naming.method(label) if label == naming.BASE else f"{naming.method(label)}, {direction}"
+        rows.setdefault(name, replace(point, method=mc.from_dict(records[0]["method"])) if records else point)
+    return rows

@@ -1,0 +1,204 @@
+"""The look of all figures: one colour and marker for each method, sizes for print, and how files are written.
+
+Methods of one family have similar hues and differ in lightness and marker, so that colour-blind readers can distinguish
+them, also in grey. matplotlib is imported only here, and its global state is not changed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import cycle, product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mascot.bench.datasets.dataset import Floats
+from mascot.bench.report import naming
+from mascot.bench.report.averages import Average
+from mascot.extras import package
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FULL, COLUMN = 7.0, 3.35  # inches: the width of a page and of a column
+INK, QUIET, FAINT, CONTOUR = "#222222", "#6E6E6E", "#E4E4E4", "#C4C4C4"
+PALE = 0.45  # opacity of the variant of a method
+OURS, PAPER = "ours", "published"
+
+_RC: Any = (
+    {"font.family": "DejaVu Sans", "pdf.fonttype": 42}  # embed TrueType fonts: text stays selectable
+    | dict.fromkeys(("font.size", "axes.labelsize"), 7.0)
+    | dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "legend.fontsize"), 6.5)
+    | dict.fromkeys(("axes.linewidth", "xtick.major.width", "ytick.major.width"), 0.6)
+    | dict.fromkeys(("xtick.major.size", "ytick.major.size"), 2.5)
+    | dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), QUIET)
+    | dict.fromkeys(("axes.labelcolor", "text.color", "xtick.labelcolor", "ytick.labelcolor"), INK)
+    | dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False)
+    | dict.fromkeys(("figure.dpi", "savefig.dpi"), 200)
+    | {"axes.titlesize": 7.5, "axes.titleweight": "bold", "axes.titlelocation": "left"}
+    | {"axes.grid": True, "grid.color": FAINT, "grid.linewidth": 0.5, "axes.axisbelow": True}
+    | {"lines.solid_capstyle": "round", "legend.handlelength": 2.6, "legend.columnspacing": 1.4}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a method, or a task, is drawn."""
+
+    colour: str
+    marker: str
+    width: float = 1.0
+    dashes: Any = "-"  # as matplotlib names them
+    size: float = 4.0  # of the marker, in points
+    order: int = 3  # higher is drawn on top
+
+
+_METHODS = {
+    "base": Look("#111111", "P", 1.1, (0, (2, 2.2)), 5.0, 8),
+    "clustering": Look("#ABABAB", "v"),
+    "mmr": Look("#573A08", "^"),
+    "k-dpp": Look("#E3B505", ">"),
+    "ms-dpp": Look("#1D3F8F", "s", 1.3),
+    "ms-dpp+tn": Look("#4C86CF", "D", size=3.4),
+    "ms-dpp+tn+tvms": Look("#8FC3EE", "p", size=4.6),
+    "prob-coverage": Look("#F2A98B", "h", size=4.6),
+    "no-normalization": Look("#9440E8", "X"),
+    "uniform-binning": Look("#E0621B", "d", 1.2, size=4.6),
+    "mascot": Look("#BE0F3F", "o", 1.7, order=5),
+    "guarded": Look("#007D68", "*", 1.9, size=7.0, order=6),
+    "pyversity-mmr": Look("#A77BCA", "^"),
+    "pyversity-msd": Look("#7A5AA6", "<"),
+    "pyversity-dpp": Look("#CFA9E3", ">"),
+    "pyversity-cover": Look("#5B3A86", "8"),
+    "pyversity-ssd": Look("#8F8FB8", "H"),
+    "guarded-10": Look("#006180", "<", 1.3, (0, (6, 1.5)), 4.4, 5),
+}
+
+_TASKS = {
+    "geo_hour": Look("#2B2B2B", "o", 1.4),
+    "hour": Look("#A3439A", "s", 1.4, size=3.6),
+    "geo": Look("#9AA02E", "^", 1.4, size=4.4),
+}
+# For a dataset's own tasks, in turn: the colour-blind safe palette of Okabe and Ito.
+_TASK_LOOKS = (
+    ("#0072B2", "D"), ("#D55E00", "v"), ("#56B4E9", "P"), ("#E69F00", "X"), ("#00614A", "<"), ("#F0A6CA", "h"),
+)  # fmt: skip
+_TASK_DASHES = ("-", (0, (4, 1.5)), (0, (1, 1.2)))
+
+
+def method(label: str) -> Look:
+    """Return a method's look, the same in every figure."""
+    look = _METHODS[naming.origin(label)]
+    return look if naming.origin(label) == label else Look(look.colour, look.marker, 0.9, ":", look.size)
+
+
+def tasks(names: Sequence[str]) -> dict[str, Look]:
+    """Return the looks of a figure's tasks, all different; a dataset's own tasks get theirs in turn."""
+    looks = cycle(Look(*look, 1.4, dashes) for dashes, look in product(_TASK_DASHES, _TASK_LOOKS))
+    return {name: _TASKS[name] if name in _TASKS else next(looks) for name in names}
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Apply the matplotlib settings of these figures inside a `with`."""
+    matplotlib = package("matplotlib", "bench", "drawing figures")
+    with matplotlib.rc_context(_RC):
+        yield
+
+
+def panels(rows: int, columns: int, size: tuple[float, float], **share: Any) -> tuple[Figure, list[list[Axes]]]:
+    """Return a figure of a size in inches, and its grid of axes; `share` is `sharex` and `sharey` of matplotlib."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, layout="constrained")
+    return figure, [list(row) for row in figure.subplots(rows, columns, squeeze=False, **share)]
+
+
+def key(look: Look, *, line: bool = True, hollow: bool = False, pale: bool = False) -> Artist:
+    """Return a handle for a legend."""
+    from matplotlib.lines import Line2D
+
+    face, edge = ("white", look.colour) if hollow else (look.colour, "white")
+    marker: Any = {"marker": look.marker, "markersize": look.size, "markerfacecolor": face, "markeredgecolor": edge}
+    stroke: Any = {"linestyle": look.dashes if line else "none", "linewidth": look.width}
+    shade: Any = {"markeredgewidth": 0.9 if hollow else 0.4, "alpha": PALE if pale else None}
+    return Line2D([], [], color=look.colour, **marker, **stroke, **shade)
+
+
+def legend(figure: Figure, handles: Mapping[str, Artist], notes: Sequence[str] = ()) -> None:
+    """Draw one legend under all panels, as many entries in a row as fit, with the notes above it."""
+    most = max(2, round(6 * figure.get_figwidth() / FULL - 0.5))
+    rows = math.ceil(len(handles) / most)
+    columns = math.ceil(len(handles) / rows)
+    # matplotlib fills column by column; readers go row by row.
+    names = [name for column in range(columns) for name in list(handles)[column::columns]]
+    place: Any = {"loc": "outside lower center", "ncols": columns}
+    title: Any = {"title": "\n".join(notes) or None, "title_fontsize": 6}
+    figure.legend([handles[name] for name in names], names, **place, **title)
+
+
+def curve(
+    ax: Axes, steps: Iterable[tuple[float, Average | None]], look: Look, cutoffs: Sequence[float] | None = None,
+) -> None:  # fmt: skip
+    """Draw the means of seeds, where there are any, in a band of their extremes, with markers at the cut-offs."""
+    present = [(at, step) for at, step in steps if step is not None]
+    if not present:
+        return
+    x = [at for at, _ in present]
+    means, lows, highs = np.array([(step.value, step.low, step.high) for _, step in present]).T
+    if not np.allclose(lows, highs):
+        ax.fill_between(x, lows, highs, color=look.colour, alpha=0.16, linewidth=0, zorder=look.order - 1)
+    marked = None if cutoffs is None else [i for i, at in enumerate(x) if at in cutoffs]
+    marker: Any = {"marker": look.marker, "markevery": marked, "markersize": look.size * 0.8}
+    edge: Any = {"markeredgecolor": "white", "markeredgewidth": 0.3, "zorder": look.order}
+    ax.plot(x, means, color=look.colour, linewidth=look.width, linestyle=look.dashes, **marker, **edge)
+
+
+def hollow(ax: Axes, x: Sequence[float], y: Sequence[float], look: Look) -> None:
+    """Draw published points."""
+    marker: Any = {"marker": look.marker, "markersize": look.size, "markerfacecolor": "none"}
+    edge: Any = {"markeredgecolor": look.colour, "markeredgewidth": 0.9, "zorder": look.order - 0.5}
+    ax.plot(x, y, linestyle="none", **marker, **edge)
+
+
+def ticks(ax: Axes, values: Sequence[float]) -> None:
+    """Put ticks at exactly these values of the horizontal axis."""
+    ax.set_xticks(values, [f"{value:g}" for value in values])
+    ax.set_xticks([], minor=True)
+
+
+def stretched(name: str) -> str:
+    """Return the label of an axis that `recall_axis` scales."""
+    return f"{name} (axis stretched towards 1)"
+
+
+def recall_axis(ax: Axes, upright: bool = True) -> None:
+    """Scale an axis of recall from 0 to 1 by the square root of 1 - recall, which stretches its upper part."""
+
+    def stretch(recall: Floats) -> Floats:
+        return 1.0 - np.asarray(np.sqrt(np.clip(1.0 - np.asarray(recall), 0.0, None)))
+
+    def unstretch(height: Floats) -> Floats:
+        return 1.0 - np.asarray(np.square(np.clip(1.0 - np.asarray(height), 0.0, None)))
+
+    marks = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 1.0) if upright else (0.0, 0.4, 0.6, 0.8, 0.9, 1.0)
+    axis, scale, limits = (ax.yaxis, ax.set_yscale, ax.set_ylim) if upright else (ax.xaxis, ax.set_xscale, ax.set_xlim)
+    scale("function", functions=(stretch, unstretch))
+    limits(0.0, 1.0)
+    axis.set_ticks(marks, [f"{mark:g}" for mark in marks])
+    axis.set_ticks([], minor=True)
+
+
+def save(figure: Figure, out: Path, name: str) -> list[Path]:
+    """Write ``name.pdf`` for print and ``name.png`` at 200 dpi; equal figures give equal files."""
+    out.mkdir(parents=True, exist_ok=True)
+    paths = [out / f"{name}.pdf", out / f"{name}.png"]
+    figure.savefig(paths[0], metadata={"CreationDate": None})
+    figure.savefig(paths[1], metadata={"Software": None})
+    return paths

@@ -1,0 +1,108 @@
+"""Tables of a benchmark, ours beside the published: a pure function of the result files.
+
+>>> from mascot.bench import tables  # doctest: +SKIP
+>>> print(tables.write("out/pixelprose-sim", "text"))  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mascot.bench.protocol.published import Published
+from mascot.bench.report import averages
+from mascot.bench.report.averages import RunResults
+from mascot.bench.report.tables import analysis, comparison, differences, parameter_tables
+from mascot.bench.report.tables.render import FORMATS, render
+from mascot.bench.report.tables.table_model import Column, ResultTable, Section, TableRow
+from mascot.bench.running.records import Record
+from mascot.errors import OptionError
+
+__all__ = ["FORMATS", "Column", "ResultTable", "Section", "Sheets", "TableRow", "build", "render", "select", "write"]
+
+Builder = Callable[[RunResults, Published], Iterator[ResultTable]]
+
+# The name of each in the note that it is missing, and the study it is made of; None where the data decides whether
+# there is such a table: then there is no note.
+_BUILDERS: tuple[tuple[str, str | None, Builder], ...] = (
+    ("sizes", "main", comparison.sizes),
+    ("spread and focus tables", "main", comparison.comparison),
+    ("differences", "main with guarded and a rival", differences.differences),
+    ("recall", "main", comparison.recall),
+    ("several positives", None, comparison.several),
+    ("clusters found", None, comparison.judged),
+    ("chosen parameters", "main, validated", comparison.parameters),
+    ("preference reflection", "strength", parameter_tables.preference),
+    ("sensitivity sweeps", "strength, sigma_geo, sigma_time, grid", parameter_tables.sweeps),
+    ("fixed recall", "main and sweeps", parameter_tables.fixed_recall),
+    ("protected results", "protect", parameter_tables.protection),
+    ("mixed directions", "mixed", analysis.mixed),
+    ("appearance", "main, geo_hour with vectors", comparison.appearance),
+    ("ten clusters", "clusters", analysis.clusters),
+    ("first pick's gain", "main", analysis.first_gain),
+    ("first result", "main", analysis.top1),
+    ("runtime", "runtime", analysis.runtime),
+)
+_SUFFIXES = {"text": "txt", "markdown": "md", "latex": "tex", "csv": "csv"}
+
+
+@dataclass(frozen=True, slots=True)
+class Sheets:
+    """All tables of some results, and notes on those that could not be made."""
+
+    tables: tuple[ResultTable, ...]
+    notes: tuple[tuple[str, str], ...]  # dataset and sentence
+
+
+def build(records: Iterable[Record]) -> Sheets:
+    """Return every table that the records allow, and a note for each that they do not."""
+    return _build(averages.collect(records))
+
+
+def select(sheets: Sheets, names: Sequence[str]) -> Sheets:
+    """Return some of the tables, without the notes on missing ones.
+
+    `names` are keys of tables, or prefixes of them: ``"runtime"`` is one table, ``"recall"`` is every table of recall,
+    ``"recall-focus"`` those of focus.
+    """
+    keys = list(dict.fromkeys(table.key for table in sheets.tables))
+    for name in names:
+        if not any(f"{key}-".startswith(f"{name}-") for key in keys):
+            raise OptionError(f"only must be one of {', '.join(keys)}, got {name!r}")
+    prefixes = tuple(f"{name}-" for name in names)
+    return Sheets(tuple(table for table in sheets.tables if f"{table.key}-".startswith(prefixes)), ())
+
+
+def _build(datasets: Iterable[RunResults]) -> Sheets:
+    tables: list[ResultTable] = []
+    notes: list[tuple[str, str]] = []
+    for results in datasets:
+        published = Published(results.dataset)
+        notes += [(results.dataset, note) for note in results.notes]
+        for name, study, builder in _BUILDERS:
+            study_tables = [trimmed for table in builder(results, published) if (trimmed := table.trimmed()).sections]
+            if not study_tables and study is not None:
+                notes.append((results.dataset, f"no {name}: these results lack its study ({study})"))
+            tables += study_tables
+    return Sheets(tuple(tables), tuple(notes))
+
+
+def write(directory: str | Path, format: str = "text", out: str | Path | None = None, only: Sequence[str] = ()) -> str:
+    """Return the tables of the results in a directory; `only` those of some names, see `select`.
+
+    The format is ``"text"``, ``"markdown"``, ``"latex"`` (needs booktabs) or ``"csv"`` (one line a number, unrounded).
+    They are also written to the file `out`, or to ``tables.txt``, ``.md``, ``.tex`` or ``.csv`` in that folder, which
+    is new where the name ends with a slash.
+    """
+    sheets = _build(averages.read(directory))
+    if only:
+        sheets = select(sheets, only)
+    text = render(sheets.tables, sheets.notes, format)
+    if out is not None:
+        is_folder = Path(out).is_dir() or str(out).endswith(("/", os.sep))
+        path = Path(out) / f"tables.{_SUFFIXES[format]}" if is_folder else Path(out)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return text

@@ -1,0 +1,188 @@
+"""The four formats of a table: text, Markdown, LaTeX, CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby, product
+
+from mascot.bench.report.averages import Average
+from mascot.bench.report.tables.table_model import Column, ResultTable, Section, cell_text, marks, number
+from mascot.errors import OptionError
+
+_WIDTH = 100  # of the sentences under a table of text
+_LEGEND = "the base retriever is not ranked"
+_SHORT = "(n): the mean of n seeds only; the others have no such number."
+_LINES = 45  # of a LaTeX table that fits on a page
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "—": "---",
+    "σ": r"$\sigma$",
+    "≥": r"$\geq$",
+    "≤": r"$\leq$",
+    "−": "$-$",
+    "†": r"$\dagger$",
+    "‡": r"$\ddagger$",
+}
+_NOT_IN_LABELS = re.compile(r"[^A-Za-z0-9.+]+")
+CSV_FIELDS = ("dataset", "table", "section", "row", "group", "column", "value", "low", "high", "seeds", "note")
+
+
+def render(tables: Sequence[ResultTable], notes: Sequence[tuple[str, str]], format: str) -> str:
+    """Return all tables as one text; notes are pairs of a dataset and a sentence on its results as a whole."""
+    if format not in FORMATS:
+        raise OptionError(f"tables format must be one of {', '.join(FORMATS)}, got {format!r}")
+    if format == "csv":
+        return _csv(tables, notes)
+    table_text, before, heading, note_line = _LAYOUTS[format]
+    parts = [*before, *map(table_text, tables)]
+    if notes:
+        parts.append(heading + "\n".join(note_line.format(*note) for note in notes))
+    return "\n\n".join(parts) + "\n"
+
+
+def _text_table(table: ResultTable) -> str:
+    head = [column.name + " " for column in table.columns]
+    indent = "  " if any(section.heading for section in table.sections) else ""
+    body: list[tuple[str, list[str]]] = []
+    for section in table.sections:
+        body += [(section.heading, [])] * bool(indent)
+        body += [(indent + name, cells) for name, cells in _rows(table, section, "{}*", "{}+", "{} ")]
+    stub = max(len(table.stub), *(len(name) for name, _ in body))
+    widths = [max(len(head[c]), *(len(cells[c]) for _, cells in body if cells), 7) for c in range(len(head))]
+    group_line = " " * stub
+    for start, stop, group in _spans(table.columns):  # a heading may need more room than its columns
+        room = sum(widths[start:stop]) + 2 * (stop - start - 1)
+        widths[stop - 1] += max(0, len(group) + 1 - room)
+        group_line += "  " + group.ljust(max(room, len(group) + 1))
+    lines = [table.title, table.setting, "", *([group_line.rstrip()] if group_line.strip() else [])]
+    for name, cells in [(table.stub, head), *body]:
+        padded = ("  " + cell.rjust(width) for cell, width in zip(cells, widths, strict=False))
+        lines.append((name.ljust(stub) + "".join(padded)).rstrip())
+    wrapped = [line for note in _notes(table, "* best, + second best") for line in textwrap.wrap(note, _WIDTH)]
+    return "\n".join([*lines, *([""] if wrapped else []), *wrapped])
+
+
+def _markdown_table(table: ResultTable) -> str:
+    head = [f"{column.group} {column.name}".strip() for column in table.columns]
+    lines = [f"### {table.title}", "", f"{table.setting}.", "", _bars([table.stub, *head])]
+    lines.append("|---|" + "--:|" * len(head))
+    for section in table.sections:
+        if section.heading:
+            lines.append(_bars([f"**{section.heading}**", *[""] * len(head)]))
+        lines += [_bars([name, *cells]) for name, cells in _rows(table, section, "**{}**", "_{}_", "{}")]
+    notes = _notes(table, "**Best**, _second best_")
+    return "\n".join([*lines, *([""] if notes else []), " ".join(notes)]).rstrip()
+
+
+def _bars(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _latex_tables(table: ResultTable) -> str:
+    floats = table.split(_LINES)  # a float cannot break over pages
+    return "\n\n".join(_latex_table(part, number, len(floats)) for number, part in enumerate(floats, 1))
+
+
+def _latex_table(table: ResultTable, part: int, parts: int) -> str:
+    """Return one float; the caption and label of further parts of a long table are numbered."""
+    width = len(table.columns)
+    kind = "table*" if width > 5 else "table"
+    lines = [rf"\begin{{{kind}}}[t]", r"\centering\footnotesize", r"\setlength{\tabcolsep}{4pt}"]
+    lines += [rf"\begin{{tabular}}{{l{'r' * width}}}", r"\toprule"]
+    spans = list(_spans(table.columns))
+    if any(group for *_, group in spans):
+        group_cells = [rf"\multicolumn{{{stop - start}}}{{c}}{{{latex(group)}}}" for start, stop, group in spans]
+        rules = [rf"\cmidrule(lr){{{start + 2}-{stop + 1}}}" for start, stop, group in spans if group]
+        lines += [_ampersands(["", *group_cells]), "".join(rules)]
+    lines.append(_ampersands(map(latex, [table.stub, *(column.name for column in table.columns)])))
+    for section in table.sections:
+        lines.append(r"\midrule")
+        if section.heading:
+            lines.append(rf"\multicolumn{{{width + 1}}}{{l}}{{\textit{{{latex(section.heading)}}}}} \\")
+        rows = _rows(table, section, r"\textbf{{{}}}", r"\underline{{{}}}", "{}", latex)
+        lines += [_ampersands([latex(name), *cells]) for name, cells in rows]
+    title = f"{table.title}, part {part} of {parts}" if parts > 1 else table.title
+    sentences = _notes(table, r"\textbf{Best}, \underline{second best}", latex)
+    caption = " ".join([latex(f"{title} ({table.setting})."), *sentences])
+    label = _NOT_IN_LABELS.sub("-", f"{table.dataset}-{table.key}{f'-{part}' if part > 1 else ''}")
+    lines += [r"\bottomrule", r"\end{tabular}", rf"\caption{{{caption}}}", rf"\label{{tab:{label}}}"]
+    return "\n".join([*lines, rf"\end{{{kind}}}"])
+
+
+def _ampersands(cells: Iterable[str]) -> str:
+    return " & ".join(cells) + r" \\"
+
+
+def latex(text: str) -> str:
+    """Plain text with the signs that LaTeX reads as commands written out.
+
+    >>> latex("geo_hour, σ ≥ 5%")
+    'geo\\\\_hour, $\\\\sigma$ $\\\\geq$ 5\\\\%'
+    """
+    return "".join(_LATEX.get(sign, sign) for sign in text)
+
+
+def _csv(tables: Sequence[ResultTable], notes: Sequence[tuple[str, str]]) -> str:
+    """Return one line a number, unrounded, with the lowest and the highest seed."""
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(CSV_FIELDS)
+    for table in tables:
+        for section in table.sections:
+            for row, (c, column) in product(section.rows, enumerate(table.columns)):
+                value = row.cells[c]
+                position = (table.dataset, table.key, section.heading, row.name, column.group, column.name)
+                seeds = (value.low, value.high, value.seeds) if isinstance(value, Average) else ("", "", "")
+                if value is not None:
+                    writer.writerow([*position, value if isinstance(value, str) else number(value), *seeds, ""])
+    for dataset, note in notes:
+        writer.writerow([dataset, *[""] * (len(CSV_FIELDS) - 2), note])
+    return stream.getvalue()
+
+
+def _rows(
+    table: ResultTable, section: Section, best: str, second: str, other: str, escape: Callable[[str], str] = str
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield the name and the cells of each row as text, with the number of seeds where it is smaller than the table's.
+
+    The best and second best cells are put into their own templates.
+    """
+    templates = {"best": best, "second": second, "": other}
+    for row, row_marks in zip(section.rows, marks(section, table.columns), strict=True):
+        cells = []
+        for value, column, mark in zip(row.cells, table.columns, row_marks, strict=True):
+            seeds = f" ({value.seeds})" if isinstance(value, Average) and table.short(value) else ""
+            cells.append(templates[mark].format(escape(cell_text(value, column) + seeds)))
+        yield row.name, cells
+
+
+def _notes(table: ResultTable, legend: str, escape: Callable[[str], str] = str) -> list[str]:
+    """Return the sentences under a table, with the legend of its marks."""
+    is_short = any(table.short(cell) for row in table.rows for cell in row.cells)
+    legends = [f"{legend}; {_LEGEND}."] if any(column.ranked for column in table.columns) else []
+    return [*legends, *map(escape, table.notes), *([escape(_SHORT)] if is_short else [])]
+
+
+def _spans(columns: Sequence[Column]) -> Iterator[tuple[int, int, str]]:
+    """Yield start, stop and heading of each run of columns under one group."""
+    start = 0
+    for group, run in groupby(columns, key=lambda column: column.group):
+        stop = start + len(list(run))
+        yield start, stop, group
+        start = stop
+
+
+# How a table is written, what stands before all tables and before the notes, and a note of a dataset.
+_LAYOUTS: dict[str, tuple[Callable[[ResultTable], str], tuple[str, ...], str, str]] = {
+    "text": (_text_table, (), "Notes\n", "- {}: {}"),
+    "markdown": (_markdown_table, (), "### Notes\n\n", "- {}: {}"),
+    "latex": (_latex_tables, ("% Needs \\usepackage{booktabs}.",), "", "% {}: {}"),
+}
+FORMATS = (*_LAYOUTS, "csv")

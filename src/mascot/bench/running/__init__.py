@@ -1,0 +1,1 @@
+"""Run methods over queries, and store what they select."""

@@ -1,0 +1,323 @@
+"""`mascot bench`: prepare and encode datasets, run a benchmark, and print its tables, figures and comparisons."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from typer.core import TyperGroup
+
+from mascot.bench.datasets.arrays import Arrays
+from mascot.bench.datasets.folder import Folder, read_folder
+from mascot.bench.protocol import presets
+from mascot.bench.protocol.search_space import LABELS
+from mascot.bench.protocol.studies import Benchmark
+from mascot.bench.protocol.tasks import BenchTask
+from mascot.bench.report import compare as comparing
+from mascot.bench.running.records import read, run_info
+from mascot.bench.running.run import run as run_benchmark
+from mascot.cli.bench_progress import progress
+from mascot.cli.ray_options import Ray, TakesRay
+from mascot.errors import InputError, MascotError, OptionError
+
+_REFUSED, _STOPPED = 2, 130
+_RESUMABLE = ("run", "prepare", "encode")
+_DIV400 = "MASCOT_DIV400"  # the environment variable
+_FILES = (".npz", ".parquet")
+
+
+class _BenchGroup(TyperGroup):
+    """Turns errors of the library into one line and an exit code, and says after Ctrl-C how to continue."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except MascotError as error:
+            print("mascot: " + " ".join(str(error).split()), file=sys.stderr)
+            raise typer.Exit(_REFUSED) from None
+        except KeyboardInterrupt:
+            if ctx.invoked_subcommand not in _RESUMABLE:
+                raise
+            print(f"mascot: stopped; the same mascot bench {ctx.invoked_subcommand} resumes it", file=sys.stderr)
+            raise typer.Exit(_STOPPED) from None
+
+
+bench = typer.Typer(
+    cls=_BenchGroup,
+    name="bench",
+    help="Compare the methods on a dataset: run, then tables, figures, compare; prepare and encode make datasets.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _comma_list(content: str, default: str, metavar: str = "NAMES") -> Any:
+    return typer.Option(None, metavar=metavar, help=f"{content}, separated by commas (default: {default}).")
+
+
+_Results = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run's results.")]
+_As = Annotated[
+    Literal["published", "correct"],
+    typer.Option("--as", help="As the released study did, or without its mistakes; see docs/reproduce.md."),
+]
+
+
+@bench.command(cls=TakesRay)
+def run(
+    dataset: str = typer.Argument(
+        metavar="DATASET", help="pixelprose-sim, div400, an npz or Parquet file, or an encoded folder."
+    ),
+    out: Path = typer.Option(metavar="DIR", help="Where the results go; a killed run resumes there."),
+    data: Path | None = typer.Option(
+        None, metavar="PATH", help=f"Folder of the files of div400 (default: ${_DIV400})."
+    ),
+    model: str | None = typer.Option(
+        None, metavar="NAME", help="Model whose vectors are used, if several models encoded the folder."
+    ),
+    methods: str | None = _comma_list("Methods", "all"),
+    tasks: str | None = _comma_list("Tasks", "all"),
+    seeds: str | None = _comma_list("Seeds of the simulated data", "0,1,2", "NUMBERS"),
+    jobs: int | None = typer.Option(None, min=1, help="Number of processes (default: all cores)."),
+    quick: bool = typer.Option(
+        False, "--quick", help="Ask few queries, of seed 0 by default: minutes, and rough numbers."
+    ),
+    behaviour: _As = "published",
+    ray: Ray = None,
+) -> None:
+    """Search on the validation queries, measure on the test queries, and store every number."""
+    benchmark = _benchmark(dataset, data, model, methods, tasks, seeds, quick, behaviour)
+    with progress("search", "test") as report:
+        workers = None
+        if ray is not None:
+            from mascot.cluster.bench_workers import RayCrew
+
+            workers = RayCrew(ray, jobs)
+        records = run_benchmark(benchmark, out, jobs, report, workers)
+    info = run_info(out)
+    for note in () if info is None else info.notes:
+        print(f"note: {note}")
+    print(f"{len(records)} points in {out}; next: mascot bench tables {out}")
+
+
+@bench.command()
+def prepare(
+    name: str = typer.Argument(metavar="NAME", help="pixelprose, visual-genome, incidents1m or skyscript."),
+    out: Path = typer.Option(metavar="DIR", help="Where the dataset goes; a stopped preparation resumes there."),
+    limit: int | None = typer.Option(None, metavar="N", min=1, help="Largest number of images."),
+    workers: int = typer.Option(8, metavar="N", min=1, help="Number of parallel requests."),
+    seed: int = typer.Option(42, min=0, help="Seed of the split into validation and test."),
+    behaviour: _As = "published",
+    option: list[str] | None = typer.Option(
+        None, metavar="NAME=VALUE", help="An option of the recipe, whatever --as; ? lists them."
+    ),
+    source: list[str] | None = typer.Option(
+        None, metavar="NAME=WHERE", help="Another address or file for a source; ? lists them."
+    ),
+) -> None:
+    """Download one of the paper's datasets, filter it, split it, and report what was lost and why."""
+    from mascot.bench.prepare.recipes import prepare as run_prepare
+
+    settings: dict[str, Any] = dict(_pair(name, "--source", text, options=False) for text in source or ())
+    settings |= dict(_pair(name, "--option", text, options=True) for text in option or ())
+    with progress() as report:
+        run_prepare(name, out, behaviour=behaviour, limit=limit, workers=workers, seed=seed, report=report, **settings)
+    print("\n".join(_step_lines(out)))
+    print(f"more in {out / 'report.md'}; next: mascot bench encode {out} --model blip2")
+
+
+def _step_lines(out: Path) -> Iterator[str]:
+    """Yield a line for each step of a preparation: images kept and lost."""
+    stored = read_folder(out)
+    yield f"{stored.images} images, {stored.validation} of them for validation; {len(stored.queries)} queries in {out}"
+    yield from (f"note: {note}" for note in stored.about.get("notes", ()))
+    for step in stored.about["steps"]:
+        losses = sorted(step["lost"].items(), key=lambda pair: -pair[1])
+        why = "; lost: " + ", ".join(f"{reason} {count}" for reason, count in losses) if losses else ""
+        yield f"  {step['step']}: {step['kept']} of {step['looked_at']} kept{why}"
+
+
+def _pair(recipe: str, flag: str, text: str, options: bool) -> tuple[str, str]:
+    from mascot.bench.prepare.recipes import options_of, settings_of
+
+    name, equals, value = text.partition("=")
+    names = {key: default for key, default in settings_of(recipe).items() if (key in options_of(recipe)) == options}
+    if not equals or name.strip() not in names:
+        choices = ", ".join(f"{key}={default}" for key, default in names.items())
+        raise OptionError(f"{flag} must be NAME=VALUE, got {text!r}; {recipe} has {choices}")
+    return name.strip(), value.strip()
+
+
+@bench.command()
+def encode(
+    folder: Path = typer.Argument(metavar="DIR", help="A prepared folder."),
+    model: str = typer.Option("blip2", metavar="NAME", help="blip2, clip (ViT-L/14), or blip2:MODEL, clip:MODEL."),
+    device: str = typer.Option("auto", help="auto, cpu or cuda."),
+    batch: int | None = typer.Option(None, metavar="N", min=1, help="Images or texts per batch."),
+    candidates: int = typer.Option(200, metavar="N", min=1, help="Images in each query's list."),
+    offline: bool = typer.Option(False, "--offline", help="Do not contact the model hub."),
+    behaviour: _As = "published",
+) -> None:
+    """Encode the images and queries of a prepared folder, and list the best images of each query."""
+    from mascot.bench.encode import encode as run_encode
+
+    options: dict[str, Any] = {"behaviour": behaviour, "device": device, "batch": batch, "candidates": candidates}
+    with progress("images", "texts", "lists") as report:
+        where = run_encode(folder, model, **options, offline=offline, report=report)
+    print(f"vectors in {where}; next: mascot bench run {folder} --out results")
+
+
+@bench.command()
+def tables(
+    results: _Results,
+    format: Literal["text", "markdown", "latex", "csv"] = typer.Option("text", help="Format of the tables."),
+    out: str | None = typer.Option(None, metavar="PATH", help="A file, or a folder that ends with / (default: print)."),
+    only: str | None = _comma_list("Tables, by name or prefix", "all"),
+) -> None:
+    """Every table of the paper, ours beside the published."""
+    from mascot.bench.report import tables as tables_module
+
+    text = tables_module.write(results, format, out, _names_in(only))
+    if out is None:
+        print(text)
+
+
+@bench.command()
+def steering(
+    only: str | None = typer.Option(
+        None, help="Datasets, separated by commas: pixelprose-sim, tokyo, dresden, div400."
+    ),
+    data: Path | None = typer.Option(None, metavar="DIR", help="Folder of the tables of photographs."),
+    queries: int = typer.Option(120, help="Number of queries per dataset."),
+) -> None:
+    """Print the tables of balance and aim: does steering do what was asked?"""
+    from mascot.bench import steering as steering_module
+
+    names = steering_module.NAMES[: None if data else 1] if only is None else _names_in(only)
+    for name in names:
+        cases = steering_module.load_cases(name, data, queries)
+        print(steering_module.balance_table(name, cases))
+        print(steering_module.aim_table(name, cases), flush=True)
+
+
+@bench.command()
+def figures(
+    results: _Results,
+    out: Path = typer.Option(Path("figures"), metavar="DIR", help="Where the figures go."),
+    data: Path | None = typer.Option(
+        None, metavar="PATH", help="The encoded folder, npz or Parquet file, for the figure of one query."
+    ),
+    query: int | None = typer.Option(
+        None, min=0, help="The query of that figure (default: the first with a right best result)."
+    ),
+    methods: str | None = typer.Option(
+        None, metavar="NAMES", help="Methods to compare in that figure, separated by commas."
+    ),
+) -> None:
+    """Every figure of the paper, drawn from the results."""
+    from mascot.bench.datasets.pixelprose_sim import PixelProseSim
+    from mascot.bench.report import figures as figures_module
+
+    dataset, caption, picture = None, None, None
+    labels = None if methods is None else _select_names("method", methods, LABELS)
+    if data is not None and data.is_dir():
+        dataset, picture = Folder(data).load(), figures_module.pictures(data)
+    elif data is not None:
+        if data.suffix not in _FILES:
+            raise InputError(f"--data must be an encoded folder or a file {' or '.join(_FILES)}, got {str(data)!r}")
+        dataset = Arrays(data).load()
+    elif simulated := next((record for record in read(results) if record["dataset"] == "pixelprose-sim"), None):
+        dataset, caption = PixelProseSim(seed=simulated["seed"]).load(), "city"
+    drawing = figures_module.draw(results, out, dataset, query, caption, picture=picture, methods=labels)
+    for name, note in drawing.notes:
+        print(f"{name}: {note}")
+    print(f"{len(drawing.files)} files in {out}")
+
+
+@bench.command()
+def compare(
+    results: _Results,
+    format: Literal["text", "markdown", "csv"] = typer.Option("text", help="Format of the comparison."),
+) -> None:
+    """Ours (the mean of the seeds), the published number, and the difference."""
+    print(comparing.compare(results, format), end="")
+
+
+def _benchmark(
+    dataset: str, data: Path | None, model: str | None, methods: str | None, tasks: str | None, seeds: str | None,
+    quick: bool, behaviour: str = "published",
+) -> Benchmark:  # fmt: skip
+    path = Path(dataset)
+
+    def labels(names: Sequence[str] = LABELS) -> list[str]:
+        return _select_names("method", methods, names)
+
+    if dataset == "pixelprose-sim":
+        _refuse(dataset, {"--data": data, "--model": model})
+        numbers = _numbers(seeds) if seeds is not None else presets.SEEDS[:1] if quick else presets.SEEDS
+        benchmark = presets.pixelprose(numbers, labels(), quick=quick, behaviour=behaviour)
+    elif dataset == "div400":
+        _refuse(dataset, {"--model": model, "--seeds": seeds})
+        if quick:
+            raise OptionError("--quick must not be given with div400: it asks all of its 57 topics, which are few")
+        selected_tasks = _select_tasks(tasks, presets.DIV400_TASKS)
+        return presets.div400(_div400(data), labels(presets.DIV400_LABELS), selected_tasks)
+    elif path.is_dir():
+        _refuse("a folder", {"--data": data, "--seeds": seeds})
+        benchmark = presets.folder(path, model, labels(), quick, behaviour)
+    elif path.suffix in _FILES:
+        _refuse("a file", {"--data": data, "--model": model, "--seeds": seeds})
+        benchmark = presets.arrays(path, labels(), quick)
+    else:
+        choices = f"pixelprose-sim, div400, a file {' or '.join(_FILES)}, or a prepared folder"
+        raise InputError(f"DATASET must be {choices}, got {dataset!r}")
+    return replace(benchmark, tasks=tuple(_select_tasks(tasks, benchmark.tasks)))
+
+
+def _select_tasks(text: str | None, tasks: Sequence[BenchTask]) -> list[BenchTask]:
+    by_name = {task.name: task for task in tasks}
+    return [by_name[name] for name in _select_names("task", text, list(by_name))]
+
+
+def _refuse(dataset: str, useless: dict[str, object]) -> None:
+    """Refuse options that have no effect on this dataset."""
+    for option, value in useless.items():
+        if value is not None:
+            raise OptionError(f"{option} must not be given with {dataset}: it would change nothing")
+
+
+def _div400(data: Path | None) -> Path:
+    default = os.environ.get(_DIV400)
+    folder = data if data is not None else Path(default) if default else None
+    if folder is not None and folder.is_dir():
+        return folder
+    raise InputError(
+        f"{'' if folder is None else f'{folder}: no such folder; '}div400 needs --data PATH (or {_DIV400} in the "
+        "environment), the folder with photos.jsonl.gz, topics.json.gz and descriptors.npz of MediaEval 2013"
+    )
+
+
+def _select_names(kind: str, text: str | None, names: Sequence[str]) -> list[str]:
+    """Return the checked names of a comma-separated list (default: all)."""
+    selection = _names_in(text)
+    for name in selection:
+        if name not in names:
+            raise OptionError(f"{kind} must be one of {', '.join(names)}, got {name!r}")
+    return selection or list(names)
+
+
+def _names_in(text: str | None) -> list[str]:
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
+
+
+def _numbers(text: str) -> list[int]:
+    numbers = [int(name) if name.isdecimal() else -1 for name in _names_in(text)]
+    if not numbers or min(numbers) < 0:
+        raise OptionError(f"--seeds must be whole numbers >= 0 with commas between, got {text!r}")
+    return list(dict.fromkeys(numbers))

@@ -1,0 +1,206 @@
+"""Choose and export photographs: options of `mascot search`, and `mascot choices`."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import typer
+
+import mascot as mc
+from mascot import grammar
+from mascot.cli import options
+from mascot.cli.printing import FOLD, RIGHT, new_grid, note, number_of, progress_bar, show, show_json, visible
+from mascot.photos.library import Library
+from mascot.photos.photo import Photo
+from mascot.photos.sharing.album import AlbumSection, place_of, time_of, write_album
+from mascot.photos.sharing.export import copy_originals, originals, write_zip
+from mascot.photos.sharing.saved_sets import Choice
+
+
+class Interrupted(mc.MascotError):
+    """Ctrl-C: everything is closed, and the process may exit without waiting for running threads."""
+
+    ends_threads = True
+
+
+@dataclass(frozen=True)
+class TakeAway:
+    """The targets of an export of photographs."""
+
+    copy_to: Path | None = typer.Option(None, metavar="DIR", help="Copy the files there; nothing is overwritten.")
+    zip: Path | None = typer.Option(None, metavar="FILE", help="Write the files to a new ZIP archive.")
+    album: Path | None = typer.Option(
+        None, metavar="FILE", help="Write one HTML page with pictures, map and clock, or add to one that is there."
+    )
+
+    def __post_init__(self) -> None:
+        if self.zip is not None and self.zip.exists():  # refused before the search
+            raise mc.InputError(f"{self.zip} exists already, and is never overwritten")
+
+    def names(self) -> list[str]:
+        """Return the options that were given."""
+        return [f"--{name.replace('_', '-')}" for name, value in asdict(self).items() if value is not None]
+
+    def take(self, library: Library, photos: Sequence[Photo], section: AlbumSection) -> None:
+        """Write the album, the archive and the copies; print their locations on standard error."""
+        if not photos:
+            return
+        if self.album is not None:
+            is_added = write_album(library.store, library.root.name or "Photographs", section, self.album)
+            note(f"{'added to the album' if is_added else 'album'} {self.album}")
+        if self.copy_to is None and self.zip is None:
+            return
+        files, problems = originals(library.root, photos)
+        for problem in problems:
+            note(visible(problem))
+        if self.zip is not None:
+            write_zip(files, self.zip)
+            note(f"{number_of(len(files), 'photograph')} in {self.zip}")
+        if self.copy_to is not None:
+            _copy(library.root, files, self.copy_to)
+
+
+def _copy(root: Path, files: Sequence[Any], folder: Path) -> None:
+    try:
+        with progress_bar() as report:
+            copied = copy_originals(files, folder, lambda count, total: report("copying", count, total))
+    except KeyboardInterrupt:
+        raise Interrupted("stopped; the same command copies the remaining photographs") from None
+    present_note = f" ({len(copied.present)} were there already)" if copied.present else ""
+    note(f"{number_of(len(copied.new), 'photograph')} copied to {folder}{present_note}")
+    if folder.resolve().is_relative_to(root):
+        note(f"{folder} lies in the library: `mascot index` will find the copies there")
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Options that pin and reject photographs."""
+
+    pin: list[str] | None = typer.Option(
+        None, metavar="PHOTO", help="A photograph, by id or path, that the others complete. Repeatable."
+    )
+    reject: list[str] | None = typer.Option(None, metavar="PHOTO", help="A photograph not to show. Repeatable.")
+    choice: str | None = typer.Option(None, metavar="NAME", help="Pin the photographs of a saved choice.")
+
+    def ids(self, library: Library) -> dict[str, list[int]]:
+        """Return the photographs that the options `pin` and `reject`. Options override a saved choice."""
+        pinned, rejected = _photo_ids(library, self.pin, "--pin"), _photo_ids(library, self.reject, "--reject")
+        if self.choice is not None:
+            saved_choice = library.choices.get(self.choice)
+            pinned = [*(id_ for id_ in saved_choice.photos if id_ not in rejected), *pinned]
+            rejected = [*rejected, *(id_ for id_ in saved_choice.rejected if id_ not in pinned)]
+            _note_missing(saved_choice, f"choice {saved_choice.name!r}: ")
+        return {"pin": list(dict.fromkeys(pinned)), "reject": list(dict.fromkeys(rejected))}
+
+
+def _photo_ids(library: Library, names: Sequence[str] | None, owner: str) -> list[int]:
+    """Return the ids of photographs named by id or path, relative to the current folder or to the library."""
+    ids = []
+    for name in names or ():
+        if re.fullmatch(r"[0-9]{1,18}", name):
+            ids.append(library.store.photo(int(name)).id)
+            continue
+        id_ = library.id_of(Path(name)) or library.id_of(library.root / name)
+        if id_ is None:
+            raise mc.InputError(f"{owner}: the library {library.root} holds no photograph {name!r}")
+        ids.append(id_)
+    return ids
+
+
+def _note_missing(choice: Choice, owner: str = "") -> None:
+    if choice.missing:
+        verb = "is" if choice.missing == 1 else "are"
+        note(f"{owner}{number_of(choice.missing, 'photograph')} of it {verb} not in the library any more")
+
+
+def query_of(
+    fields: dict[str, Any],
+    typed: options.Wishes,
+    quotas: options.Quotas,
+    where: str | None,
+    flags: Sequence[str],
+    values: Sequence[Any],
+) -> dict[str, Any]:
+    """Return a search as a request of `/api/search`, from which the page can continue.
+
+    `fields` are those that need no translation, `flags` conditions besides `where`, and `values` their values.
+    """
+    wishes: list[dict[str, Any]] = []
+    for direction, texts in asdict(typed).items():
+        for name, near, weight in map(grammar.split, texts or ()):
+            wish = {"name": name, "direction": direction, "near": near, "weight": weight}
+            wishes.append({key: value for key, value in wish.items() if value is not None})
+    wishes += [dict(zip(("limit", "n"), grammar.split_limit(text), strict=True)) for text in quotas.limit or ()]
+    wishes += [dict(zip(("share", "shares"), grammar.split_share(text), strict=True)) for text in quotas.share or ()]
+    literals = iter(values)
+    conditions = [re.sub(r"\?", lambda _: _literal(next(literals)), flag) for flag in flags]
+    conditions = conditions if where is None else [where, *conditions]
+    condition = conditions[0] if len(conditions) == 1 else " AND ".join(f"({part})" for part in conditions)
+    query = {**fields, "wishes": wishes, "where": condition or None}
+    return {name: value for name, value in query.items() if value is not None}
+
+
+def _literal(value: Any) -> str:
+    return str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
+
+
+@options.expanded
+def choices(
+    *,
+    name: str | None = typer.Argument(None, metavar="NAME", help="One of them; without, all are listed."),
+    delete: bool = typer.Option(False, "--delete", help="Delete it; the photographs stay."),
+    target: TakeAway,
+    format: Literal["table", "json", "paths"] | None = typer.Option(None, help="Table on a terminal, JSON in a pipe."),
+    library: list[Path] | None = typer.Option(None, metavar="PATH", help="The folder that was indexed."),
+) -> None:
+    """List the saved choices, or show one, take its photographs away, or delete it.
+
+    \b
+    mascot search boats --save-choice "boats for the wall"
+    mascot choices
+    mascot choices "boats for the wall" --copy-to prints
+    """
+    shape = format or ("table" if sys.stdout.isatty() else "json")
+    with Library.open(options.single_library(library)) as opened:
+        if name is None:
+            wrong = [*target.names(), *(["--delete"] if delete else []), *(["--format paths"] * (shape == "paths"))]
+            if wrong:
+                raise mc.OptionError(f"{', '.join(wrong)}: needs the NAME of a choice")
+            _list(opened.choices.all(), shape)
+        elif delete:
+            opened.choices.delete(name)
+        else:
+            choice = opened.choices.get(name)
+            _note_missing(choice)
+            photos = opened.store.photos(choice.photos)
+            _show(opened.root, choice, photos, shape)
+            target.take(opened, photos, AlbumSection(photos, choice.name))
+
+
+def _list(all_choices: Sequence[Choice], shape: str) -> None:
+    if shape == "json":
+        for choice in all_choices:
+            show_json(asdict(choice))
+        return
+    grid = new_grid(("photographs", RIGHT), ("rejected", RIGHT), ("choice", FOLD), ("search", FOLD))
+    for choice in all_choices:
+        text = str((choice.query or {}).get("text") or "")
+        grid.add_row(str(len(choice.photos)), str(len(choice.rejected)), visible(choice.name), text)
+    show(grid if all_choices else "no choices yet: `mascot search ... --save-choice NAME` saves one")
+
+
+def _show(root: Path, choice: Choice, photos: Sequence[Photo], shape: str) -> None:
+    if shape == "json":
+        show_json(asdict(choice))
+    elif shape == "paths":
+        sys.stdout.writelines(f"{root / photo.path}\n" for photo in photos)
+    else:
+        grid = new_grid(("id", RIGHT), ("photograph", FOLD), ("place", FOLD), ("taken", FOLD))
+        for photo in photos:
+            grid.add_row(str(photo.id), visible(photo.path), place_of(photo), time_of(photo))
+        show(grid)

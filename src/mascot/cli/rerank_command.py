@@ -1,0 +1,304 @@
+"""The commands that re-rank records: `mascot rerank`, `probe`, `tune` and `demo`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import typer
+
+import mascot as mc
+from mascot import grammar
+from mascot.candidates import value_of
+from mascot.cli import example, hit_tables, options, printing
+from mascot.methods.method import Method
+from mascot.tuning.probe import probe as run_probe
+
+_CHUNK = 500  # queries per batch, so that the progress bar moves
+_BAR = 100  # least queries for a progress bar
+_DEMO_RESULTS = 10
+
+
+@dataclass(frozen=True)
+class InputColumns:
+    """The columns of the input, and what a missing value means."""
+
+    missing: options.Missing = "last"
+    score: str = typer.Option("score", metavar="COLUMN", help="Column of scores, higher is better.")
+    id: str | None = typer.Option(None, metavar="COLUMN", help="Column of ids (default: 'id' if there is one).")
+    query: str | None = typer.Option(
+        None, metavar="COLUMN", help="Column to group by, one result list per value (default: 'query' if there is one)."
+    )
+    vector: str | None = typer.Option(
+        None, metavar="COLUMN", help="Column of vectors, for look and branches (default: 'vector' if there is one)."
+    )
+
+
+@options.expanded
+def rerank(
+    *,
+    path: options.InputPath = None,
+    k: int = typer.Option(20, "-k", help="Results per query."),
+    wishes: options.Wishes,
+    quotas: options.Quotas,
+    already: options.Already = None,
+    choice: options.MethodOrPaper,
+    columns: InputColumns,
+    explain: options.Explain = False,
+    input_format: options.InputFormat = None,
+    format: options.OutputFormat | None = typer.Option(
+        None, help="Output format (default: table on a terminal, JSON lines in a pipe)."
+    ),
+) -> None:
+    """Re-rank the hits of a search.
+
+    \b
+    mascot rerank hits.jsonl -k 20 --spread place --focus hour=18
+    search sunset | mascot rerank --spread camera --keep 0.95 | head
+
+    \b
+    A WISH is KIND[:COLUMNS][~WIDTH][=NEAR[~WITHIN]][*WEIGHT], NEAR for --focus only:
+      place:lat,lon      place  place~50  place=35.7,139.7
+      hour:taken         hour             hour=18:30  hour=18:30~1 (within 1 h)
+      season:taken       season           season=july
+      weekday:taken      weekday          weekday=saturday
+      date:taken         date             date=2019-05
+      number:altitude                     number:altitude=1200
+      cycle:bearing,360                   cycle:bearing,360=90
+      category:camera    camera           camera=X100
+      look:10            look             (clusters of the vectors)
+      branches:16        branches         (branches of a tree of the vectors)
+
+    The output has the input records in their new order, with rank, was
+    (the rank by score), relevance (0 to 1) and, with --explain, reason.
+    """
+    method = choice.select()
+    request = _read_request(path, input_format, wishes, columns, quotas)
+    with _line_in_errors(request):
+        rankings = list(_bar(_ranked(request.queries, request.wishes, k, method, already), len(request.queries)))
+    results = list(zip(request.queries, rankings, strict=True))
+    shape = format or ("table" if sys.stdout.isatty() else "jsonl")
+    if shape == "json":
+        printing.show_json([printing.query_dict(*pair, explain) for pair in results])
+        return
+    for pair in results:
+        if shape == "table":
+            printing.show(printing.ranking_table(*pair, explain))
+        else:
+            printing.show_records(printing.result_records(*pair, explain), as_array=False)
+
+
+@options.expanded
+def probe(
+    *,
+    path: options.InputPath = None,
+    k: int = typer.Option(10, "-k", help="Results to examine."),
+    wishes: options.Wishes,
+    choice: options.MethodOrPaper,
+    columns: InputColumns,
+    input_format: options.InputFormat = None,
+    format: options.OutputFormat = typer.Option("table", help="Output format."),
+) -> None:
+    """Measure how sensitive the results are to each parameter.
+
+    Each parameter is stepped once past its value and the results are compared:
+    strength by 0.1, widths by a factor of 1.5. A step is steady where 90% of the
+    relevance survives, collapses where less than half does, and drifts between.
+    Wishes and options are those of rerank.
+    """
+    method = choice.select()
+    request = _read_request(path, input_format, wishes, columns)
+    queries = request.queries
+    with _line_in_errors(request):
+        probes = list(_bar((run_probe(q.candidates, request.wishes, method, k) for q in queries), len(queries)))
+    if format == "table":
+        is_grouped = len(queries) > 1
+        printing.show(printing.probe_table([q.name for q in queries], probes) if is_grouped else str(probes[0]))
+        return
+    pairs = zip(queries, probes, strict=True)
+    records = [({} if q.name is None else {"query": q.name}) | probe.to_dict() for q, probe in pairs]
+    printing.show_records(records, format == "json")
+
+
+@options.expanded
+def tune(
+    *,
+    path: options.InputPath = None,
+    judged: str = typer.Option("", metavar="COLUMN", help="Column of judgements: above 0 is relevant."),
+    clusters: str | None = typer.Option(
+        None, metavar="COLUMN", help="Column of clusters; diversity is then cluster recall."
+    ),
+    k: int = typer.Option(10, "-k", help="How many results a query."),
+    wishes: options.Wishes,
+    quotas: options.Quotas,
+    metric: Literal["ndcg", "precision"] = typer.Option("ndcg", help="Measure of relevance, at -k."),
+    relevance_weight: float = typer.Option(
+        0.5, help="Weight of relevance beside diversity in the objective, between 0 and 1."
+    ),
+    folds: int = typer.Option(5, help="Folds of the cross-validation over queries."),
+    seed: int = typer.Option(0, help="Seed of the folds and of the bootstrap intervals."),
+    figure: str | None = typer.Option(
+        None, metavar="FILE", help="Write a picture of relevance and diversity by strength."
+    ),
+    columns: InputColumns,
+    input_format: options.InputFormat = None,
+    format: Literal["table", "json"] = typer.Option("table", help="Tables, or the same as data."),
+) -> None:
+    """Choose strength, protect and widths from hits that people judged.
+
+    \b
+    mascot tune hits.jsonl --judged relevance --spread place --spread seller
+    mascot tune hits.jsonl --judged relevance --clusters meaning --spread topic --figure tune.png
+
+    Settings are compared by cross-validation over queries: each query is scored
+    with the setting that the other folds chose. Where that does not beat the
+    defaults, the answer is the defaults. Wishes are those of rerank.
+    """
+    from mascot.cli import tune_command as program  # loads the benchmark's packages
+
+    if not judged:
+        raise mc.OptionError("tune needs --judged COLUMN: the column in which people judged the hits")
+    if judged == columns.score:
+        raise mc.OptionError(
+            f"--judged and --score are both {judged!r}: judgements cannot be the scores that they judge"
+        )
+    if figure is not None:
+        program.check_figure(figure)
+    request = _read_request(path, input_format, wishes, columns, quotas)
+    request.table.require(judged, "name another with --judged")
+    if clusters is not None:
+        request.table.require(clusters, "name another with --clusters")
+    candidates = [group.candidates for group in request.queries]
+    with _line_in_errors(request):
+        settings = {"k": k, "folds": folds, "metric": metric, "relevance_weight": relevance_weight, "seed": seed}
+        tuning = program.run(candidates, request.wishes, judged, clusters, **settings)
+    typed_options = {"spread": wishes.spread, "focus": wishes.focus, "limit": quotas.limit, "share": quotas.share}
+    typed = [(f"--{option}", text) for option, texts in typed_options.items() for text in texts or []]
+    flags = ["--fill"] if quotas.fill else []
+    defaults = {"missing": "last", "score": "score"}
+    for option, value in {**asdict(columns), "input-format": input_format}.items():
+        flags += [] if value == defaults.get(option) else [f"--{option}", value]
+    command = program.command(tuning, path, typed, flags)
+    if figure is not None:
+        program.draw(tuning, figure)
+    if format == "json":
+        printing.show_json(tuning.to_dict() | {"command": command})
+    else:
+        printing.show(*program.report(tuning, command))
+
+
+@options.expanded
+def demo(
+    records: bool = typer.Option(False, "--records", help="Print the example itself, as JSON lines to try rerank on."),
+) -> None:
+    """Re-rank a built-in example and show before and after side by side."""
+    if records:
+        printing.show_records(example.records(), as_array=False)
+        return
+    hits = hit_tables.RecordedQuery(None, example.records(), example.candidates())
+    plain = hits.records[:_DEMO_RESULTS]
+    printing.show(
+        f'{len(hits.records)} photographs found for "{example.QUERY}". By relevance alone, the first {len(plain)} are',
+        f"{_count_line(plain)}, mostly one evening of one trip.",
+    )
+    best = sum(mc.rerank(hits.candidates, [], k=_DEMO_RESULTS).relevance)
+    for focus in ([], ["hour=18"]):
+        wishes = [grammar.spread("place"), *map(grammar.focus, focus)]
+        ranking = mc.rerank(hits.candidates, wishes, k=_DEMO_RESULTS)
+        explanation = ranking.explain()
+        results = [hits.records[int(position)] for position in ranking.positions]
+        runner_up = explanation.left_out[0]
+        printing.show(
+            "",
+            " ".join(["mascot rerank --spread place", *(f"--focus {text}" for text in focus)]),
+            printing.side_by_side(plain, hits, ranking),
+            f"{_count_line(plain)} -> {_count_line(results)}; "
+            f"{sum(ranking.relevance) / best:.0%} of the relevance kept.",
+            f"Left out: {runner_up.id} (was {runner_up.was}), {runner_up.because}.",
+        )
+    printing.show(
+        "",
+        "was: the rank by relevance alone.",
+        "Try your own: mascot demo --records > hits.jsonl",
+        "              mascot rerank hits.jsonl -k 10 --focus camera=X-T3 --explain",
+    )
+
+
+def _count_line(records: Sequence[hit_tables.Record]) -> str:
+    cities = len({record["city"] for record in records})
+    hours = len({record["taken"][11:13] for record in records})
+    return f"{cities} {'city' if cities == 1 else 'cities'}, {printing.number_of(hours, 'hour')}"
+
+
+@dataclass(frozen=True)
+class _Request:
+    """A table, its queries, and the wishes on its columns."""
+
+    table: hit_tables.RecordTable
+    queries: list[hit_tables.RecordedQuery]
+    wishes: list[mc.AnyWish]
+
+
+def _read_request(
+    path: str | None,
+    input_format: str | None,
+    typed: options.Wishes,
+    names: InputColumns,
+    quotas: options.Quotas | None = None,
+) -> _Request:
+    wishes = typed.read(grammar, names.missing) + ([] if quotas is None else quotas.read(grammar))
+    table = hit_tables.read(path, input_format, (names.id or "id", names.query or "query"))
+    columns = list(dict.fromkeys(column for wish in wishes for column in grammar.columns_of(wish)))
+    for column in columns:
+        table.require(column, "a wish names its columns as in place:lat,lon")
+    queries = hit_tables.queries(table, names.score, names.id, names.query, names.vector, columns)
+    if any(isinstance(wish.attribute, mc.Clusters) for wish in wishes) and queries[0].candidates.vectors is None:
+        table.require("vector", "name another with --vector")
+    anchored = [
+        grammar.anchored(wish, (cell for column in grammar.columns_of(wish) for cell in table.column(column)))
+        for wish in wishes
+    ]
+    return _Request(table, queries, anchored)
+
+
+@contextmanager
+def _line_in_errors(request: _Request) -> Iterator[None]:
+    """Add the line of the input to the error where a wish cannot read a cell."""
+    try:
+        yield
+    except mc.InputError:
+        for row, record in enumerate(request.table.records):
+            for wish in request.wishes:
+                cells = {column: [value_of(record, column)] for column in grammar.columns_of(wish)}
+                try:
+                    if cells:
+                        wish.attribute.membership(mc.Candidates([0.0], columns=cells).columns, None)
+                except mc.InputError as error:
+                    raise mc.InputError(f"{request.table.place(row)}: {error}") from None
+        raise
+
+
+def _ranked(
+    queries: Sequence[hit_tables.RecordedQuery],
+    wishes: Sequence[mc.AnyWish],
+    k: int,
+    method: Method,
+    already: list[str] | None,
+) -> Iterator[mc.Ranking[Any]]:
+    texts = set(already or ())
+    for first in range(0, len(queries), _CHUNK):
+        candidates = [query.candidates for query in queries[first : first + _CHUNK]]
+        shown_ids = [[id_ for id_ in part.ids if str(id_) in texts] for part in candidates] if texts else None
+        yield from mc.rerank_many(candidates, wishes, k, method, shown_ids)
+
+
+def _bar(items: Iterable[Any], count: int) -> Iterator[Any]:
+    """Yield the items, with a progress bar if there are many."""
+    with printing.progress_bar() if count >= _BAR else nullcontext() as report:
+        for number, item in enumerate(items, 1):
+            if report is not None:
+                report("queries", number, count)
+            yield item

@@ -1,0 +1,139 @@
+"""`mascot serve`: re-ranking, photo search and the page on a port."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import threading
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import quote
+
+import typer
+
+import mascot as mc
+from mascot.cli import options
+from mascot.extras import package
+
+if TYPE_CHECKING:
+    import socket
+
+_PORT = 8765
+_ORIGIN = re.compile(r"https?://[^/\s*]+")
+_PACKAGES = ("uvicorn", "starlette", "anyio", "msgspec", "prometheus_client", "cachetools", "httptools")
+
+
+@options.expanded
+def serve(
+    library: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="PATH",
+            help="The folder that was indexed (default: MASCOT_LIBRARY, or the one indexed last).",
+            show_default=False,
+        ),
+    ] = None,
+    no_library: Annotated[
+        bool, typer.Option("--no-library", help="Serve re-ranking only, even if there is a library.")
+    ] = False,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; addresses that other machines can reach need --token.")
+    ] = ("127.0.0.1"),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes any free port.")] = _PORT,
+    workers: Annotated[int, typer.Option(min=1, max=256, help="Processes that share the port.")] = 1,
+    token: Annotated[
+        str | None, typer.Option(envvar="MASCOT_TOKEN", help="Token that every client must send.", show_default=False)
+    ] = None,
+    cors: Annotated[
+        list[str] | None, typer.Option(metavar="ORIGIN", help="Allow pages of this origin to use the API. Repeatable.")
+    ] = None,
+    open_: Annotated[bool, typer.Option("--open", help="Show the page in the browser.")] = False,
+) -> None:
+    """Serve re-ranking over HTTP, and search in a photo library with a page to steer it.
+
+    \b
+    mascot serve --open
+    mascot serve --no-library --workers 4
+    mascot serve --host 0.0.0.0 --token "$(openssl rand -hex 16)"
+
+    Without a token only this machine can use it. Without a library only re-ranking is served. SIGTERM lets
+    running requests finish; SIGHUP restarts the workers one by one.
+    """
+    if token is not None and not token:
+        raise mc.OptionError("--token must not be empty")
+    if token is None and not _is_loopback(host):
+        raise mc.OptionError(
+            f"--host {host} can be reached from other machines: set a --token that clients must send, "
+            "or listen on 127.0.0.1"
+        )
+    for origin in cors or []:
+        if not _ORIGIN.fullmatch(origin):
+            raise mc.OptionError(f"--cors must be an origin like https://example.org, got {origin!r}")
+    for name in _PACKAGES:
+        package(name, "serve", "the server")
+    from mascot.server.run import process
+    from mascot.server.settings import LOCAL_NAMES, Settings
+
+    folder = None if no_library else _library(options.single_library(library))
+    os.environ.pop("MASCOT_LIBRARY", None)
+    names = (*LOCAL_NAMES, f"[{host}]" if ":" in host else host)
+    environment = Settings.from_environment()
+    origins = tuple(cors) if cors else environment.cors
+    settings = replace(environment, library=folder, token=token, cors=origins, hosts=names)
+    with _listen(host, port) as listener:
+        address = listener.getsockname()
+        with suppress(KeyboardInterrupt):
+            process.serve(settings, listener, workers, lambda: _announce(address, open_, token))
+    process.exit_now()
+
+
+def _library(path: Path | None) -> str | None:
+    """Return the folder of the library to serve, checked; None if none is named and none was indexed."""
+    from mascot.photos.locations import enclosing, remembered
+
+    if path is None and not (os.environ.get("MASCOT_LIBRARY") or enclosing() or remembered()):
+        return None
+    from mascot.photos.library import Library
+
+    with Library.open(path) as library:
+        library.store.count()  # report an unreadable library before listening
+        return str(library.location)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    import socket
+
+    try:
+        family, *_, socket_address = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(socket_address[:2], family=family, backlog=2048)
+    except OSError as error:
+        raise mc.OptionError(
+            f"cannot listen on {host} port {port}: {error.strerror or error}; choose another --port; "
+            "0 takes any free port"
+        ) from None
+
+
+def _is_loopback(host: str) -> bool:
+    import ipaddress
+
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _announce(address: tuple[str, int], open_: bool, token: str | None) -> None:
+    """Print the address of the server, and open the page."""
+    host, port = address[:2]
+    name = f"[{host}]" if ":" in host else host
+    print(f"mascot: http://{name}:{port}/ (Ctrl+C stops it)", file=sys.stderr, flush=True)
+    if open_:
+        import webbrowser
+
+        name = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(name, name)
+        page = f"http://{name}:{port}/" + (f"?token={quote(token, safe='')}" if token else "")
+        # Some browsers run in this terminal until they are closed.
+        threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()

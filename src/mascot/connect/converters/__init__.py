@@ -1,0 +1,1 @@
+"""Turn the response of a search engine into candidates."""

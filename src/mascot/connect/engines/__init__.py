@@ -1,0 +1,1 @@
+"""Search engines and databases that hold vectors."""

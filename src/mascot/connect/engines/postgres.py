@@ -1,0 +1,377 @@
+"""PostgreSQL with pgvector: a table of rows and vectors, searched in a read-only transaction."""
+
+from __future__ import annotations
+
+import math
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mascot.connect.engines import engine
+from mascot.connect.engines.address import METRICS, Address, Metric, address_of_client
+from mascot.connect.engines.engine import FIELDS, STATE, VECTOR, EngineSource, EngineTable, Found, OpenSink, Request
+from mascot.errors import InputError, OptionError
+from mascot.extras import package
+
+_OPERATORS: dict[Metric, str] = {"cosine": "<=>", "ip": "<#>", "l2": "<->"}
+_VECTOR = re.compile(r"(vector|halfvec)(?:\((\d+)\))?|(vector)(?:\((\d+)\))?\[\]")
+_TIMEOUT_S = 10  # to connect, and for a search to run
+_WIDEST = 1000  # what pgvector lets hnsw.ef_search be
+_Result = TypeVar("_Result")
+_KINDS = {str: "text", int: "bigint", float: "double precision"}
+
+
+class BorrowedConnection:
+    """A connection of the caller, whose settings, rows and transaction are not changed."""
+
+    def __init__(self, connection: Any) -> None:
+        self.connection, self.adapters = connection, connection.adapters  # what psycopg reads to quote a name
+
+    def execute(self, statement: Any, values: Any = None) -> Any:
+        psycopg = _psycopg()
+        cursor = self.connection.cursor(row_factory=psycopg.rows.tuple_row)
+        cursor.adapters.register_loader("numeric", psycopg.types.numeric.FloatLoader)
+        return cursor.execute(statement, values)
+
+    def transaction(self) -> Any:
+        """Return a transaction, or a savepoint within the caller's; rolled back, so that no setting outlives it."""
+        return self.connection.transaction(force_rollback=True)
+
+    def close(self) -> None:
+        """Leave the connection open: it is the caller's."""
+
+
+class PostgresTable(EngineTable):
+    """A table and a connection to its database."""
+
+    _connection: Any
+
+    def __init__(self, address: Address) -> None:
+        self._address, self._sql, self._errors = address, _psycopg().sql, _psycopg().Error
+        self._table, self._facts_table = (
+            self._sql.Identifier(*name.split(".")) for name in (address.table, address.facts)
+        )
+
+    def _list(self, items: Sequence[Any]) -> Any:
+        """Return names, or parts of a statement, separated by commas."""
+        return self._sql.SQL(", ").join(self._sql.Identifier(x) if isinstance(x, str) else x for x in items)
+
+    def _columns(self, connection: Any) -> dict[str, str]:
+        """Return the table's columns and their types."""
+        rows = connection.execute(
+            "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute "
+            "WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped ORDER BY attnum",
+            [self._table.as_string(connection)],
+        ).fetchall()
+        if not rows:
+            raise InputError(f"{self._address.label}: there is no table {self._address.table!r}; name it with ?table=")
+        # The type of another schema is prefixed with its name.
+        return {name: kind.rpartition(".")[2] for name, kind in rows}
+
+    def _read_facts(self) -> Mapping[str, str]:
+        return self._run(self._stored_facts)
+
+    def _stored_facts(self, connection: Any) -> dict[str, str]:
+        name = self._facts_table.as_string(connection)
+        if connection.execute("SELECT to_regclass(%s)", [name]).fetchone()[0] is None:
+            return {}
+        return dict(connection.execute(f"SELECT name, value FROM {name}").fetchall())
+
+    def _run(self, work: Callable[[Any], _Result]) -> _Result:
+        return work(self._connection)
+
+    def _release(self) -> None:
+        self._connection.close()
+
+
+class PostgresSource(PostgresTable, EngineSource):
+    """A table of PostgreSQL, to be searched. `where` is an SQL expression over its columns.
+
+    It runs in a read-only transaction of its own, for at most ten seconds. What it can read is decided by the role in
+    the address: SELECT is enough. Threads that share a source wait for each other, unless it has a connection pool.
+    """
+
+    def __init__(self, address: Address, connection: Any = None) -> None:
+        super().__init__(address)
+        self._lock = threading.RLock()  # for the single connection: statements of several threads would mix
+        self._owned = connection is None
+        self._pool = connection if hasattr(connection, "getconn") else None
+        if self._pool is None:
+            self._connection = self._connected() if connection is None else BorrowedConnection(connection)
+        with self._opening():
+            self._run(self._inspect)
+
+    @classmethod
+    def from_connection(
+        cls,
+        connection: Any,
+        table: str,
+        *,
+        vector: str | None = None,
+        id: str | None = None,
+        metric: Metric | None = None,
+    ) -> PostgresSource:
+        """Return a source over a table, `schema.table` for another schema, that a connection or pool reaches.
+
+        It may be a `psycopg.Connection`, in a transaction or not, or a `psycopg_pool.ConnectionPool`, of which each
+        search takes a connection and gives it back. A search runs in a transaction or savepoint of its own that is
+        rolled back: settings and the caller's transaction stay as they are, and closing the source leaves the
+        connection or pool open. `vector`, `id` and `metric` are as in an address.
+        """
+        return cls(address_of_client("postgresql", table, vector, id, metric), connection)
+
+    def _connected(self) -> Any:
+        with ExitStack() as stack, self._in_use():
+            connection = stack.enter_context(closing(_connect(self._address)))
+            connection.execute("SET default_transaction_read_only = on")
+            stack.pop_all()  # it stays open
+        return connection
+
+    def _run(self, work: Callable[[Any], _Result]) -> _Result:
+        """Call `work` in a transaction. Where the server has closed our connection, reconnect once."""
+        if self._pool is not None:
+            self._must_be_open()
+            with self._pool.connection() as connection:
+                return _in_transaction(BorrowedConnection(connection), work)
+        with self._lock:
+            self._must_be_open()
+            try:
+                return _in_transaction(self._connection, work)
+            except _psycopg().OperationalError:
+                if not (self._owned and self._connection.closed):
+                    raise
+                self._connection = self._connected()
+                return _in_transaction(self._connection, work)
+
+    def _inspect(self, connection: Any) -> None:
+        """Read the columns, key and index of the table."""
+        address, run, name = self._address, connection.execute, self._table.as_string(connection)
+        kinds = self._columns(connection)
+        shapes = {name: shape for name, kind in kinds.items() if (shape := _VECTOR.fullmatch(kind))}
+        self._vector = address.pick(list(shapes))
+        single, dim, array, array_dim = shapes[self._vector].groups()
+        self._kind, self._several, self._dim = single or array, array is not None, int(dim or array_dim or 0) or None
+        self._names = [name for name in kinds if name not in shapes]
+        key = run(_PRIMARY_KEY, [name]).fetchone()
+        self._key = engine.key_of(self._names, address, key and str(key[0]))
+        self._index, self._lists, self._metric = "", 0, address.metric or "cosine"
+        for index, operators, lists in run(_VECTOR_INDEXES, [name, self._vector]).fetchall():
+            metric = operators.split("_")[1]
+            if address.metric in (None, metric):
+                self._index, self._lists = index, lists
+                self._metric = metric if metric in METRICS else self._metric
+                return
+
+    def _search(self, request: Request) -> list[Found]:
+        names = engine.fetched(request.columns, self._names, self._key, self._address.label)
+        statement = self._statement(names, request.where, request.vectors)
+        return [self._answer(statement, query, request, names) for query in request.queries]
+
+    def _answer(self, statement: Any, query: NDArray[np.float32], request: Request, names: list[str]) -> Found:
+        rows = self._rows(statement, query, request, exact=False)
+        if len(rows) < request.count and self._index:
+            # An index returns a fixed number of rows, which are filtered afterwards: there may be more.
+            rows = self._more(statement, query, request) or rows
+        distances = np.array([row[-1] for row in rows], np.float64)
+        if self._metric == "l2":
+            scores = engine.from_l2(distances, squared=False)
+        else:
+            scores = 1 - distances if self._metric == "cosine" else -distances
+        cells = {name: [row[i] for row in rows] for i, name in enumerate(names)}
+        ids = list(range(len(rows))) if self._key is None else cells[self._key]
+        matrix = None
+        if request.vectors:
+            numbers = [[_numbers(token) for token in row[-2]] if self._several else _numbers(row[-2]) for row in rows]
+            matrix = engine.matrix_of(numbers, len(query), self._several)
+        return engine.best_first(ids, scores, cells, matrix)
+
+    def _statement(self, names: Sequence[str], where: str | None, vectors: bool) -> Any:
+        """Return the SQL for the columns, the vector (if `vectors`) and the distance of the nearest rows."""
+        sql = self._sql
+        column = sql.Identifier(self._vector)
+        comparison = f"{_OPERATORS[self._metric]} %(query)s::{self._kind}"
+        if self._several:
+            distance = sql.SQL(f"(SELECT min(token {comparison}) FROM unnest({{}}) token)").format(column)
+            vector_bytes = sql.SQL("ARRAY(SELECT vector_send(token) FROM unnest({}) token)").format(column)
+        else:
+            distance = sql.SQL(f"({{}} {comparison})").format(column)
+            vector_bytes = sql.SQL("vector_send({}::vector)").format(column)
+        # The line breaks end a comment, so that it cannot hide the closing bracket.
+        condition = sql.SQL("" if where is None else " AND (\n" + where.replace("%", "%%") + "\n)")
+        selected = self._list([*names, *([vector_bytes] if vectors else []), distance])
+        return sql.SQL("SELECT {} FROM {} WHERE {} IS NOT NULL{} ORDER BY {} LIMIT %(count)s").format(
+            selected, self._table, column, condition, distance
+        )
+
+    def _rows(self, statement: Any, query: NDArray[np.float32], request: Request, exact: bool) -> list[Any]:
+        def work(connection: Any) -> list[Any]:
+            self._prepare(connection, request.count, exact)
+            # With parameters PostgreSQL accepts only one statement: it refuses a second after a semicolon.
+            values = {"query": _text(query), "count": request.count}
+            return list(connection.execute(statement, values).fetchall())
+
+        try:
+            return self._run(work)
+        except self._errors as error:
+            # An error with an SQLSTATE is about the statement; any other is about the connection.
+            if request.where is None or error.sqlstate is None:
+                raise InputError(f"cannot search {self._address.label}: {engine.one_line(error)}") from error
+            raise OptionError(f"where: {engine.one_line(error)} in {request.where!r}") from error
+
+    def _prepare(self, connection: Any, candidates: int, exact: bool) -> None:
+        run = connection.execute
+        run("SET TRANSACTION READ ONLY")
+        run(f"SET LOCAL statement_timeout = '{_TIMEOUT_S}s'")
+        if exact:
+            run("SET LOCAL enable_indexscan = off")
+            run("SET LOCAL enable_seqscan = on")
+        elif self._index:
+            # An HNSW index returns no more rows than this; of an IVFFlat index this many lists are searched.
+            knob, least = "hnsw.ef_search", min(candidates, _WIDEST)
+            if self._index == "ivfflat":
+                knob, least = "ivfflat.probes", math.ceil(math.sqrt(self._lists))
+            setting = run("SELECT current_setting(%s, true)", [knob]).fetchone()[0]
+            run(f"SET LOCAL {knob} = {max(least, int(setting or 0))}")
+            version = run("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()[0]
+            if tuple(map(int, version.split(".")[:2])) >= (0, 8):
+                order = "strict_order" if self._index == "hnsw" else "relaxed_order"
+                run(f"SET LOCAL {self._index}.iterative_scan = {order}")
+
+    def _more(self, statement: Any, query: NDArray[np.float32], request: Request) -> list[Any]:
+        """Return the nearest rows by an exact scan; none if it times out."""
+        try:
+            return self._rows(statement, query, request, exact=True)
+        except (InputError, OptionError) as error:
+            if isinstance(error.__cause__, _psycopg().errors.QueryCanceled):
+                return []
+            raise
+
+    def _release(self) -> None:
+        with self._lock:
+            if self._pool is None:
+                self._connection.close()
+
+
+class PostgresSink(PostgresTable, OpenSink):
+    """A table of PostgreSQL, to be written to. Several processes may write at once."""
+
+    def __init__(self, address: Address, dim: int, tokens: int) -> None:
+        super().__init__(address)
+        self._dim, self._tokens, self._vector = dim, tokens, address.vector or VECTOR
+        self._connection = _connect(address)
+        with self._opening():
+            with self._connection.transaction():
+                kind = self._make()
+            table_dim = int(re.sub(r"\D", "", kind) or dim)
+            engine.same_shape(address.label, (table_dim, kind.endswith("[]")), dim, tokens)
+
+    def _make(self) -> str:
+        """Create what does not exist, or raise and change nothing; return the type of the vector column."""
+        run, sql = self._connection.execute, self._sql
+        # IF NOT EXISTS is not enough where two processes create the same table.
+        run("SELECT pg_advisory_xact_lock(hashtext('mascot'))")
+        if not run("SELECT 1 FROM pg_extension WHERE extname = 'vector'").fetchone():
+            run("CREATE EXTENSION vector")
+        types = {name: _KINDS[kind] for name, kind in FIELDS.items()}
+        types[self._vector] = f"vector({self._dim}){'[]' * (self._tokens > 1)}"
+        fields = self._list([sql.SQL(f"{{}} {kind}").format(sql.Identifier(name)) for name, kind in types.items()])
+        run("SET LOCAL client_min_messages = warning")
+        run(sql.SQL("CREATE TABLE IF NOT EXISTS {} ({}, PRIMARY KEY (path))").format(self._table, fields))
+        kinds = self._columns(self._connection)
+        engine.fits(self._address, kinds)
+        if self._vector not in kinds:
+            raise InputError(f"{self._address.label} has no column {self._vector!r}; it has: {', '.join(kinds)}")
+        facts = sql.SQL("CREATE TABLE IF NOT EXISTS {} (name text PRIMARY KEY, value text NOT NULL)")
+        run(facts.format(self._facts_table))
+        return kinds[self._vector]
+
+    def _put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
+        cast = "%s::vector[]" if self._tokens > 1 else "%s::vector"
+        values = [
+            [*map(_clean, row.values()), [_text(token) for token in tokens] if self._tokens > 1 else _text(tokens[0])]
+            for row, tokens in zip(rows, vectors, strict=True)
+        ]
+        self._upsert(self._table, [*FIELDS, self._vector], ", ".join(["%s"] * len(FIELDS) + [cast]), values)
+
+    def _upsert(self, table: Any, names: Sequence[str], marks: str, values: Sequence[Sequence[Any]]) -> None:
+        """Insert rows, or replace those of the same key, the first column."""
+        sql = self._sql
+        key, *columns = map(sql.Identifier, names)
+        updates = self._list([sql.SQL("{0} = excluded.{0}").format(column) for column in columns])
+        statement = sql.SQL(f"INSERT INTO {{}} ({{}}) VALUES ({marks}) ON CONFLICT ({{}}) DO UPDATE SET {{}}").format(
+            table, self._list([key, *columns]), key, updates
+        )
+        with self._connection.transaction():
+            # In a fixed order, so that two writers of the same rows cannot deadlock.
+            self._connection.cursor().executemany(statement, sorted(values, key=lambda row: row[0]))
+
+    def _states(self) -> Iterator[Mapping[str, Any]]:
+        statement = self._sql.SQL("SELECT {} FROM {}").format(self._list(STATE), self._table)
+        # A named cursor is on the server: rows are fetched page by page.
+        with self._connection.transaction(), self._connection.cursor("mascot_states") as cursor:
+            for row in cursor.execute(statement):
+                yield dict(zip(STATE, row, strict=True))
+
+    def _remove(self, paths: Sequence[str]) -> None:
+        statement = self._sql.SQL("DELETE FROM {} WHERE path = ANY(%s)").format(self._table)
+        self._connection.execute(statement, [list(paths)])
+
+    def _write_facts(self, facts: Mapping[str, str]) -> None:
+        self._upsert(self._facts_table, ["name", "value"], "%s, %s", list(facts.items()))
+
+
+_PRIMARY_KEY = (  # where it is one column
+    "SELECT a.attname FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] "
+    "WHERE i.indrelid = to_regclass(%s) AND i.indisprimary AND i.indnkeyatts = 1"
+)
+_VECTOR_INDEXES = (  # their kind, operator class and number of lists
+    "SELECT am.amname, opc.opcname, coalesce((SELECT option_value FROM pg_options_to_table(c.reloptions) "
+    "WHERE option_name = 'lists'), '100')::int FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid "
+    "JOIN pg_am am ON am.oid = c.relam JOIN pg_opclass opc ON opc.oid = i.indclass[0] "
+    "JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] "
+    "WHERE i.indrelid = to_regclass(%s) AND a.attname = %s AND am.amname IN ('hnsw', 'ivfflat')"
+)
+
+
+def _in_transaction(connection: Any, work: Callable[[Any], _Result]) -> _Result:
+    with connection.transaction():
+        return work(connection)
+
+
+def _psycopg() -> Any:
+    return package("psycopg", "postgres")
+
+
+def _connect(address: Address) -> Any:
+    psycopg = _psycopg()
+    try:
+        connection = psycopg.connect(address.dsn, autocommit=True, connect_timeout=_TIMEOUT_S)
+    except psycopg.Error as error:
+        message = engine.one_line(error)
+        secret = urlsplit(address.dsn).password  # PostgreSQL quotes what it cannot decode
+        hidden = message.replace(secret, "...") if secret else message
+        raise InputError(f"cannot reach {address.label}: {hidden}") from None
+    connection.adapters.register_loader("numeric", psycopg.types.numeric.FloatLoader)
+    return connection
+
+
+def _text(vector: NDArray[np.float32]) -> str:
+    return f"[{','.join(map(repr, vector.tolist()))}]"
+
+
+def _numbers(cell: bytes) -> NDArray[np.float32]:
+    """Decode the result of `vector_send`: two 16-bit integers, then big-endian float32."""
+    return np.frombuffer(cell, ">f4", offset=4).astype(np.float32)
+
+
+def _clean(value: Any) -> Any:
+    return value.replace("\0", "") if isinstance(value, str) else value  # PostgreSQL text cannot hold NUL
+
+
+SOURCE, SINK = PostgresSource, PostgresSink

@@ -1,0 +1,205 @@
+"""What the frameworks share: documents with metadata become candidates, and wishes choose among them."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import mascot as mc
+from mascot.candidates import RecordColumns
+from mascot.connect.converters.hit_lists import as_scores, as_vectors
+from mascot.errors import check_whole
+from mascot.grammar import columns_of
+from mascot.reranking import check_method
+from mascot.wishes import check_wishes
+
+Wishes = mc.AnyWish | Sequence[mc.AnyWish]
+MethodClass = Callable[..., Any]
+NOTE = "mascot"  # the metadata key under which a document says why it is there
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentKind:
+    """How the documents of a framework are read and noted."""
+
+    types: type | tuple[type, ...]
+    metadata: Callable[[Any], Mapping[str, Any]]
+    id: Callable[[Any], Hashable]
+    noted: Callable[[Any, dict[str, Any]], Any]  # a copy of the document with a note in its metadata
+    remedy: str  # how to pass vectors, for the error message where they are needed and missing
+
+
+@dataclass(frozen=True, slots=True)
+class Steering:
+    """Wishes, how many results, and a method, ready for the documents of any query.
+
+    Wishes and methods may be dictionaries. `columns` are the metadata keys to read (default: those the wishes name; all
+    of them where an attribute is not one of mascot's); `location.lat` is the `lat` of a dictionary `location`, unless
+    there is such a key.
+    """
+
+    kind: DocumentKind
+    wishes: Any
+    k: int
+    method: Any
+    columns: Sequence[str] | None = None
+    distances: bool = False  # smaller scores are better
+
+    def __post_init__(self) -> None:
+        check_whole("k", self.k, 1)
+        object.__setattr__(self, "k", int(self.k))  # numpy integers cannot be saved as JSON
+        object.__setattr__(self, "wishes", as_wishes(self.wishes))
+        object.__setattr__(self, "method", as_method(self.method))
+
+    @property
+    def mmr_lambda(self) -> float | None:
+        """1 - strength; None where the method finds its strength for each query."""
+        strength = getattr(self.method, "strength", None)
+        return None if strength is None else 1 - strength
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return wishes, k, method and columns as plain data."""
+        columns = None if self.columns is None else list(self.columns)
+        wishes, method = plain_wishes(self.wishes), plain_method(self.method)
+        return {"wishes": wishes, "k": self.k, "method": method, "columns": columns}
+
+    def for_call(self, wishes: Any = None, k: int | None = None) -> Steering:
+        """Return the same with the wishes and the k of one call; None leaves them as they are."""
+        return replace(self, wishes=self.wishes if wishes is None else wishes, k=self.k if k is None else k)
+
+    def select(
+        self,
+        documents: Sequence[Any],
+        scores: Sequence[float | None],
+        vectors: Callable[[], Sequence[Any]],
+        already: Any = None,
+        explain: bool = False,
+    ) -> list[Any]:
+        """Return the selected documents, best first.
+
+        `vectors` returns that of each document, and is called only where they are needed. `already` are documents, or
+        ids, that were shown before: they are not shown again, and counted as covered.
+        """
+        shown_ids = self._ids(already)
+        if not documents:
+            return []
+        matrix = as_vectors(vectors()) if self._needs_vectors() else None
+        if matrix is None and (owner := self._vector_user()) is not None:
+            raise mc.InputError(f"{owner} needs vectors, and no document came with one: {self.kind.remedy}")
+        candidates: mc.Candidates = mc.Candidates(
+            as_scores(scores, self.distances),
+            None if shown_ids is None else list(map(self.kind.id, documents)),
+            self._columns(list(map(self.kind.metadata, documents))),
+            matrix,
+        )
+        ranking = mc.rerank(candidates, self.wishes, k=self.k, method=self.method, already=shown_ids)
+        selection = [documents[at] for at in ranking.positions.tolist()]
+        if not explain:
+            return selection
+        return [self.kind.noted(document, note) for document, note in zip(selection, _notes(ranking), strict=True)]
+
+    def _ids(self, already: Any) -> list[Hashable] | None:
+        """Return the ids of earlier results, which may be ids or the documents themselves."""
+        if already is None:
+            return None
+        if not isinstance(already, Iterable) or isinstance(already, (str, bytes, Mapping)):
+            raise mc.InputError(f"already must be a list of ids or of documents, got {already!r:.60}")
+        return [self.kind.id(entry) if isinstance(entry, self.kind.types) else entry for entry in already]
+
+    def _needs_vectors(self) -> bool:
+        """Return whether the method or a wish compares vectors: reading them from lists is the most expensive step."""
+        return not isinstance(self.method, (mc.Mascot, mc.Relevance)) or any(
+            _compares_vectors(wish.attribute) or not _is_built_in(wish.attribute) for wish in self.wishes
+        )
+
+    def _vector_user(self) -> str | None:
+        """Return the name of the attribute or method that cannot work without vectors, or None."""
+        for wish in self.wishes:
+            if _is_built_in(wish.attribute) and _compares_vectors(wish.attribute):
+                return type(wish.attribute).__name__
+        can_rank = self.wishes or self.mmr_lambda == 1 or isinstance(self.method, (mc.Mascot, mc.Relevance))
+        return None if can_rank or not _is_built_in(self.method) else type(self.method).__name__
+
+    def _columns(self, metadata: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+        names = self.columns
+        if names is None:
+            names = [name for wish in self.wishes if _is_built_in(wish.attribute) for name in columns_of(wish)]
+            if not all(_is_built_in(wish.attribute) for wish in self.wishes):  # which may read any column
+                names += [key for row in metadata for key in row if isinstance(key, str)]
+        rows = RecordColumns(metadata)
+        columns = {name: rows.cells(name) for name in dict.fromkeys(names)}
+        for name, column in columns.items():
+            if column[0] is None and not any(value is not None for value in column):
+                warn(f"no document has the metadata key {name!r}")
+        return columns
+
+
+def warn(message: str, kind: type[Warning] = UserWarning) -> None:
+    """Warn, and name the nearest line outside of this package."""
+    level, frame = 1, sys._getframe()
+    while frame.f_globals.get("__name__", "").partition(".")[0] == "mascot" and frame.f_back is not None:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, kind, stacklevel=level)
+
+
+def method_from_lambda(value: float, method: MethodClass = mc.Mascot, owner: str = "lambda") -> Any:
+    """Return a method of the strength that an MMR's lambda stands for: 1 is relevance only there, 0 is so here.
+
+    >>> method_from_lambda(0.75).strength
+    0.25
+    """
+    if not 0 <= value <= 1:
+        raise mc.OptionError(f"{owner} must be in 0..1, got {value!r}")
+    try:
+        return method(strength=1 - value)
+    except TypeError:
+        name = getattr(method, "__name__", repr(method))
+        raise mc.OptionError(
+            f"{owner} needs a method that takes a strength, such as Mascot or Mmr, got {name}"
+        ) from None
+
+
+def as_wishes(wishes: Any) -> tuple[mc.AnyWish, ...]:
+    """Return one wish or several, which may be objects or dictionaries."""
+    items: Any = [wishes] if isinstance(wishes, Mapping) else wishes
+    if isinstance(items, Iterable) and not isinstance(items, str):
+        items = [mc.from_dict(wish) if isinstance(wish, Mapping) else wish for wish in items]
+    return check_wishes(items)
+
+
+def as_method(method: Any) -> Any:
+    """Return a method, which may be an object or a dictionary (default: the guarded one)."""
+    return check_method(mc.from_dict(method) if isinstance(method, Mapping) else method)
+
+
+def plain_wishes(wishes: Iterable[mc.AnyWish]) -> list[dict[str, Any]]:
+    """Return wishes as dictionaries, ready for JSON."""
+    return [wish.to_dict() for wish in wishes]
+
+
+def plain_method(method: Any) -> dict[str, Any]:
+    """Return a method as a dictionary."""
+    if not hasattr(method, "to_dict"):
+        raise mc.OptionError(f"a method cannot be saved unless it has to_dict(), got {method!r}")
+    plain: dict[str, Any] = method.to_dict()
+    return plain
+
+
+def _notes(ranking: mc.Ranking) -> list[dict[str, Any]]:
+    """Return for each result its rank, its rank by relevance, and the gains of relevance and of each wish."""
+    gains = ranking.gains
+    return [
+        {"rank": place + 1, "was": int(was), "gains": {name: float(values[place]) for name, values in gains.items()}}
+        for place, was in enumerate(ranking.was)
+    ]
+
+
+def _is_built_in(attribute: Any) -> bool:
+    return type(attribute).__module__.startswith("mascot.")
+
+
+def _compares_vectors(attribute: Any) -> bool:
+    return isinstance(attribute, (mc.Clusters, mc.Branches)) and getattr(attribute, "column", None) is None

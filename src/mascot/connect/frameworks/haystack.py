@@ -1,0 +1,120 @@
+"""Haystack: a ranker component for any pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from operator import attrgetter
+from typing import Any
+
+import mascot as mc
+from mascot.connect.converters.hit_lists import names_of
+from mascot.connect.frameworks.documents import NOTE, DocumentKind, MethodClass, Steering, Wishes, method_from_lambda
+from mascot.extras import missing
+
+try:
+    from haystack import Document, component, default_from_dict, default_to_dict
+except ModuleNotFoundError as error:
+    raise missing(error, "mascot.connect.frameworks.haystack", "haystack") from None
+
+_K = 20
+
+
+def _noted(document: Document, note: dict[str, Any]) -> Document:
+    return replace(document, meta={**document.meta, NOTE: note})
+
+
+_DOCUMENTS = DocumentKind(
+    Document, attrgetter("meta"), attrgetter("id"), _noted, "let the retriever return them with return_embedding=True"
+)
+
+
+@component
+class SteeredRanker:
+    """Choose k of the documents a retriever found, as the wishes ask.
+
+    Metadata keys are columns: `Category("source")` reads ``meta["source"]``; a document's embedding is its vector,
+    where the retriever was told ``return_embedding=True``. The documents come back as they are, the same objects with
+    the same scores; with `explain` they are copies whose meta says, under ``"mascot"``, rank, was and gains.
+
+    Parameters
+    ----------
+    wishes, k, method
+        As for `mascot.rerank` (default: no wishes, 20 documents, `Mascot()`).
+    columns
+        Meta keys to read (default: those the wishes name). `location.lat` is the `lat` of a dictionary `location`.
+    explain
+        Say in the meta why a document is there (default: False).
+    top_k
+        Haystack's name for `k` (default: None).
+
+    Where no document has a score, the order they come in is their relevance; where only some have, the others get the
+    lowest.
+    """
+
+    def __init__(
+        self,
+        wishes: Wishes = (),
+        k: int = _K,
+        method: Any = None,
+        columns: Sequence[str] | None = None,
+        explain: bool = False,
+        top_k: int | None = None,
+    ) -> None:
+        k = _one_k(top_k, k if k != _K else None) or k
+        keys = None if columns is None else tuple(names_of(columns))
+        self._steering = Steering(_DOCUMENTS, wishes, k, method, keys)
+        self.explain = explain
+
+    @classmethod
+    def from_lambda_threshold(
+        cls, lambda_threshold: float, wishes: Wishes = (), k: int = _K, method: MethodClass = mc.Mascot, **options: Any
+    ) -> SteeredRanker:
+        """Return a ranker for Haystack's `lambda_threshold`, 1 - strength: 1 is relevance only, 0 is diversity only."""
+        return cls(wishes, k, method_from_lambda(lambda_threshold, method, "lambda_threshold"), **options)
+
+    @property
+    def lambda_threshold(self) -> float | None:
+        """1 - strength; None where the method finds its strength for each query."""
+        return self._steering.mmr_lambda
+
+    @component.output_types(documents=list[Document])
+    def run(
+        self,
+        documents: list[Document],
+        wishes: list[Any] | None = None,
+        k: int | None = None,
+        query: str | None = None,
+        top_k: int | None = None,
+        already: list[Any] | None = None,
+    ) -> dict[str, list[Document]]:
+        """Return the selected documents, best first; `query` is not read, because the documents have their scores.
+
+        `wishes` and `k`, which Haystack calls `top_k`, are those of this query (default: None, the component's own).
+        `already` are ids, or documents, that earlier pages showed: not shown again, and counted as covered (default:
+        None). Ids that are not among the documents are ignored.
+        """
+        selection = self._steering.for_call(wishes, _one_k(top_k, k)).select(
+            documents,
+            [document.score for document in documents],
+            lambda: [document.embedding for document in documents],
+            already,
+            self.explain,
+        )
+        return {"documents": selection}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the component as plain data, for a saved pipeline."""
+        return default_to_dict(self, **self._steering.to_dict(), explain=self.explain)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> SteeredRanker:
+        """Return the component that `to_dict` described."""
+        ranker: SteeredRanker = default_from_dict(cls, data)
+        return ranker
+
+
+def _one_k(top_k: int | None, k: int | None) -> int | None:
+    if top_k is not None and k is not None and top_k != k:
+        raise mc.OptionError(f"top_k is another name for k and must not differ from it, got {top_k!r} and {k!r}")
+    return k if top_k is None else top_k

@@ -1,0 +1,1 @@
+"""The index of a library: SQLite, vectors, checksums and repair."""

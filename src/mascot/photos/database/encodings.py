@@ -1,0 +1,135 @@
+"""The encoding that a library is searched with, and the one that is to replace it.
+
+A change of encoder takes as long as indexing everything. Until it is complete, the old vectors are searched; a run that
+was stopped or killed is continued by the next one.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mascot.errors import InputError, OptionError
+from mascot.photos.database.store import Store, stamp_of
+from mascot.photos.encoders import parse_spec
+
+if TYPE_CHECKING:
+    from mascot.photos.encoders.encoder import Encoder
+
+_NEXT = "next_encoding"
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """An encoder as a library stores it."""
+
+    encoder: str  # its name
+    fingerprint: str
+    dim: int
+    tokens: int
+    epoch: int  # counts how often the whole library was encoded
+    sees: bool  # whether every vector was made from the pixels
+
+    @property
+    def stamp(self) -> str:
+        return stamp_of(self.fingerprint, self.epoch)
+
+
+def serving(store: Store) -> Encoding | None:
+    """Return the encoding that searches use; None in a new library."""
+    name, fingerprint = store.fact("encoder"), store.fact("fingerprint")
+    if name is None or fingerprint is None:
+        return None
+    dim, tokens, epoch = (int(store.fact(fact) or 1) for fact in ("dim", "tokens", "epoch"))
+    return Encoding(name, fingerprint, dim, tokens, epoch, store.fact("sees") == "yes")
+
+
+def replacement(store: Store) -> Encoding | None:
+    """Return the encoding that is not complete yet; None if the encoder is not being changed."""
+    text = store.fact(_NEXT)
+    try:
+        return Encoding(**json.loads(text)) if text else None
+    except (ValueError, TypeError):
+        raise InputError(f"{store.path}: the encoding in progress cannot be read; --again starts anew") from None
+
+
+def is_same(spec: str, name: str) -> bool:
+    """Return whether a spec names the encoder of this name. A spec without a model means the model of the library."""
+    kind, model = parse_spec(spec)
+    own_kind, _, own_model = name.partition(":")
+    if model is None or kind != own_kind:
+        return kind == own_kind
+    folder = Path(model).expanduser()
+    return model == own_model or (folder.is_dir() and str(folder.resolve()) == own_model)
+
+
+def check_change(store: Store, spec: str | None, again: bool) -> str:
+    """Return the name of the encoder to open: that of `spec` (default: the library's own).
+
+    A change without `again` is refused here, before a model is downloaded or loaded.
+    """
+    current, next_encoding = serving(store), replacement(store)
+    if current is None:
+        return spec or "lite"
+    if spec is None:
+        return (next_encoding or current).encoder
+    for encoding in (next_encoding, current):
+        if encoding is not None and is_same(spec, encoding.encoder):
+            return encoding.encoder
+    if not again:
+        raise _refusal(current.encoder, spec)
+    return spec
+
+
+def begin(store: Store, encoder: Encoder, again: bool) -> Encoding:
+    """Return the encoding under which the indexer writes, and record it in the library."""
+    current, next_encoding = serving(store), replacement(store)
+    sees = bool(getattr(encoder, "sees", True))
+    if current is not None and next_encoding is not None and next_encoding.fingerprint == encoder.fingerprint:
+        encoding = replace(next_encoding, sees=next_encoding.sees and sees)
+        store.set_facts({_NEXT: json.dumps(asdict(encoding))})
+        return encoding
+    epoch = 1 + max(encoding.epoch if encoding else 0 for encoding in (current, next_encoding))
+    new_encoding = Encoding(encoder.name, encoder.fingerprint, encoder.dim, encoder.tokens, epoch, sees)
+    if current is None:
+        _serve(store, new_encoding)
+        return new_encoding
+    if current.fingerprint != encoder.fingerprint:
+        if not again:
+            raise _refusal(current.encoder, encoder.name)
+        _keep_only(store, current)
+        store.set_facts({_NEXT: json.dumps(asdict(new_encoding))})
+        return new_encoding
+    if next_encoding is not None:  # a return to the old encoder, by its name
+        _keep_only(store, current)
+    encoding = new_encoding if again else replace(current, sees=current.sees and sees)
+    if encoding != current:
+        _serve(store, encoding)
+    return encoding
+
+
+def finish(store: Store, encoding: Encoding) -> None:
+    """Search with this encoding from now on: every photograph in the folder has been encoded with it."""
+    if replacement(store) is not None:
+        _serve(store, encoding)
+        _keep_only(store, encoding)
+
+
+def _serve(store: Store, encoding: Encoding) -> None:
+    values = asdict(encoding) | {"sees": "yes" if encoding.sees else "no"}
+    store.set_facts({name: str(value) for name, value in values.items()})
+
+
+def _keep_only(store: Store, encoding: Encoding) -> None:
+    with store.writing() as connection:
+        connection.execute("DELETE FROM vectors WHERE space != ?", (encoding.fingerprint,))
+        connection.execute("DELETE FROM facts WHERE name = ?", (_NEXT,))
+
+
+def _refusal(current: str, spec: str) -> OptionError:
+    return OptionError(
+        f"this library was encoded with {current}, and {spec} is not the same: "
+        f"keep that one with --encoder {current}, or encode everything anew with --encoder {spec} --again"
+    )

@@ -1,0 +1,235 @@
+"""Find damage in a library, and repair it: derived files are built again, the database is saved row by row."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mascot.errors import InputError, MascotError
+from mascot.photos.database.store import LOOKS, UNREADABLE, Store, plain_cursor, reading_only
+from mascot.photos.database.vector_index import damage_of
+from mascot.photos.library import Library
+from mascot.photos.locations import DATABASE
+from mascot.photos.photo import COLUMNS, TYPES, Photo
+
+DAMAGED = "library.damaged.sqlite"  # the database as it was before a repair
+_MOST = 20  # findings of one kind that are listed
+_PROBES = 10_000  # ids tried one by one after an unreadable row; then the steps grow
+_LARGEST_ID = 1 << 40
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """The result of a repair."""
+
+    findings: tuple[str, ...]
+    photos: int  # rows in the library afterwards
+    encoded: int  # rows with a vector: `mascot index` encodes the others again
+    lost: int | None  # rows that could not be saved; None if their number cannot be read
+    damaged: Path | None  # the old database, if it was replaced
+
+
+def check(library: Library) -> tuple[str, ...]:
+    """Return a line for each damage; empty if there is none. Reads every byte of the index."""
+    of_database, of_index = _findings(library)
+    return (*of_database, *of_index)
+
+
+def _findings(library: Library) -> tuple[list[str], list[str]]:
+    """Return the damages of the database, and of the derived index."""
+    try:
+        of_database = _database_findings(library.store)
+    except MascotError as error:
+        if not library.store_path.is_file():
+            raise
+        return [str(error)], []
+    damage = None
+    with suppress(MascotError):
+        damage = damage_of(library.folder, library.store, library.exact)
+    return of_database, [] if damage is None else [damage]
+
+
+def repair(library: Library) -> Repair:
+    """Repair what `check` finds. The old database is kept beside the new one, as `library.damaged.sqlite`."""
+    if not library.store_path.is_file():
+        raise InputError(f"there is no library at {library.root}: make one with `mascot index FOLDER`")
+    with library.lock():
+        of_database, of_index = _findings(library)
+        findings = (*of_database, *of_index)
+        lost_rows: int | None = 0
+        damaged = None
+        if of_database:
+            library.close()
+            lost_rows = _salvage(library.store_path)
+            damaged = library.folder / DAMAGED
+        for place in (*(library.folder.glob("nearest-*") if findings else ()), *library.folder.glob("building-*")):
+            shutil.rmtree(place, ignore_errors=True)
+        encoded = library.rebuild_index()
+        return Repair(findings, library.store.count(), encoded, lost_rows, damaged)
+
+
+def _database_findings(store: Store) -> list[str]:
+    connection = store.connection
+    lines = [str(row[0]) for row in connection.execute(f"PRAGMA integrity_check({_MOST})")]
+    findings = [f"{DATABASE}: {' '.join(line.split())}" for line in lines if line != "ok"]
+    orphans = connection.execute("PRAGMA foreign_key_check").fetchall()
+    if orphans:
+        findings.append(f"{DATABASE}: {len(orphans)} rows belong to photographs that are not there")
+    damaged_ids = list(_damaged_ids(store))
+    findings += [f"{DATABASE}: photograph {id_} is damaged" for id_ in damaged_ids[:_MOST]]
+    if len(damaged_ids) > _MOST:
+        findings.append(f"{DATABASE}: and {len(damaged_ids) - _MOST} more photographs")
+    return findings
+
+
+def _damaged_ids(store: Store) -> Iterator[int]:
+    """Yield the ids of photographs whose row, pixels or vector, if any, are not plausible."""
+    space = store.space
+    query = (
+        "SELECT photos.*, thumbnail, look, stamp, vector FROM photos LEFT JOIN pixels ON pixels.photo = id "
+        "LEFT JOIN vectors ON vectors.photo = id AND vectors.space = ? ORDER BY id"
+    )
+    for row in store.connection.execute(query, (space.fingerprint,)):
+        has_vector = row["stamp"] is None or _is_vector(row["vector"], space.dim * space.tokens, space.dim)
+        if not (has_vector and _is_pixels(row["thumbnail"], row["look"]) and _is_photo(row)):
+            yield row["id"]
+
+
+def _is_photo(row: Any) -> bool:
+    """Return whether the values of a row have the right types."""
+    if not all(isinstance(row[name], types) for name, types in TYPES.items()):
+        return False
+    try:
+        Photo.from_row(row)
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
+def _is_pixels(thumbnail: Any, look: Any) -> bool:
+    is_jpeg = isinstance(thumbnail, bytes) and thumbnail.startswith(b"\xff\xd8")
+    return is_jpeg and _is_vector(look, LOOKS.dim, LOOKS.dim)
+
+
+def _is_vector(content: Any, numbers: int, dim: int) -> bool:
+    """Return whether the content is this many numbers, in unit vectors."""
+    if not isinstance(content, bytes) or len(content) != 4 * numbers:
+        return False
+    rows = np.frombuffer(content, np.float32).reshape(-1, dim)
+    with np.errstate(all="ignore"):
+        return bool(np.all(np.abs(np.linalg.norm(rows, axis=1) - 1) < 1e-3))
+
+
+def _salvage(path: Path) -> int | None:
+    """Replace the database by one of all readable rows; return how many rows were lost, None if unknown."""
+    new_path = path.with_name("library.repaired.sqlite")
+    _remove_database(new_path)
+    count: int | None = None
+    try:
+        store = Store(new_path, create=True)
+        with closing(store):
+            try:
+                with closing(reading_only(path)) as damaged:
+                    damaged.text_factory = bytes
+                    damaged.row_factory = None
+                    count = _number(damaged, "SELECT count(*) FROM photos")
+                    _copy(damaged, store)
+            except UNREADABLE:
+                pass  # not a database any more: no row can be read
+            saved_rows = store.count()
+            store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        _remove_database(path.with_name(DAMAGED))
+        for ending in ("", "-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                os.replace(f"{path}{ending}", f"{path.with_name(DAMAGED)}{ending}")
+        os.replace(new_path, path)
+    finally:
+        _remove_database(new_path)
+    return None if count is None else max(count - saved_rows, 0)
+
+
+def _remove_database(path: Path) -> None:
+    for ending in ("", "-wal", "-shm"):
+        Path(f"{path}{ending}").unlink(missing_ok=True)
+
+
+def _copy(damaged: sqlite3.Connection, store: Store) -> None:
+    """Copy facts, and every photograph whose row and pixels are sound; and every sound vector."""
+    rows = _rows(damaged, "facts", "rowid", ("name", "value"))
+    facts = {name: value for _, name, value in rows if isinstance(name, str) and isinstance(value, str)}
+    numbers, dim = _shape(facts)
+    with store.writing() as connection:
+        connection.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", list(facts.items()))
+        insert = f"INSERT OR IGNORE INTO photos ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
+        for row in _rows(damaged, "photos", "id", COLUMNS[1:]):
+            if _is_photo(dict(zip(COLUMNS, row, strict=True))):
+                connection.execute(insert, row)
+        for photo, thumbnail, look in _rows(damaged, "pixels", "photo", ("thumbnail", "look"), blobs=True):
+            if _is_pixels(thumbnail, look):
+                _insert(connection, "pixels", photo, thumbnail, look)
+        columns = ("photo", "CAST(stamp AS BLOB)", "vector")
+        for _, photo, stamp, vector in _rows(damaged, "vectors", "rowid", columns, blobs=True):
+            if isinstance(stamp, bytes) and stamp.isascii() and _is_vector(vector, numbers, dim):
+                space = stamp.decode().rpartition("-")[0]
+                _insert(connection, "vectors", photo, space, stamp.decode(), vector)
+        # `mascot index` reads photographs without pixels again, and encodes those without a vector.
+        connection.execute("DELETE FROM photos WHERE id NOT IN (SELECT photo FROM pixels)")
+
+
+def _insert(connection: sqlite3.Connection, table: str, photo: int, *values: Any) -> None:
+    with suppress(sqlite3.IntegrityError):  # its photograph was lost
+        marks = ", ".join("?" * (1 + len(values)))
+        connection.execute(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", (photo, *values))
+
+
+def _shape(facts: Mapping[str, str]) -> tuple[int, int]:
+    """Return how many numbers the vectors of a photograph have, and how many one vector has."""
+    try:
+        dim, tokens = int(facts["dim"]), int(facts["tokens"])
+    except (KeyError, ValueError):
+        return 0, 1
+    return max(dim * tokens, 0), max(dim, 1)
+
+
+def _rows(
+    damaged: sqlite3.Connection, table: str, key: str, columns: tuple[str, ...], blobs: bool = False
+) -> Iterator[tuple[Any, ...]]:
+    """Yield every readable row, the key first; after an unreadable one, continue at later keys."""
+    query = f"SELECT {key}, {', '.join(columns)} FROM {table} WHERE {key} > ? ORDER BY {key}"
+    last, failures = -1, 0
+    largest = _number(damaged, f"SELECT max({key}) FROM {table}") or _LARGEST_ID
+    decode: Callable[[Any], Any] = (lambda value: value) if blobs else _decode
+    while last <= largest:
+        try:
+            for row in plain_cursor(damaged).execute(query, (last,)):
+                if not isinstance(row[0], int) or row[0] <= last:
+                    break
+                last, failures = row[0], 0
+                with suppress(UnicodeDecodeError):
+                    yield tuple(map(decode, row))
+            else:
+                return
+        except UNREADABLE:
+            pass
+        failures += 1
+        last += 1 if failures < _PROBES else 1 << min(failures - _PROBES, 40)
+
+
+def _decode(value: Any) -> Any:
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def _number(connection: sqlite3.Connection, query: str) -> int | None:
+    try:
+        value = plain_cursor(connection).execute(query).fetchone()[0]
+    except UNREADABLE:
+        return None
+    return value if isinstance(value, int) else None

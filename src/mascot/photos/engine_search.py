@@ -1,0 +1,136 @@
+"""Search an engine with a text or a photograph, and steer the results: `mascot search --source`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import mascot as mc
+from mascot import grammar
+from mascot.attributes.category import labels_of
+from mascot.attributes.columns import is_missing
+from mascot.connect.engines.engine import EngineSource
+from mascot.connect.engines.source import CANDIDATES, Found, Steered, open_source, warn_of_few
+from mascot.errors import OptionError
+from mascot.methods.method import Method
+from mascot.photos import wish_text
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The query: a text, or a photograph that results should resemble."""
+
+    text: str | None = None
+    like: Path | None = None
+    encoder: str | None = None  # None: the one that the table was made with
+    device: str = "auto"
+
+
+def search_source(
+    uri: str,
+    question: Question,
+    read_wishes: Callable[[HitWords], Sequence[mc.AnyWish]] = lambda _: [],
+    k: int = 20,
+    method: Method | None = None,
+    *,
+    candidates: int | None = None,
+    where: str | None = None,
+    already: Sequence[str] = (),
+) -> Steered:
+    """Search the table at an address; wishes are in words, about its columns, and ids of earlier pages as text."""
+    candidates = CANDIDATES if candidates is None else candidates
+    warn_of_few(candidates, k)
+    with open_source(uri) as source:
+        hits = source.search(vector_of(source, question), candidates=candidates + len(already), where=where)
+    if not len(hits):
+        return Steered(hits, None)
+    earlier_ids = [id_ for id_ in hits.ids if str(id_) in set(already)]
+    wishes = read_wishes(HitWords(hits))
+    return Steered(hits, mc.rerank(hits.candidates(), wishes, k, method, already=earlier_ids))
+
+
+def vector_of(source: EngineSource, question: Question) -> NDArray[np.float32]:
+    """Return the question as a vector of the table's encoder."""
+    from mascot.photos.encoders import open_encoder
+
+    text, like = question.text, question.like
+    if (text is None) == (like is None):
+        raise OptionError("a search needs a text or a photograph to be like, and not both")
+    if text is not None and not text.strip():
+        raise OptionError(f"the text to search for must not be empty, got {text!r}")
+    facts = source.facts()
+    name = question.encoder or facts.get("encoder")
+    if name is None:
+        raise OptionError("this source does not say which encoder its vectors came from: name it with --encoder")
+    encoder = open_encoder(name, device=question.device)
+    fingerprint = facts.get("fingerprint", encoder.fingerprint)
+    if encoder.fingerprint != fingerprint:
+        raise OptionError(
+            f"this source was encoded with {facts.get('encoder')} (fingerprint {fingerprint}), and {encoder.name} has "
+            f"{encoder.fingerprint}"
+        )
+    if text is not None:
+        return encoder.texts([text])[0]
+    from mascot.photos.files.reading import vector_of_file
+
+    return vector_of_file(Path(like or ""), encoder)
+
+
+class HitWords:
+    """Reads wishes in words about hits: of photographs where the table has their columns, else as `mascot rerank`."""
+
+    def __init__(self, hits: Found) -> None:
+        self._names = set(hits.columns)
+        self._columns: Any = hits.candidates().columns
+
+    def spread(self, text: str, missing: str = "last") -> mc.Wish:
+        return self._wish(text, 1, missing)
+
+    def focus(self, text: str, missing: str = "last") -> mc.Wish:
+        return self._wish(text, -1, missing)
+
+    def limit(self, text: str, fill: bool = False) -> mc.Limit:
+        name, count = grammar.split_limit(text)
+        return wish_text.limit(name, count, fill) if self._is_of_photos(name) else grammar.limit(text, fill)
+
+    def share(self, text: str) -> mc.Share:
+        name, shares = grammar.split_share(text)
+        return wish_text.share(name, shares, self) if self._is_of_photos(name) else grammar.share(text)
+
+    def middle(self, column: str, value: str) -> tuple[float, float] | None:
+        """Return the middle of a city or country, as `steering` asks for."""
+        if not {column, "lat", "lon"} <= self._names:
+            return None
+        country = "country" if "country" in self._names else column
+        rows = zip(*(self._columns[name].tolist() for name in (column, country, "lat", "lon")), strict=True)
+        return wish_text.middle(
+            (where, lat, lon)
+            for label, where, lat, lon in rows
+            if not any(map(is_missing, (label, lat, lon))) and str(label).casefold() == value.casefold()
+        )
+
+    def labels(self, column: str) -> list[Any]:
+        """Return the distinct labels of a column, as `steering` asks for."""
+        return list(dict.fromkeys(label for cell in self._columns[column].tolist() for label in labels_of(cell)))
+
+    def _wish(self, text: str, sign: int, missing: Any) -> mc.Wish:
+        parts = grammar.split(text)
+        if self._is_of_photos(parts[0]):
+            return wish_text.wish(*parts, sign, self, missing)
+        wish: Any = grammar.spread(text, missing) if sign > 0 else grammar.focus(text, missing)
+        for column in grammar.columns_of(wish):
+            cells = self._columns.cells(column)
+            if column in self._names or any(cell is not None for cell in cells):  # else it is all missing
+                wish = grammar.anchored(wish, cells)
+        return wish
+
+    def _is_of_photos(self, name: str) -> bool:
+        """Return whether the table has the columns of an attribute of photographs."""
+        if name == "look" or name not in wish_text.NAMES:
+            return False
+        return set(grammar.columns_of(mc.Wish(wish_text.attribute(name), 1))) <= self._names

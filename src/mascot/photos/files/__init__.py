@@ -1,0 +1,1 @@
+"""Find, read and watch picture files."""

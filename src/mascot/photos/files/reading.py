@@ -1,0 +1,153 @@
+"""From the bytes of a file to a row: pixels, metadata, names of place and time, and words for encoders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mascot.photos.encoders.describe import describe
+from mascot.photos.encoders.encoder import Encoder, Picture
+from mascot.photos.files.decode_limits import Limits
+from mascot.photos.files.images import Unreadable, open_image, shrunk, thumbnail, upright
+from mascot.photos.metadata.gazetteer import City, gazetteer
+from mascot.photos.metadata.look import look
+from mascot.photos.metadata.metadata import Metadata, metadata_of
+from mascot.photos.metadata.moments import part_of_day, season
+from mascot.photos.metadata.sidecars import Sidecars, local_time
+from mascot.photos.metadata.validate import moment_in_name
+from mascot.photos.photo import COLUMNS, Photo
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+_METADATA = {field.name for field in fields(Metadata)} & set(COLUMNS)  # columns that a file itself has
+SIDE = 512  # longest side, in pixels, of thumbnails and of the input of encoders
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The content of one file."""
+
+    metadata: Metadata
+    image: Image  # upright, longest side at most 512
+    thumbnail: bytes
+    look: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """The identity and state of a file."""
+
+    path: str  # relative to the library
+    size: int
+    mtime_ns: int
+    hash: str
+    sidecars: str = ""  # the state of its sidecars
+
+
+def read(
+    source: bytes | BinaryIO, max_megapixels: float = Limits.max_megapixels, sidecars: Sidecars | None = None
+) -> Reading:
+    """Decode a photograph once and return everything that the library stores. Raises `Unreadable`."""
+    image = open_image(source, max_megapixels)
+    metadata = metadata_of(image, sidecars)
+    image = upright(image, SIDE)
+    return Reading(metadata, image, thumbnail(image, SIDE), look(shrunk(image)))
+
+
+def photos_of(files: Sequence[File], readings: Sequence[Reading]) -> list[Photo]:
+    """Return the rows of photographs, with the names of their places. Ids are 0 until they are stored."""
+    located = [i for i, reading in enumerate(readings) if reading.metadata.lat is not None]
+    points = np.array([(readings[i].metadata.lat, readings[i].metadata.lon) for i in located], np.float64)
+    cities = dict(zip(located, gazetteer().nearest(*points.T), strict=True)) if located else {}
+    photos = []
+    for i, (file, reading) in enumerate(zip(files, readings, strict=True)):
+        city = cities.get(i)
+        metadata = _with_time(reading.metadata, file.path, city)
+        values = {name: getattr(metadata, name) for name in _METADATA}
+        values |= {"path": file.path, "size": file.size, "mtime_ns": file.mtime_ns, "hash": file.hash}
+        values |= {"city": city.name, "country": city.country} if city else {"city": None, "country": None}
+        photos.append(
+            Photo(
+                id=0,
+                folder=folder_of(file.path),
+                season=season(metadata.taken, metadata.lat),
+                part_of_day=part_of_day(metadata.taken),
+                moment=None,
+                **values,
+            )
+        )
+    return photos
+
+
+def _with_time(metadata: Metadata, path: str, city: City | None) -> Metadata:
+    """Return the metadata; a missing time, as in pictures from messengers, is taken from the name or a sidecar."""
+    if metadata.taken is not None:
+        return metadata
+    moment, offset = moment_in_name(PurePosixPath(path).name), metadata.offset
+    if moment is not None:
+        taken = moment.clock
+    elif metadata.taken_utc is not None:
+        taken, offset = local_time(metadata.taken_utc, city.timezone if city else None, metadata.lon)
+    else:
+        return metadata
+    problems = tuple(problem for problem in metadata.problems if not problem.startswith("taken:"))
+    return replace(metadata, taken=taken, offset=offset, problems=problems)
+
+
+def time_in_name(path: str) -> str | None:
+    """Return the time in the name of a file, in ISO format."""
+    moment = moment_in_name(PurePosixPath(path).name)
+    return None if moment is None else moment.clock.isoformat()
+
+
+def picture(photo: Photo, reading: Reading) -> Picture:
+    """Return a photograph as input for an encoder: its pixels, and its description in words."""
+    words = describe(
+        title=photo.title,
+        caption=photo.caption,
+        keywords=photo.keywords,
+        path=photo.path,
+        city=photo.city,
+        country=gazetteer().country_name(photo.country) if photo.country else None,
+        season=photo.season,
+        part_of_day=photo.part_of_day,
+    )
+    return Picture(reading.image, words)
+
+
+def look_of_file(path: Path, limits: Limits | None = None) -> NDArray[np.float32]:
+    """Return the visual descriptor of a photograph outside the library. Raises `Unreadable`."""
+    return _reading_of_file(path, limits).look
+
+
+def vector_of_file(path: Path, encoder: Encoder) -> NDArray[np.float32]:
+    """Return the query vector of a photograph outside the library. Raises `Unreadable`."""
+    reading = _reading_of_file(path, None)
+    photo = photos_of([File(path.name, 0, 0, "")], [reading])[0]
+    mean = encoder.pictures([picture(photo, reading)])[0].mean(axis=0)
+    return mean / max(float(np.linalg.norm(mean)), 1e-12)
+
+
+def _reading_of_file(path: Path, limits: Limits | None) -> Reading:
+    """Decode a file in a worker process."""
+    from mascot.photos.files.decoder_pool import DecoderPool
+
+    try:
+        with DecoderPool(limits or Limits()) as decoders:
+            reading = decoders.read(path).reading
+    except Unreadable as error:
+        separator = " " if str(error).startswith("cannot be read") else ": "
+        raise Unreadable(f"{path}{separator}{error}") from None
+    assert reading is not None
+    return reading
+
+
+def folder_of(path: str) -> str:
+    """Return the folder of a path: `2019/Lisbon` of `2019/Lisbon/a.jpg`; `.` at the top."""
+    return str(PurePosixPath(path).parent)

@@ -1,0 +1,1 @@
+"""What a photograph says about itself: times, places, cameras, words."""

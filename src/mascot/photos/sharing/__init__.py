@@ -1,0 +1,1 @@
+"""Take photographs out of a library: albums, exports, saved sets, overviews."""

@@ -1,0 +1,252 @@
+"""An album: photographs, a map, a clock and a time line in one HTML file that needs no script and no network."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import mascot as mc
+from mascot.errors import InputError
+from mascot.explain import describe_wish
+from mascot.photos.database.store import Store
+from mascot.photos.photo import Photo
+from mascot.photos.results import Results
+from mascot.photos.sharing import album_figures as figures
+from mascot.photos.sharing.export import finished
+
+_SMALL = 144  # pixels of the longer side of a picture in the list before steering
+_GENERATOR = "mascot album 1"  # files that begin with it can be added to
+_ARROW = html.escape("->")
+_END = "\n</main>\n</body>\n</html>\n"
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_STYLE = """
+:root { color-scheme: light dark; --paper: #fbfaf8; --ink: #1d1c1a; --quiet: #65625c; --line: #dcd8d0; --sea: #e8eef2;
+  --land: #cfcbc0; --new: #b3401e; }
+@media (prefers-color-scheme: dark) { :root { --paper: #141413; --ink: #eceae6; --quiet: #a5a19a; --line: #373530;
+  --sea: #1b2126; --land: #45433d; --new: #ff9168; } }
+* { box-sizing: border-box; }
+body { margin: 0 auto; max-width: 82rem; padding: 1.5rem clamp(1rem, 4vw, 3rem) 4rem; background: var(--paper);
+  color: var(--ink); font: 16px/1.45 system-ui, sans-serif; }
+h1, h2, h3 { line-height: 1.2; text-wrap: balance; overflow-wrap: anywhere; }
+h1 { font-size: 1.9rem; margin: 0 0 1rem; }
+h2 { font-size: 1.4rem; margin: 0; }
+h3 { font-size: 1rem; margin: 1.5rem 0 .5rem; }
+section { border-top: 1px solid var(--line); padding: 1.75rem 0 1rem; }
+p { margin: .25rem 0; color: var(--quiet); overflow-wrap: anywhere; }
+.figures { display: grid; grid-template-columns: minmax(0, 3fr) minmax(0, 1fr); gap: 1rem; margin: 1rem 0; }
+.figures .line { grid-column: 1 / -1; }
+.figures figure > svg { display: block; width: 100%; border-radius: 6px; }
+.map > svg { aspect-ratio: 720 / 320; }
+.clock > svg { aspect-ratio: 1; max-width: 18rem; margin: auto; }
+.line > svg { height: 56px; }
+.figures figcaption { color: var(--quiet); font-size: .8rem; margin-top: .2rem; }
+figure { margin: 0; }
+.photos { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(15rem, 42vw), 1fr)); gap: 1.2rem 1rem; }
+.photos img { display: block; width: 100%; aspect-ratio: 3 / 2; object-fit: cover; border-radius: 6px;
+  background: var(--line); }
+.photos figcaption { margin-top: .35rem; font-size: .85rem; color: var(--quiet); overflow-wrap: anywhere; }
+.photos b { color: var(--ink); }
+.photos span { display: block; }
+.badge { display: inline-block; border-radius: 3px; padding: 0 .35em; margin-left: .4em; font-size: .75rem;
+  color: var(--paper); background: var(--new); }
+.before { display: flex; flex-wrap: wrap; gap: .5rem; }
+.before figure { width: 6rem; }
+.before img { display: block; width: 6rem; height: 4rem; object-fit: cover; border-radius: 4px; }
+.before .went img { opacity: .45; outline: 2px dashed var(--quiet); outline-offset: -2px; }
+.before figcaption { font-size: .75rem; color: var(--quiet); }
+svg text { fill: var(--quiet); font: 11px system-ui, sans-serif; }
+.sea, .face { fill: var(--sea); }
+.land { fill: var(--land); }
+.rule { stroke: var(--land); fill: none; }
+.was { fill: none; stroke: var(--quiet); }
+.is { fill: var(--new); stroke: var(--paper); }
+@media (max-width: 40rem) { .figures { grid-template-columns: 1fr; } }
+@media print { .photos figure { break-inside: avoid; } }
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class AlbumSection:
+    """Photographs under one heading; with `before`, also the results by relevance alone."""
+
+    photos: Sequence[Photo]
+    title: str = ""
+    wishes: str = ""  # as a sentence
+    before: Sequence[Photo] | None = None
+    before_title: str = "By relevance"
+    reasons: Mapping[int, str] = field(default_factory=dict)  # why each photograph was selected, by id
+    pinned: frozenset[int] = frozenset()
+    root: Path | None = None  # pictures link to the files below this folder
+
+
+def section_of(results: Results, links: bool = False) -> AlbumSection:
+    """Return the section of a search; with `links` its pictures link to the files on this machine."""
+    wishes = () if results.ranking is None else results.ranking.wishes
+    description = ", ".join(map(_wish_text, wishes))
+    ids = [photo.id for photo in results.photos]
+    reasons = {id_: reason.because for id_, reason in zip(ids, results.explain().results, strict=True)}
+    is_steered = ids != [photo.id for photo in results.plain]
+    return AlbumSection(
+        results.photos, results.hits.query or "Newest photographs", description, results.plain if is_steered else None,
+        "By relevance" if results.hits.ranked else "Newest", reasons if description else {}, results.pinned,
+        results.hits.root if links else None,
+    )  # fmt: skip
+
+
+def _wish_text(wish: mc.AnyWish) -> str:
+    """Return a wish as text, its hour or day as people write it."""
+    near = wish.near if isinstance(wish, mc.Wish) else None
+    if isinstance(wish, mc.Wish) and isinstance(wish.attribute, mc.HourOfDay) and isinstance(near, (int, float)):
+        wish = replace(wish, near=f"{int(near)}:{round(near % 1 * 60):02}")
+    return describe_wish(wish).replace("T12:00", "")
+
+
+def album(store: Store, title: str, sections: Iterable[AlbumSection]) -> Iterator[str]:
+    """Yield the HTML of an album, part by part."""
+    yield (
+        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta name="generator" content="{_GENERATOR}">\n'
+        # Whatever a caption contains, no script runs and nothing is loaded.
+        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:; '
+        "style-src 'unsafe-inline'\">\n"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{_text(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n{figures.land()}\n"
+        f"<header><h1>{_bdi(title)}</h1></header>\n<main>"
+    )
+    for section in sections:
+        yield from _section(store, section)
+    yield _END
+
+
+def write_album(store: Store, title: str, section: AlbumSection, target: Path) -> bool:
+    """Write an album of one section, or add it to an existing album; return whether the album existed.
+
+    Any other existing file is left alone and raises `InputError`.
+    """
+    exists = os.path.lexists(target)
+    if exists:
+        _require_album(target)
+    with finished(target, replace=exists) as part, part.open("w", encoding="utf-8", newline="\n") as out:
+        if exists:
+            with target.open(encoding="utf-8", newline="\n") as old:
+                out.write(old.read().removesuffix(_END))
+            out.writelines(_section(store, section))
+            out.write(_END)
+        else:
+            out.writelines(album(store, title, [section]))
+    return exists
+
+
+def _require_album(target: Path) -> None:
+    try:
+        with target.open("rb") as file:
+            head = file.read(400)
+            file.seek(-len(_END), io.SEEK_END)
+            is_album = f'content="{_GENERATOR}"'.encode() in head and file.read() == _END.encode()
+    except OSError:
+        is_album = False
+    if not is_album:
+        raise InputError(f"{target} exists already and is not an album of this version: it is never overwritten")
+
+
+def _section(store: Store, section: AlbumSection) -> Iterator[str]:
+    before = section.before or ()
+    ids, plain = {photo.id for photo in section.photos}, {photo.id for photo in before}
+    parts = [
+        f"<h2>{_bdi(section.title)}</h2>" if section.title else "",
+        f"<p>{_bdi(section.wishes)}</p>" if section.wishes else "",
+        f"<p>{_text(count_line(before, section.photos)).replace(_ARROW, '→')}</p>" if before else "",
+    ]
+    yield f"\n<section>{''.join(parts)}\n{figures.figures(section.photos, before)}"
+    if before:
+        yield f'\n<h3>{_text(section.before_title)}</h3>\n<div class="before">'
+        for photo in before:
+            state = "stays" if photo.id in ids else "went"
+            yield (
+                f'\n<figure class="{state}">{_picture(_small(store.thumbnail(photo.id)), photo)}'
+                f"<figcaption>{state}</figcaption></figure>"
+            )
+        yield "\n</div>\n<h3>Steered</h3>"
+    yield '\n<div class="photos">'
+    for photo in section.photos:
+        is_new = bool(before) and photo.id not in plain
+        yield f"\n{_figure(store, section, photo, is_new)}"
+    yield "\n</div>\n</section>"
+
+
+def _figure(store: Store, section: AlbumSection, photo: Photo, is_new: bool) -> str:
+    picture = _picture(store.thumbnail(photo.id), photo)
+    if section.root is not None:
+        picture = f'<a href="{html.escape((section.root / photo.path).as_uri())}">{picture}</a>'
+    badge = "pinned" if photo.id in section.pinned else "new" if is_new else ""
+    lines = [photo.caption or photo.title or "", place_of(photo), time_of(photo), section.reasons.get(photo.id, "")]
+    name = photo.path.rpartition("/")[2]
+    return (
+        f"<figure>{picture}<figcaption><b>{_bdi(name)}</b>"
+        + (f'<i class="badge">{badge}</i>' if badge else "")
+        + "".join(f"<span>{_bdi(line)}</span>" for line in lines if line)
+        + "</figcaption></figure>"
+    )
+
+
+def _picture(jpeg: bytes, photo: Photo) -> str:
+    data = base64.b64encode(jpeg).decode("ascii")
+    alt_text = photo.caption or photo.title or photo.path.rpartition("/")[2]
+    return f'<img src="data:image/jpeg;base64,{data}" alt="{_text(alt_text)}">'
+
+
+def _small(jpeg: bytes) -> bytes:
+    from PIL import Image
+
+    from mascot.photos.files.images import thumbnail
+
+    with Image.open(io.BytesIO(jpeg)) as image:
+        return thumbnail(image.convert("RGB"), _SMALL)
+
+
+def _text(text: str) -> str:
+    """Return text for HTML: markup is escaped, control characters are replaced."""
+    return html.escape(_CONTROL.sub("\ufffd", text))
+
+
+def _bdi(text: str) -> str:
+    """Return text for HTML, isolated so that right-to-left text does not reorder what follows it."""
+    return f"<bdi>{_text(text)}</bdi>"
+
+
+def place_of(photo: Photo) -> str:
+    """Return where a photograph was taken: city and country, or coordinates."""
+    if photo.city:
+        return f"{photo.city}, {photo.country}"
+    return "" if photo.lat is None else f"{photo.lat:.2f}, {photo.lon:.2f}"
+
+
+def time_of(photo: Photo) -> str:
+    """Return when a photograph was taken, to the minute."""
+    return "" if photo.taken is None else f"{photo.taken:%Y-%m-%d %H:%M}"
+
+
+def count_line(before: Sequence[Photo], after: Sequence[Photo]) -> str:
+    """Return the numbers of places, hours and moments before and after: `cities 3 -> 8, ...`."""
+    counts = {
+        word: [len({value_of(photo) for photo in photos} - {None}) for photos in (before, after)]
+        for word, value_of in _COUNTED_VALUES.items()
+    }
+    return ", ".join(f"{word} {old} -> {new}" for word, (old, new) in counts.items())
+
+
+_COUNTED_VALUES: dict[str, Callable[[Photo], Any]] = {
+    "cities": lambda photo: photo.city,
+    "countries": lambda photo: photo.country,
+    "hours": lambda photo: photo.taken and photo.taken.hour,
+    "days": lambda photo: photo.taken and photo.taken.date(),
+    "moments": lambda photo: photo.moment,
+    "cameras": lambda photo: photo.camera,
+}

@@ -1,0 +1,1 @@
+"""The photo service: searches of a library, its pictures, and their routes."""

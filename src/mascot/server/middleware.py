@@ -1,0 +1,122 @@
+"""What every request has: its id, the headers of its answer, and its metrics, over all worker processes."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from mascot.server.responses import INTERNAL, JsonAnswer
+
+SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # where the workers of one server keep their counts
+REQUEST_ID = "x-request-id"
+_REQUEST_ID = re.compile(rb"[\w.:/+=-]{1,128}")
+_POLICY = "; ".join([
+    "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data:", "connect-src 'self'",
+    "manifest-src 'self'", "base-uri 'none'", "form-action 'self'", "frame-ancestors 'none'",
+])  # fmt: skip
+_HEADERS = (
+    (b"content-security-policy", _POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+)
+_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
+log = logging.getLogger("mascot.server")
+
+
+class Metrics:
+    """The metrics of one process; `photos` counts the photographs of the library, if there is one."""
+
+    def __init__(self, photos: Callable[[], int] | None) -> None:
+        self.registry, self._count = CollectorRegistry(), photos
+        self.requests = Counter("mascot_requests", "Requests answered", ["route", "status"], registry=self.registry)
+        self.seconds = Histogram(
+            "mascot_request_seconds", "Time to answer", ["route"], buckets=_BUCKETS, registry=self.registry
+        )
+        self.running = self._gauge("mascot_requests_running", "Requests being answered")
+        self.held_bytes = self._gauge("mascot_held_bytes", "Bytes of unfinished requests")
+        if photos is not None:
+            self._photos = self._gauge("mascot_photos", "Photographs in the library", "mostrecent")
+
+    def _gauge(self, name: str, text: str, mode: Any = "livesum") -> Gauge:
+        return Gauge(name, text, registry=self.registry, multiprocess_mode=mode)
+
+    def text(self) -> bytes:
+        """Return all metrics in the format of Prometheus."""
+        if self._count is not None:
+            self._photos.set(self._count())
+        if SHARED_FOLDER not in os.environ:
+            return generate_latest(self.registry)
+        workers = CollectorRegistry()
+        MultiProcessCollector(workers)  # type: ignore[no-untyped-call]
+        return generate_latest(workers)
+
+    def close(self) -> None:
+        """Remove the gauges of this process."""
+        if SHARED_FOLDER in os.environ:
+            mark_process_dead(os.getpid())  # type: ignore[no-untyped-call]
+
+
+class Envelope:
+    """Outermost middleware: counts and times every request, and gives every answer its headers and a request id.
+
+    An unexpected exception becomes an error answer. Pages of other origins may show what matches `shared`.
+    prometheus-fastapi-instrumentator would fit too, but matches every route twice: 47 us a request, this takes 9.
+    """
+
+    def __init__(self, app: ASGIApp, metrics: Metrics, shared: re.Pattern[str] | None = None) -> None:
+        self._app, self._metrics, self._shared = app, metrics, shared
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        start, status, is_recorded, request_id = time.perf_counter(), 0, False, _request_id(scope)
+        is_shared = self._shared is not None and self._shared.fullmatch(scope["path"])
+        policy = (b"cross-origin-resource-policy", b"cross-origin" if is_shared else b"same-origin")
+
+        def record() -> None:
+            nonlocal is_recorded
+            if not is_recorded:
+                is_recorded = True
+                self._metrics.running.dec()
+                # The pattern of the route, not the path: each photograph id would be a time series of its own.
+                route = scope.get("route_path") or "other"
+                self._metrics.requests.labels(route, status).inc()
+                self._metrics.seconds.labels(route).observe(time.perf_counter() - start)
+
+        async def recording_send(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = (*_HEADERS, policy, (REQUEST_ID.encode(), request_id))
+                message["headers"] = [*message.get("headers", []), *headers]
+            elif message["type"] == "http.response.body" and not message.get("more_body"):
+                record()  # before the last byte: a client that has its answer finds it counted
+            await send(message)
+
+        self._metrics.running.inc()
+        try:
+            await self._app(scope, receive, recording_send)
+        except Exception:
+            log.exception("%s %s failed (request %s)", scope["method"], scope["path"], request_id.decode("latin-1"))
+            if status:
+                raise  # part of the answer was sent: only closing the connection tells the client
+            await JsonAnswer(INTERNAL, 500)(scope, receive, recording_send)
+        finally:
+            record()
+
+
+def _request_id(scope: Scope) -> bytes:
+    """Return the request id that the client sent, else a new one."""
+    ids = [value for name, value in scope["headers"] if name == REQUEST_ID.encode() and _REQUEST_ID.fullmatch(value)]
+    return bytes(ids[0]) if ids else os.urandom(8).hex().encode()

@@ -1,0 +1,172 @@
+"""Request bodies: read within limits of time and memory, then decoded from JSON or msgpack."""
+
+from __future__ import annotations
+
+import re
+from codecs import BOM_UTF8
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import anyio
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.types import Receive
+
+from mascot.server.responses import JSON, BadBody
+from mascot.server.run.threads import ClientLeft
+from mascot.server.settings import Settings
+
+ARROW = "application/vnd.apache.arrow.stream"
+MSGPACK = "application/msgpack"
+_CLOSE = {"connection": "close"}
+_MSGPACK_NAMES = (MSGPACK, "application/x-msgpack", "application/vnd.msgpack")
+_JSON_NAME = re.compile(r"application/([^/]+\+)?json")
+
+
+@dataclass(eq=False, slots=True)
+class HeldBody:
+    """An unfinished body, or line of a stream, and the bytes of it that are held in memory."""
+
+    budget: ByteBudget
+    size: int = 0
+    refused: bool = False
+    scope: anyio.CancelScope | None = None  # of the wait for its next part
+
+    def add(self, count: int) -> None:
+        """Count bytes; refuse the oldest unfinished bodies if there are too many."""
+        self.size += count
+        self.budget.total += count
+        self.budget.make_room()
+
+    def clear(self) -> None:
+        """Reset the count: the bytes were released, and the next ones belong to a new body."""
+        self.budget.total -= self.size
+        self.size = 0
+        if not self.refused:
+            self.budget.bodies.move_to_end(self)
+
+    async def part(self, receive: Receive, deadline: float) -> tuple[bytes, bool]:
+        """Return the next part of the body, and whether there are more.
+
+        Raises an `HTTPException` if it does not arrive in time, if the body was refused to make room for others, or if
+        the client has left.
+        """
+        with anyio.CancelScope(deadline=deadline) as scope:
+            self.scope = scope
+            if not self.refused:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientLeft
+                return message.get("body", b""), message.get("more_body", False)
+        if self.refused:
+            raise HTTPException(503, "too many unfinished requests: send it again", {"retry-after": "1", **_CLOSE})
+        raise HTTPException(408, "the request did not arrive in time", _CLOSE)
+
+
+@dataclass(slots=True)
+class ByteBudget:
+    """Bytes of unfinished bodies over all connections."""
+
+    most: int
+    total: int = 0
+    bodies: OrderedDict[HeldBody, None] = field(default_factory=OrderedDict)  # the oldest first
+
+    @contextmanager
+    def body(self) -> Iterator[HeldBody]:
+        """Count one body as long as the block runs."""
+        body = HeldBody(self)
+        self.bodies[body] = None
+        try:
+            yield body
+        finally:
+            self.bodies.pop(body, None)
+            self.total -= body.size
+
+    def make_room(self) -> None:
+        """Refuse the oldest bodies until the others fit. A client that sends normally is never among the oldest."""
+        excess = self.total - self.most
+        while excess > 0 and self.bodies:
+            oldest, _ = self.bodies.popitem(last=False)
+            oldest.refused = True
+            excess -= oldest.size
+            if oldest.scope is not None:
+                oldest.scope.cancel()
+
+
+async def read_body(request: Request, budget: ByteBudget, settings: Settings, *formats: str) -> tuple[bytes, str]:
+    """Return the whole body and which of the formats it has. A body sent without its length is counted as it comes."""
+    refuse_compressed(request.headers)
+    largest = settings.request_bytes
+    length = request.headers.get("content-length", "")
+    too_large = HTTPException(413, f"a request must be at most {largest} bytes")
+    if length and (not length.isdecimal() or int(length[:20]) > largest):
+        raise too_large
+    parts: list[bytes] = []
+    with budget.body() as body:
+        deadline = anyio.current_time() + settings.body_timeout_s
+        more = bool(length) or "transfer-encoding" in request.headers
+        while more:
+            part, more = await body.part(request.receive, deadline)
+            parts.append(part)
+            if body.size + len(part) > largest:
+                raise too_large
+            if more:
+                body.add(len(part))
+    content = parts[0] if len(parts) == 1 else b"".join(parts)
+    if not content:
+        raise BadBody("the request must have a body, and it is empty")
+    return content, _format_of(request.headers, formats)
+
+
+def refuse_compressed(headers: Mapping[str, str]) -> None:
+    """Refuse compressed bodies: decompressed, one could be a thousand times as large."""
+    coding = headers.get("content-encoding", "identity")
+    if coding.lower() != "identity":
+        raise HTTPException(415, f"send the request uncompressed, without content-encoding, got {coding}")
+
+
+def _format_of(headers: Mapping[str, str], formats: tuple[str, ...]) -> str:
+    kind = headers.get("content-type", "")
+    name = kind.partition(";")[0].strip().lower()
+    if _JSON_NAME.fullmatch(name):
+        name = JSON
+    elif name in _MSGPACK_NAMES:
+        name = MSGPACK
+    if name not in formats:
+        raise HTTPException(415, f"send content-type: {' or '.join(formats)}, got {kind or 'none'}")
+    return name
+
+
+def _error_text(error: msgspec.ValidationError, owner: str = "") -> str:
+    """Return the message of a validation error, its path first: `wishes[0].spread.bins: Expected `int` <= 1440`."""
+    message, _, place = str(error).partition(" - at `$")
+    where = owner + place.rstrip("`")
+    return f"{where.lstrip('.')}: {message}" if where else message
+
+
+def convert(value: Any, type_: Any, owner: str) -> Any:
+    """Return a decoded part of a body as this type; raise `BadBody`, naming the owner, if it does not match."""
+    try:
+        return msgspec.convert(value, type_)
+    except msgspec.ValidationError as error:
+        raise BadBody(_error_text(error, owner)) from None
+
+
+@cache
+def _decoder(type_: Any, format_: str) -> Any:
+    return msgspec.json.Decoder(type_) if format_ == JSON else msgspec.msgpack.Decoder(type_)
+
+
+def decode(body: bytes, type_: Any, format_: str = JSON) -> Any:
+    """Return a body as this type; raise `BadBody` if it cannot be decoded or does not match. JSON may have a BOM."""
+    try:
+        return _decoder(type_, format_).decode(body.removeprefix(BOM_UTF8) if format_ == JSON else body)
+    except msgspec.ValidationError as error:
+        raise BadBody(_error_text(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadBody(f"the request must be {'JSON in UTF-8' if format_ == JSON else 'msgpack'}: {error}") from None

@@ -1,0 +1,1 @@
+"""The re-ranking service: requests, their cost, and their routes."""

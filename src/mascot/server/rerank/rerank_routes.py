@@ -1,0 +1,117 @@
+"""Routes for re-ranking the caller's own candidates: one request, or a stream of JSON lines."""
+
+from __future__ import annotations
+
+import os
+from codecs import BOM_UTF8
+from collections.abc import AsyncIterator
+
+import anyio
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+import mascot as mc
+from mascot.server import schemas
+from mascot.server.middleware import log
+from mascot.server.openapi import Operation
+from mascot.server.request_body import ARROW, MSGPACK, ByteBudget, read_body, refuse_compressed
+from mascot.server.rerank.rerank_task import RerankTask
+from mascot.server.responses import INTERNAL, JSON, Failure, JsonAnswer, failure, failure_of
+from mascot.server.run.threads import Threads
+from mascot.server.settings import Settings
+
+_TAG = "your own candidates"
+_LINES = "application/x-ndjson"
+
+
+def operations(settings: Settings, budget: ByteBudget) -> list[Operation]:
+    """Return the operations on the caller's own candidates."""
+    threads = Threads("rerank", max(2, os.cpu_count() or 1))
+
+    async def rerank(request: Request) -> Response:
+        """Re-rank the candidates of the request: JSON, msgpack, or an Arrow IPC stream."""
+        task = RerankTask(*await read_body(request, budget, settings, JSON, MSGPACK, ARROW))
+        answer = task.answer() if task.small else await threads.run_while_connected(request.receive, task.answer)
+        if request.headers.get("accept", "").lower() == MSGPACK:
+            return Response(msgspec.msgpack.encode(answer), media_type=MSGPACK)
+        return JsonAnswer(answer)
+
+    async def stream(request: Request) -> Response:
+        """Re-rank many lists: one request of `/api/rerank` per line in, one answer or error per line out."""
+        refuse_compressed(request.headers)
+        return _Duplex(answers(request.receive), media_type=_LINES)
+
+    async def answers(receive: Receive) -> AsyncIterator[bytes]:
+        too_long = failure("TooLarge", f"a line must be at most {settings.request_bytes} bytes")
+        try:
+            async for line in lines(_parts(receive, budget, settings.body_timeout_s), settings.request_bytes):
+                yield msgspec.json.encode(too_long if line is None else await answer_of(bytes(line))) + b"\n"
+        except HTTPException as error:
+            yield msgspec.json.encode(failure_of(error)[1]) + b"\n"
+
+    async def answer_of(line: bytes) -> schemas.RerankOut | Failure:
+        try:
+            task = RerankTask(line)
+            return task.answer() if task.small else await threads.run(task.answer)
+        except (HTTPException, mc.MascotError) as error:
+            return failure_of(error)[1]
+        except Exception:
+            log.exception("a line of a stream failed")
+            return INTERNAL  # the next lines are still answered
+
+    return [
+        Operation(
+            "rerank", "POST", "/api/rerank", _TAG, rerank, {JSON: schemas.RerankOut, MSGPACK: schemas.RerankOut},
+            {JSON: schemas.Rerank, MSGPACK: schemas.Rerank, ARROW: None}, (400, 401, 408, 413, 415, 422, 503),
+        ),
+        Operation(
+            "rerank_stream", "POST", "/api/rerank/stream", _TAG, stream, {_LINES: (schemas.RerankOut, Failure)},
+            {_LINES: (schemas.Rerank,)}, (401, 415),
+        ),
+    ]  # fmt: skip
+
+
+class _Duplex(StreamingResponse):
+    """An answer that begins while the request is read: listening for a disconnect would consume the request body."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.stream_response(send)
+
+
+async def _parts(receive: Receive, budget: ByteBudget, seconds: float) -> AsyncIterator[bytes]:
+    """Yield the parts of a body as they arrive; bytes since the last line break count as held."""
+    with budget.body() as body:
+        more = True
+        while more:
+            part, more = await body.part(receive, anyio.current_time() + seconds)
+            if b"\n" in part:
+                body.clear()
+            body.add(len(part) - part.rfind(b"\n") - 1)
+            yield part
+
+
+async def lines(parts: AsyncIterator[bytes], longest: int) -> AsyncIterator[bytearray | None]:
+    """Yield the lines of a body, without blank lines; None for a line that is too long.
+
+    No more than a line and a part are held, however long the body is.
+    """
+    line: bytearray | None = bytearray()
+    async for part in parts:
+        for number, piece in enumerate(part.split(b"\n")):
+            if number > 0:  # the line before this piece is complete
+                if not _is_blank(line):
+                    yield line
+                line = bytearray()
+            if line is not None and len(line) + len(piece) <= longest:
+                line += piece
+            else:
+                line = None
+    if not _is_blank(line):
+        yield line
+
+
+def _is_blank(line: bytearray | None) -> bool:
+    return line is not None and not line.removeprefix(BOM_UTF8).strip()

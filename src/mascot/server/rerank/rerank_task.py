@@ -1,0 +1,95 @@
+"""Re-ranking of the caller's own candidates: a request in, an answer out, without HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import mascot as mc
+from mascot import grammar
+from mascot.candidates import value_of
+from mascot.connect.converters.hit_lists import stem_of
+from mascot.kernels import native
+from mascot.server import schemas
+from mascot.server.request_body import ARROW, convert, decode
+from mascot.server.rerank import arrow, request_cost
+from mascot.server.responses import JSON, BadBody
+
+_OPTIONS = ("strength", "keep", "protect")
+
+
+class RerankTask:
+    """One decoded request, in JSON, msgpack or Arrow, and its answer.
+
+    A `small` one takes about a millisecond: less than handing it to another thread would delay others.
+    """
+
+    def __init__(self, body: bytes, format_: str = JSON) -> None:
+        candidates: dict[str, Any]
+        request: Any
+        if format_ == ARROW:
+            candidates, request = arrow.decode(body)
+        else:
+            request = decode(body, schemas.Rerank, format_)
+            candidates = {name: getattr(request, name) for name in ("scores", "ids", "columns", "vectors")}
+            if request.vectors is not None and len({len(row) for row in request.vectors if row is not None}) > 1:
+                raise mc.InputError("vectors must all have the same length")
+        self._request = request
+        self._wishes = [decode_wish(part, place, schemas.WISHES).wish() for place, part in enumerate(request.wishes)]
+        self._method = None if request.method is None else schemas.value_of(request.method)
+        candidates["columns"] = _with_nested(candidates["columns"], self._wishes)
+        self._candidates = mc.Candidates(**candidates)
+        self._options = {name: value for name in _OPTIONS if (value := getattr(request, name)) is not None}
+        keep = request.keep is not None or getattr(self._method, "keep", None) is not None
+        is_small = request_cost.check(self._candidates, self._wishes, self._method or mc.Mascot(), request.k, keep)
+        self.small = is_small and not (request.explain or request.gains)
+
+    def answer(self) -> schemas.RerankOut:
+        """Re-rank the candidates."""
+        request = self._request
+        ranking = mc.rerank(
+            self._candidates, self._wishes, request.k, self._method, request.already or None, pin=request.pin,
+            **self._options,
+        )  # fmt: skip
+        ids: list[Any] = ranking.ids
+        positions, was = ranking.positions.tolist(), ranking.was.tolist()
+        scores, relevances = ranking.scores.tolist(), ranking.relevance.tolist()
+        rows = zip(ids, positions, range(1, len(ids) + 1), was, scores, relevances, strict=True)
+        answer = schemas.RerankOut([schemas.RankedOut(*row) for row in rows], ranking.strength)
+        if request.gains:
+            gains = {name: values.tolist() for name, values in ranking.gains.items()}
+            for place, result in enumerate(answer.results):
+                result.gains = {name: values[place] for name, values in gains.items()}
+        if request.explain:
+            answer.explanation = ranking.explain().to_dict()
+        return answer
+
+
+def _with_nested(columns: dict[str, Any], wishes: list[mc.AnyWish]) -> dict[str, Any]:
+    """Return the columns, and the nested ones that wishes name: `geo.lat` is the `lat` of the objects in `geo`."""
+    nested = {}
+    for wish in wishes:
+        for name in grammar.columns_of(wish):
+            stem = name if name in columns else stem_of(name, list(columns))
+            if stem != name:
+                nested[name] = [value_of({stem: cell}, name) for cell in columns[stem]]
+    return {**columns, **nested} if nested else columns
+
+
+@cache
+def kernel_name() -> str:
+    """Return the backend in use; runs one selection the first time, so that no request waits for it to be loaded."""
+    backend = "native" if native.available() else "numpy"
+    hits = mc.Candidates([0.9, 0.8], columns={"hour": [1.0, 2.0]})
+    mc.rerank(hits, mc.spread(mc.HourOfDay("hour")), 1, backend=backend)  # type: ignore[arg-type]
+    return backend
+
+
+def decode_wish(part: dict[str, Any], place: int, kinds: Mapping[str, type[Any]]) -> Any:
+    """Return the wish at a position of the list; its key tells its kind."""
+    keys = [key for key in kinds if key in part]
+    if len(keys) != 1:
+        names = ", ".join(kinds)
+        raise BadBody(f"wishes[{place}] must have exactly one of {names}, got {', '.join(part)[:80] or 'nothing'}")
+    return convert(part, kinds[keys[0]], f"wishes[{place}]")

@@ -1,0 +1,1 @@
+"""Server processes, connections and worker threads."""
