@@ -21,8 +21,6 @@ from mascot.cli.bench_commands import _benchmark, bench
         (["compare", "."], ". holds no test results"),
         (["figures", ".", "--data", "mine.csv"], "--data must be an encoded folder or a file .npz or .parquet, got"),
         (["prepare", "skyscript", "--option", "?", "--out", "x"], "skyscript has rows=20000, smallest=32"),
-        (["steering", "--only", "tokyo"], "tokyo needs --data"),
-        (["steering", "--only", "dresden", "--data", "nowhere"], "nowhere/flickr_dresden_cc-by.csv.gz: No such file"),
     ],
 )
 def test_refusals_are_one_line(arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -189,24 +189,6 @@ def tables(
 
 
 @bench.command()
-def steering(
-    only: str | None = typer.Option(
-        None, help="Datasets, separated by commas: pixelprose-sim, tokyo, dresden, div400."
-    ),
-    data: Path | None = typer.Option(None, metavar="DIR", help="Folder of the tables of photographs."),
-    queries: int = typer.Option(120, help="Number of queries per dataset."),
-) -> None:
-    """Print the tables of balance and aim: does steering do what was asked?"""
-    from mascot.bench import steering as steering_module
-
-    names = steering_module.NAMES[: None if data else 1] if only is None else _names_in(only)
-    for name in names:
-        cases = steering_module.load_cases(name, data, queries)
-        print(steering_module.balance_table(name, cases))
-        print(steering_module.aim_table(name, cases), flush=True)
-
-
-@bench.command()
 def figures(
     results: _Results,
     out: Path = typer.Option(Path("figures"), metavar="DIR", help="Where the figures go."),

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 import mascot as mc
 from mascot import metrics
-from mascot.bench.datasets.dataset import Floats, Ints, padded
 from mascot.grammar import columns_of
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 Metric = Literal["ndcg", "precision"]
 
 # Attributes that give a row the same bins among any others, so that all queries can be fitted at once.
@@ -41,7 +42,7 @@ class Judge:
         for column in (judged, clusters):
             if column is not None and all(cell is None for query in queries for cell in _cells(query, column)):
                 raise mc.InputError(f"no hit has a value in the column {column!r}, which is to hold judgements")
-        judgements = padded([_grades(query, judged) for query in queries], 0.0)
+        judgements = _padded([_grades(query, judged) for query in queries], 0.0)
         grades = np.maximum(np.nan_to_num(judgements), 0.0)  # 0 where not relevant, not judged, or behind the end
         codes = np.full(grades.shape, -1, np.int64)  # clusters of relevant hits, numbered from 0 in each query
         for row, query in enumerate(queries if clusters else ()):
@@ -109,6 +110,14 @@ def _corpus(queries: Sequence[mc.Candidates[Any]], wishes: Sequence[mc.AnyWish])
     return {name: np.concatenate([query.columns[name] for query in queries]) for name in names}
 
 
+def _padded(rows: Sequence[NDArray[Any]], padding: float) -> NDArray[Any]:
+    """Return the rows as one array, with the shorter rows padded at the end."""
+    table = np.full((len(rows), max(map(len, rows))), padding)
+    for row, values in zip(table, rows, strict=True):
+        row[: len(values)] = values
+    return table
+
+
 def _picked(values: NDArray[Any], positions: Ints, padding: float) -> NDArray[Any]:
     """Return the values at the positions; `padding` where there is no result."""
     picked = np.take_along_axis(values, np.maximum(positions, 0), axis=1)
@@ -122,7 +131,7 @@ def _entropy(wish: mc.Wish, queries: Sequence[mc.Candidates[Any]], _: int) -> Ca
         bins, _ = wish.bins(query.columns, query.vectors, len(query)).resolve().sparse().compact()
         return metrics.primary_bin(bins.dense()) if bins.count else np.full(len(query), -1, np.int64)
 
-    codes = padded([primary_bins(query) for query in queries], -1)
+    codes = _padded([primary_bins(query) for query in queries], -1)
     different = np.array([len(set(row[row >= 0].tolist())) for row in codes])
     size = int(codes.max(initial=0)) + 1
 
@@ -144,7 +153,7 @@ def _entropy(wish: mc.Wish, queries: Sequence[mc.Candidates[Any]], _: int) -> Ca
 
 def _closeness(wish: mc.Wish, queries: Sequence[mc.Candidates[Any]], k: int) -> Callable[[Ints], Floats]:
     """Return the measure of a focus near a value: mean closeness as a share of the best possible."""
-    near = padded([wish.closeness(query.columns, query.vectors, len(query), k) for query in queries], 0.0)
+    near = _padded([wish.closeness(query.columns, query.vectors, len(query), k) for query in queries], 0.0)
     ranked = np.cumsum(np.sort(near, axis=1)[:, ::-1], axis=1)
 
     def measure(positions: Ints) -> Floats:

@@ -17,11 +17,10 @@ from typing import Any, Literal
 import numpy as np
 
 import mascot as mc
-from mascot.bench.datasets.dataset import Floats, Ints
 from mascot.errors import require
 from mascot.extras import package
 from mascot.grammar import WIDTHS, columns_of
-from mascot.tuning.judge import Judge, Metric
+from mascot.tuning.judge import Floats, Ints, Judge, Metric
 
 Report = Callable[[int, int], None]  # settings tried, settings in all
 
@@ -29,6 +28,16 @@ STRENGTHS = tuple(round(step / 10, 1) for step in range(1, 11))
 FACTORS = (0.25, 0.5, 2.0, 4.0)  # of the width an attribute has, or takes from the candidates
 FEW_QUERIES = 20
 FIGURES = (".png", ".pdf", ".svg")
+_FIGURE_STYLE: Any = {
+    "font.size": 7.0,
+    "savefig.dpi": 200,
+    "pdf.fonttype": 42,
+    "legend.frameon": False,
+    "axes.grid": True,
+    "grid.color": "#E4E4E4",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+}
 _RESAMPLES = 2000
 _PROBED = 30  # queries from which an open width is taken
 _DEFAULT_STRENGTH = mc.Mascot().strength or 0.0
@@ -234,11 +243,13 @@ def check_figure(path: str | Path) -> Path:
 
 def draw(tuning: Tuning, path: str | Path) -> None:
     """Write a figure: relevance, diversity and the objective by strength, and the recommended point."""
-    from mascot.bench.report.figures import style
-
     target = check_figure(path)
-    with style.drawing():
-        figure, ((axes,),) = style.panels(1, 1, (5.2, 3.4))
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(_FIGURE_STYLE):
+        figure = Figure(figsize=(5.2, 3.4), layout="constrained")
+        axes = figure.subplots()
         labels = (tuning.relevance_metric, tuning.diversity_metric, "objective")
         styles = (("#1D3F8F", "o"), ("#E0621B", "s"), ("#111111", "D"))
         strengths, means = zip(*tuning.curve, strict=True)
