@@ -15,7 +15,7 @@ from mascot.bench.protocol.search_space import GUARDED
 from mascot.bench.protocol.studies import Benchmark
 from mascot.bench.protocol.tasks import FOCUS, SPREAD, Point
 from mascot.bench.report import tables
-from mascot.bench.report.averages import collect
+from mascot.bench.report.run_results import collect
 from mascot.bench.running.query_set import QuerySet
 from mascot.bench.running.run import Job, records
 from mascot.methods import Relevance

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 METHODS = {
     "base": "Base",
     "clustering": "Clustering",
@@ -59,18 +61,12 @@ def method(label: str) -> str:
     return name if origin(label) == label else f"{name}, released"
 
 
-def task(name: str) -> str:
-    return TASKS.get(name, name)
+def in_order(field: str, names: Iterable[str]) -> list[str]:
+    """Return the distinct names in display order: known names as above, then the others alphabetically.
 
-
-def position(field: str, value: object) -> tuple[float, str]:
-    """Return a sort key: known names in the order above, then the others alphabetically; numbers ascending.
-
-    >>> sorted(["xquad", "mascot", "base"], key=lambda label: position("label", label))
+    >>> in_order("label", ["xquad", "mascot", "base"])
     ['base', 'mascot', 'xquad']
     """
-    if isinstance(value, (int, float)):
-        return value, ""
-    order = list(_NAMES.get(field, ()))
-    name = origin(str(value))
-    return order.index(name) if name in order else len(order), str(value)
+    order = list(_NAMES[field])
+    ranks = {name: order.index(origin(name)) if origin(name) in order else len(order) for name in names}
+    return sorted(ranks, key=lambda name: (ranks[name], name))

@@ -16,11 +16,11 @@ from mascot.bench.datasets.dataset import Dataset
 from mascot.bench.protocol.published import Published
 from mascot.bench.protocol.search_space import published, settings
 from mascot.bench.protocol.tasks import FOCUS, GEO_HOUR, SPREAD, Method, Point
-from mascot.bench.report import averages, naming
-from mascot.bench.report.averages import RunResults
+from mascot.bench.report import naming, run_results
 from mascot.bench.report.figures import parameter_figures, relevance_figures, style
 from mascot.bench.report.figures.one_query import NEEDED, Picture, of_query, pictures, qualitative
 from mascot.bench.report.figures.relevance_figures import Drawing
+from mascot.bench.report.run_results import RunResults
 
 __all__ = ["Drawn", "draw", "of_query", "pictures", "qualitative"]
 
@@ -62,7 +62,7 @@ def draw(
     with ``pictures(path)``, or ``Arrays(path).load()``; see `of_query`. With `methods` it compares methods by their
     labels, each as the results ran it on place and hour together.
     """
-    datasets = averages.read(directory)
+    datasets = run_results.read(directory)
     files: list[Path] = []
     notes: list[tuple[str, str]] = []
     with style.drawing():

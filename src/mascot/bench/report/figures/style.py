@@ -18,7 +18,7 @@ import numpy as np
 
 from mascot.bench.datasets.dataset import Floats
 from mascot.bench.report import naming
-from mascot.bench.report.averages import Average
+from mascot.bench.report.run_results import Average
 from mascot.extras import package
 
 if TYPE_CHECKING:

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mascot.bench.protocol.published import Published
-from mascot.bench.report import averages
-from mascot.bench.report.averages import RunResults
+from mascot.bench.report import run_results
+from mascot.bench.report.run_results import RunResults
 from mascot.bench.report.tables import analysis, comparison, differences, parameter_tables
 from mascot.bench.report.tables.render import FORMATS, render
-from mascot.bench.report.tables.table_model import Column, ResultTable, Section, TableRow
+from mascot.bench.report.tables.result_table import Column, ResultTable
 from mascot.bench.running.records import Record
 from mascot.errors import OptionError
 
-__all__ = ["FORMATS", "Column", "ResultTable", "Section", "Sheets", "TableRow", "build", "render", "select", "write"]
+__all__ = ["FORMATS", "Column", "ResultTable", "Sheets", "build", "render", "select", "write"]
 
 Builder = Callable[[RunResults, Published], Iterator[ResultTable]]
 
@@ -58,7 +58,7 @@ class Sheets:
 
 def build(records: Iterable[Record]) -> Sheets:
     """Return every table that the records allow, and a note for each that they do not."""
-    return _build(averages.collect(records))
+    return _build(run_results.collect(records))
 
 
 def select(sheets: Sheets, names: Sequence[str]) -> Sheets:
@@ -82,7 +82,7 @@ def _build(datasets: Iterable[RunResults]) -> Sheets:
         published = Published(results.dataset)
         notes += [(results.dataset, note) for note in results.notes]
         for name, study, builder in _BUILDERS:
-            study_tables = [trimmed for table in builder(results, published) if (trimmed := table.trimmed()).sections]
+            study_tables = [table for table in builder(results, published) if len(table.cells)]
             if not study_tables and study is not None:
                 notes.append((results.dataset, f"no {name}: these results lack its study ({study})"))
             tables += study_tables
@@ -96,7 +96,7 @@ def write(directory: str | Path, format: str = "text", out: str | Path | None = 
     They are also written to the file `out`, or to ``tables.txt``, ``.md``, ``.tex`` or ``.csv`` in that folder, which
     is new where the name ends with a slash.
     """
-    sheets = _build(averages.read(directory))
+    sheets = _build(run_results.read(directory))
     if only:
         sheets = select(sheets, only)
     text = render(sheets.tables, sheets.notes, format)

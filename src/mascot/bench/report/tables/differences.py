@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
+import pandas as pd
 
 from mascot.bench.datasets.dataset import Floats
 from mascot.bench.protocol.published import Published
 from mascot.bench.protocol.search_space import GUARDED
 from mascot.bench.report import naming
-from mascot.bench.report.averages import Average, RunResults, summary
+from mascot.bench.report.run_results import Average, RunResults, means
 from mascot.bench.report.tables.comparison import subsets
-from mascot.bench.report.tables.table_model import Column, ResultTable, TableRow, Value, sections, table
+from mascot.bench.report.tables.result_table import LEVELS, Column, ResultTable, Value, headed, table
 from mascot.bench.running.measure import dm_per_query
 from mascot.bench.running.records import Record
 
@@ -84,18 +85,18 @@ def _shares(queries: int, draws: int, seed: int) -> Floats:
     return np.asarray(counts / queries, dtype=np.float64)
 
 
-def _best_rival(results: RunResults, measure: str) -> RunResults | None:
+def _best_rival(part: RunResults, measure: str) -> RunResults | None:
     """Return the method other than ours, over all operating points, with the highest mean.
 
     It is chosen on the queries it is compared on, which favours it.
     """
-    seed_count = len(results.names("seed"))
-    means = []
-    for label, _, runs in results.split("label", "point"):
-        mean = runs.average(summary(measure))
-        if label not in GUARDED and len(runs.names("seed")) == seed_count and mean is not None:
-            means.append((mean.value, runs))
-    return max(means, key=lambda pair: pair[0])[1] if means else None
+    rivals = part.filter(~part.frame["label"].isin(GUARDED)).frame.reindex(columns=["label", "point", measure])
+    scores = rivals.groupby(["label", "point"], observed=True)[measure].agg(["mean", "size"])
+    scores = scores[scores["size"] == len(part.names("seed"))].dropna()
+    if scores.empty:
+        return None
+    label, point = scores["mean"].idxmax()
+    return part.where(label=label, point=point)
 
 
 def differences(results: RunResults, published: Published) -> Iterator[ResultTable]:
@@ -108,7 +109,7 @@ def differences(results: RunResults, published: Published) -> Iterator[ResultTab
     for key, (queries, part) in parts.items():
         main, title = part.where(study="main"), f"Ours less the best rival{queries}"
         usual = ("hm", part.retrieval, "dm")
-        if any(record["summary"].get("cr@20") is not None for record in main.records):
+        if "cr@20" in main.frame.dropna(how="all", axis=1):
             yield _against(main, key, title, _JUDGED, "spread")
             yield _against(main, f"{key}-focus", f"{title}, focus", usual, "focus")
         else:
@@ -118,29 +119,32 @@ def differences(results: RunResults, published: Published) -> Iterator[ResultTab
 def _against(
     main: RunResults, key: str, title: str, measures: tuple[str, ...], direction: str | None = None
 ) -> ResultTable:
-    def rows(part: RunResults) -> Iterator[TableRow]:
-        rival = _best_rival(part, measures[0])
-        for label, runs in part.split("label"):
-            if label in GUARDED and rival is not None:
-                yield _row(runs, rival, measures)
-
-    parts = sections(main.where(direction=direction) if direction else main, rows)
+    part = main.where(direction=direction) if direction else main
     columns = [Column(name, measures[0].upper()) for name in ("ours", "rival's")]
     names = ("difference", "from", "to")
     columns += [Column(name, measure.upper(), signed=True) for measure in measures for name in names]
+    rows: dict[tuple[str, ...], list[Value]] = {}
+    for way, task in part.frame.groupby(list(LEVELS), observed=True).groups:
+        runs = part.where(direction=way, task=task)
+        rival = _best_rival(runs, measures[0])
+        for label, ours in runs.split("label"):
+            if label in GUARDED and rival is not None:
+                rows[way, task, label] = _row(ours, rival, measures)
+    index = pd.MultiIndex.from_tuples(rows, names=[*LEVELS, "label"]) if rows else None
+    cells = pd.DataFrame(list(rows.values()), index, [*columns, Column("rival")], dtype=object)
     note = (
         f"The rival is the method and operating point with the highest {measures[0].upper()} on these very queries, "
         "which favours it. From, to: 95 % of paired bootstrap draws over the queries of each seed; an interval that "
         "holds 0 shows no difference. Other datasets are not in it."
     )
-    return table(main, key, title, [*columns, Column("rival")], (note,), parts)
+    return table(main, key, title, headed(cells) if rows else cells, (note,))
 
 
-def _row(ours: RunResults, rival: RunResults, measures: tuple[str, ...]) -> TableRow:
-    cells: list[Value] = [runs.average(summary(measures[0])) for runs in (ours, rival)]
+def _row(ours: RunResults, rival: RunResults, measures: tuple[str, ...]) -> list[Value]:
+    cells: list[Value] = [means(runs.frame, ["label"], measures[:1]).iloc[0, 0] for runs in (ours, rival)]
     for measure in measures:
         difference = paired(ours, rival, measure)
         cells += [None] * 3 if difference is None else [difference.value, difference.low, difference.high]
-    point = rival.records[0].get("point")
-    label, rival_label = (naming.method(runs.records[0]["label"]) for runs in (ours, rival))
-    return TableRow(label, (*cells, rival_label if point in ("default", None) else f"{rival_label}, {point}"))
+    first = rival.frame.iloc[0]
+    name = naming.method(first["label"])
+    return [*cells, name if first["point"] in ("default", "") else f"{name}, {first['point']}"]
