@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from mascot.cli.bench_commands import _benchmark, bench
+from mascot.cli import main
+from mascot.cli.bench_commands import _benchmark
 
 
 @pytest.mark.parametrize(
@@ -23,11 +23,15 @@ from mascot.cli.bench_commands import _benchmark, bench
         (["prepare", "skyscript", "--option", "?", "--out", "x"], "skyscript has rows=20000, smallest=32"),
     ],
 )
-def test_refusals_are_one_line(arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refusals_are_one_line(
+    arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.delenv("MASCOT_DIV400", raising=False)
-    done = CliRunner().invoke(bench, arguments)
-    assert done.exit_code == 2
-    lines = done.output.strip().splitlines()
+    monkeypatch.setattr("sys.argv", ["mascot", "bench", *arguments])
+    with pytest.raises(SystemExit) as done:
+        main()
+    assert done.value.code == 2
+    lines = capsys.readouterr().err.strip().splitlines()
     assert len(lines) == 1
     assert message in lines[0]
 

@@ -70,7 +70,7 @@ def results(incidents: Path) -> Path:
     done = CliRunner().invoke(bench, [*words, "blip2", "--methods", "base,mascot,guarded"])
     assert done.exit_code == 0, done.output
     refused = CliRunner().invoke(bench, [*words, "clip"])
-    assert (refused.exit_code, "mascot bench encode" in refused.output) == (2, True)
+    assert "mascot bench encode" in str(refused.exception)
     return out
 
 

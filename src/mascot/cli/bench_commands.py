@@ -18,28 +18,24 @@ from mascot.bench.protocol import presets
 from mascot.bench.protocol.search_space import LABELS
 from mascot.bench.protocol.studies import Benchmark
 from mascot.bench.protocol.tasks import BenchTask
-from mascot.bench.report import compare as comparing
 from mascot.bench.running.records import read, run_info
 from mascot.bench.running.run import run as run_benchmark
 from mascot.cli.bench_progress import progress
 from mascot.cli.ray_options import Ray, TakesRay
-from mascot.errors import InputError, MascotError, OptionError
+from mascot.errors import InputError, OptionError
 
-_REFUSED, _STOPPED = 2, 130
+_STOPPED = 130
 _RESUMABLE = ("run", "prepare", "encode")
 _DIV400 = "MASCOT_DIV400"  # the environment variable
 _FILES = (".npz", ".parquet")
 
 
 class _BenchGroup(TyperGroup):
-    """Turns errors of the library into one line and an exit code, and says after Ctrl-C how to continue."""
+    """Says after Ctrl-C how to continue."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except MascotError as error:
-            print("mascot: " + " ".join(str(error).split()), file=sys.stderr)
-            raise typer.Exit(_REFUSED) from None
         except KeyboardInterrupt:
             if ctx.invoked_subcommand not in _RESUMABLE:
                 raise
@@ -228,7 +224,9 @@ def compare(
     format: Literal["text", "markdown", "csv"] = typer.Option("text", help="Format of the comparison."),
 ) -> None:
     """Ours (the mean of the seeds), the published number, and the difference."""
-    print(comparing.compare(results, format), end="")
+    from mascot.bench.report import compare as compare_module
+
+    print(compare_module.compare(results, format), end="")
 
 
 def _benchmark(
