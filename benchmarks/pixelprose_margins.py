@@ -75,12 +75,12 @@ def rows(
         setting = published(label, task, direction) or inferred(label, task, direction)
         assert setting is not None
         points.append(setting)
-    made = {}
+    measured: dict[Key, tuple[float, ...]] = {}
     for choice in choose(points, material):
         point = choice.point
         numbers = summary(point, per_query(point, choice.positions, material))
-        made[point.label, point.task.name, point.direction] = tuple(numbers[name] for name in measures)
-    return made
+        measured[point.label, point.task.name, point.direction] = tuple(numbers[name] for name in measures)
+    return measured
 
 
 def table(seeds: Sequence[int] = (0, 1, 2), changes: Sequence[Change] = CHANGES, labels: Sequence[str] = LABELS) -> str:

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import mascot as mc
 from mascot.bench.protocol.published import Published
-from mascot.bench.protocol.tasks import HOUR_OF_DAY, PLACE, BenchTask, Method, Point, Widths
+from mascot.bench.protocol.tasks import HOUR_OF_DAY, PLACE, BenchTask, Direction, Method, Point, Widths
 from mascot.bench.running.records import Record
 
 SearchKey = tuple[str, str, str, bool]  # label, task, direction, and whether a DPP has the released update
@@ -82,7 +82,7 @@ def is_dpp(method: Any) -> bool:
     return isinstance(method, (mc.KDpp, mc.MsDpp))
 
 
-def published(label: str, task: BenchTask, direction: str, dataset: str = "pixelprose") -> Point | None:
+def published(label: str, task: BenchTask, direction: Direction, dataset: str = "pixelprose") -> Point | None:
     """Return the operating point of the paper or of the released study on a dataset, where there is one."""
     if dataset == "pixelprose" and (label, direction) in _RELEASED_DPPS:
         method = dpp(label, *_RELEASED_DPPS[label, direction], released=True)
@@ -95,7 +95,7 @@ def published(label: str, task: BenchTask, direction: str, dataset: str = "pixel
     return Point(label, task, direction, coverage(label, strength), widths, point="published")
 
 
-def inferred(label: str, task: BenchTask, direction: str, dataset: str = "pixelprose") -> Point | None:
+def inferred(label: str, task: BenchTask, direction: Direction, dataset: str = "pixelprose") -> Point | None:
     """Return the operating point inferred from the rows of the paper, where it prints none on PixelProse."""
     if dataset != "pixelprose" or (label, task.name, direction) not in INFERRED:
         return None
@@ -117,7 +117,7 @@ def search_key(point: Point) -> SearchKey:
     return point.label, point.task.name, point.direction, getattr(point.method, "released", False)
 
 
-def settings(label: str, task: BenchTask, direction: str, dataset: str | None = "pixelprose") -> list[Point]:
+def settings(label: str, task: BenchTask, direction: Direction, dataset: str | None = "pixelprose") -> list[Point]:
     """Return what a method is searched over on a task of a dataset; a single point if there is nothing to search."""
     wide = dataset in WIDE
     pairs: list[tuple[Method, Widths | None]]

@@ -19,20 +19,31 @@ from mascot.bench.protocol.search_space import (
     search_key,
     settings,
 )
-from mascot.bench.protocol.tasks import CLUSTERS, FOCUS, HOUR_OF_DAY, PLACE, SPREAD, BenchTask, Point, Widths
+from mascot.bench.protocol.tasks import (
+    CLUSTERS,
+    FOCUS,
+    HOUR_OF_DAY,
+    PLACE,
+    SPREAD,
+    BenchTask,
+    Direction,
+    Point,
+    Study,
+    Widths,
+)
 
-Case = tuple[str, BenchTask, str]  # label, task and direction
+Case = tuple[str, BenchTask, Direction]  # label, task and direction
 
 STRENGTHS = tuple(round(step / 10, 1) for step in range(11))
 # Sweeps of the published bins: study, attribute, field of `Widths`, and its values.
-_BIN_SWEEPS: tuple[tuple[str, mc.Attribute, str, tuple[float, ...]], ...] = (
+_BIN_SWEEPS: tuple[tuple[Study, mc.Attribute, str, tuple[float, ...]], ...] = (
     ("sigma_geo", PLACE, "geo", (0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 30.0)),
     ("grid", PLACE, "cells", (5, 10, 15, 20, 25, 30, 40, 50)),
     ("sigma_time", HOUR_OF_DAY, "hour", (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0)),
 )
 PROTECT = (0, 1, 2, 3, 5, 8, 10, 15, 20)
 # Mixed directions: the published strengths of MASCOT. The paper prints K = 10 and no bins: ours are of the search grid.
-_MIXED = {"geo+hour-": (0.3, Widths(15.0, 0.5)), "geo-hour+": (0.8, Widths(1.0, 1.5))}
+_MIXED: dict[Direction, tuple[float, Widths]] = {"geo+hour-": (0.3, Widths(15.0, 0.5)), "geo-hour+": (0.8, Widths(1.0, 1.5))}
 _MIXED_K, _CLUSTERS_K = 10, 10
 # What the released study did.
 _RELEASED_MIXED_WIDTHS, _RELEASED_MIXED_K = Widths(1.0, 0.5), 20
@@ -52,7 +63,7 @@ class Benchmark:
     sources: tuple[tuple[int, Any], ...]
     labels: tuple[str, ...]  # of the methods
     tasks: tuple[BenchTask, ...]
-    directions: tuple[str, ...] = (SPREAD, FOCUS)
+    directions: tuple[Direction, ...] = (SPREAD, FOCUS)
     n: int = 200  # candidates of a query
     published: str | None = "pixelprose"  # the paper's dataset whose operating points and search grid apply
     clusters: bool = True  # whether there are image vectors to cluster

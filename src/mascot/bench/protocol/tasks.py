@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,12 @@ Floats = NDArray[np.float64]
 Columns = Mapping[str, NDArray[Any]]
 Method = mc.Relevance | mc.Clustering | mc.Mmr | mc.KDpp | mc.MsDpp | mc.Mascot | Pyversity
 
-SPREAD, FOCUS = "spread", "focus"
+Direction = Literal["spread", "focus", "geo+hour-", "geo-hour+"]  # the last two: spread one attribute, focus the other
+Study = Literal[
+    "search", "main", "strength", "prs", "sigma_geo", "sigma_time", "grid", "mixed", "clusters", "protect", "runtime",
+]  # fmt: skip
+SPREAD: Direction = "spread"
+FOCUS: Direction = "focus"
 _COMPARING = (mc.Clustering, mc.KDpp, mc.Mmr, mc.MsDpp)  # these compare features, not bins
 _MIXED_SIGNS = {"geo+hour-": (1, -1), "geo-hour+": (-1, 1)}
 # In a task these two stand for bins that depend on the method: the published ones, or those of the guarded method.
@@ -104,14 +109,20 @@ class BenchTask:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A method with a setting, and a task; for the fields see also the record in `mascot.bench.running.records`."""
+    """A method with a setting, and a task.
+
+    `point` says how the setting was chosen: "published" (printed in the paper), "inferred" (the paper does not print
+    it; see `search_space.INFERRED`), "validated" (searched on the validation split), "released" (a DPP with the greedy
+    update of the published experiments, searched with that update, or swept from there; fixed in the mixed study),
+    "default" (there is nothing to choose), "batch" or "single" (runtime), or None.
+    """
 
     label: str  # the name of the method in tables
     task: BenchTask
-    direction: str = SPREAD  # see `BenchTask.wishes`
+    direction: Direction = SPREAD
     method: Method = field(default_factory=mc.Relevance)
     widths: Widths | None = None  # the published bins, or None for those of the guarded method
-    study: str = "main"
+    study: Study = "main"
     point: str | None = None
     value: float | None = None
     split: str = "test"

@@ -103,7 +103,8 @@ def _row(record: Record) -> dict[str, Any]:
         row["not 0, %"] = 100 * float((gains != 0).mean())
     moved, moved_bin = per_query(record, "displaced"), per_query(record, "other_bin")
     row |= {"asked": len(moved), "moved": moved.sum(), "moved_bin": moved_bin.sum()}
-    row["ms"] = None if record.get("seconds") is None else 1000 * float(record["seconds"])
+    seconds = record.get("seconds")
+    row["ms"] = None if seconds is None else 1000 * seconds
     ranks = per_query(record, FOUND_AT)
     for k in range(1, record["k"] + 1) if len(ranks) else ():
         row.setdefault(f"r@{k}", float(((ranks >= 1) & (ranks <= k)).mean()))
@@ -210,7 +211,7 @@ class RunResults:
         queries = sorted({len(record["queries"]) for record in self.records if record.get("queries")})
         if queries:
             descriptions = {"short": "have fewer than K candidates", "bare": "have no positive"}
-            most = {name: max(record.get(name, 0) for record in self.records) for name in descriptions}
+            most = self.frame[list(descriptions)].fillna(0).astype(int).max()
             exceptions = ", ".join(f"{most[name]} of them {text}" for name, text in descriptions.items() if most[name])
             parts.append(f"{'/'.join(map(str, queries))} queries{f' ({exceptions})' if exceptions else ''}")
         seeds = self.names("seed")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import mascot as mc
 from mascot.bench.datasets.dataset import Dataset
@@ -169,7 +169,7 @@ def _record(job: Job, choice: PointSelection, queries: QuerySet, subsets: Sequen
         measured["summary"]["first_gain"] = float(choice.first_gain.mean())
     splits = queries.dataset.splits.items()
     k = min(point.k, queries.largest)
-    return {
+    record = {
         **point.to_dict(),
         "dataset": job.benchmark.name,
         "data_hash": job.data_hash,
@@ -187,3 +187,4 @@ def _record(job: Job, choice: PointSelection, queries: QuerySet, subsets: Sequen
         **measured,
         "seconds": choice.seconds,
     }
+    return cast(Record, record)
