@@ -43,7 +43,10 @@ _BIN_SWEEPS: tuple[tuple[Study, mc.Attribute, str, tuple[float, ...]], ...] = (
 )
 PROTECT = (0, 1, 2, 3, 5, 8, 10, 15, 20)
 # Mixed directions: the published strengths of MASCOT. The paper prints K = 10 and no bins: ours are of the search grid.
-_MIXED: dict[Direction, tuple[float, Widths]] = {"geo+hour-": (0.3, Widths(15.0, 0.5)), "geo-hour+": (0.8, Widths(1.0, 1.5))}
+_MIXED: dict[Direction, tuple[float, Widths]] = {
+    "geo+hour-": (0.3, Widths(15.0, 0.5)),
+    "geo-hour+": (0.8, Widths(1.0, 1.5)),
+}
 _MIXED_K, _CLUSTERS_K = 10, 10
 # What the released study did.
 _RELEASED_MIXED_WIDTHS, _RELEASED_MIXED_K = Widths(1.0, 0.5), 20
