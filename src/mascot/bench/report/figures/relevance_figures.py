@@ -151,6 +151,9 @@ def _equal_means(ax: Axes) -> None:
     x_high, high, low = min(x_high, 1.005), min(high, 1.0), max(low, 0.0)
     x, y = np.meshgrid(np.linspace(max(x_low, 1e-3), x_high, 120), np.linspace(max(low, 1e-3), high, 120))
     lines = ax.contour(x, y, 2 * x * y / (x + y), levels=4, colors=style.CONTOUR, linewidths=0.6, zorder=1)
-    ax.clabel(lines, fmt="%.3g", fontsize=5.5, colors=style.QUIET, zorder=1.5)
+    bottom = low + 0.08 * (high - low)  # most points lie above
+    spots = [(level * bottom / (2 * bottom - level), bottom) for level in lines.levels if level < 2 * bottom]
+    inside = [spot for spot in spots if x_low < spot[0] < x_high]
+    ax.clabel(lines, manual=inside, fmt="%.3g", fontsize=5.5, colors=style.QUIET, zorder=1.5)
     ax.grid(False)
     ax.set(xlim=(x_low, x_high), ylim=(low, high))
