@@ -9,19 +9,8 @@ from typing import Any
 import pandas as pd
 
 from mascot.bench.protocol.published import Published
-from mascot.bench.report import naming
-from mascot.bench.report.run_results import (
-    CASE,
-    DISPLACED,
-    GAINS,
-    Average,
-    RunResults,
-    collect,
-    displaced,
-    means,
-    read,
-    reflection,
-)
+from mascot.bench.report import naming, run_results
+from mascot.bench.report.run_results import CASE, DISPLACED, GAINS, RunResults, means
 from mascot.bench.report.tables.analysis import MIXED
 from mascot.bench.report.tables.parameter_tables import FLOORS, SWEEPS, all_points, fronts
 from mascot.bench.report.tables.result_table import Lookup, case_of
@@ -38,7 +27,7 @@ _POINT = [*CASE, "point"]
 
 def differences(records: Iterable[Record]) -> pd.DataFrame:
     """Return every number that both have, at each operating point: a row per number."""
-    return _frame(collect(records))
+    return _frame(run_results.collect(records))
 
 
 def _frame(datasets: Iterable[RunResults]) -> pd.DataFrame:
@@ -58,13 +47,14 @@ def _differences(results: RunResults, published: Published) -> Iterator[Mapping[
     yield from _compared(main, "appearance", ["appearance"], lambda *case: {"appearance": published.appearance(*case)})
     yield from _compared(main, "first result", ["agrees"], published.top1)
     yield from _compared(main, "first gain", GAINS, published.first_gain)
-    for (direction, label, point), ours in displaced(main.frame, ["direction", "label", "point"]).iterrows():
+    moved = run_results.displaced(main.frame, ["direction", "label", "point"])
+    for (direction, label, point), ours in moved.iterrows():
         tasks = main.where(direction=direction, label=label, point=point).names("task")
         percentages = published.displaced(tasks, direction, label) or ()
         case = {"task": "all", "direction": direction, "label": label, "point": point}
         yield from _rows("first result", case, ours, dict(zip(DISPLACED, percentages, strict=False)))
     for study in ("strength", "prs"):
-        yield from _joined("prs", reflection(results.where(study=study).frame, _POINT), published.prs)
+        yield from _joined("prs", run_results.reflection(results.where(study=study).frame, _POINT), published.prs)
     for study in SWEEPS:
         swept = results.where(study=study).frame
         curves = means(swept.assign(value=swept["value"].round(6)), [*_POINT, "value"], ["r@10"])["r@10"]
@@ -110,7 +100,7 @@ def _rows(
 ) -> Iterator[Mapping[str, Any]]:
     """Yield a row for each measure that has a number of ours and of the paper."""
     for measure, number in ours.items():
-        value = number.value if isinstance(number, Average) else number
+        value = number.value if isinstance(number, run_results.Average) else number
         if isinstance(value, float) and published.get(measure) is not None:
             words = dict.fromkeys(_WORDS, "") | {"table": table, "measure": measure} | case
             yield words | {"ours": value, "published": published[measure]}
@@ -120,7 +110,7 @@ def compare(folder: Path | str, format: str = "text") -> str:
     """Return the differences of a folder of results as ``"text"``, ``"markdown"`` or ``"csv"``."""
     if format not in FORMATS:
         raise OptionError(f"compare format must be one of {', '.join(FORMATS)}, got {format!r}")
-    rows = _frame(read(folder))
+    rows = _frame(run_results.read(folder))
     if rows.empty:
         return "Nothing here has a published counterpart.\n"
     if format == "csv":

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypedDict, cast
@@ -153,29 +153,22 @@ def run_info(folder: Path | str) -> RunInfo | None:
 def read(folder: Path | str) -> list[Record]:
     """Return every complete record of the folder's data, in the order in which they were written.
 
-    Unreadable files and records of data that has changed since are skipped. Where versions changed, the records of the
-    last run's versions are last.
+    Unreadable files and records of data that has changed since are skipped. If versions changed, the records of the
+    last run's versions come last.
     """
-    run, points = run_info(folder), Path(folder) / "points"
+    points = Path(folder) / "points"
+    if not points.parent.is_dir():
+        raise InputError(f"{folder}: no such folder; make one with: mascot bench run DATASET --out {folder}")
+    run = run_info(folder)
+    data = {} if run is None else run.data
+    records = filter(None, map(_read_record, sorted(points.glob("*.json"))))
+    current = [record for record in records if data.get(record["seed"], record["data_hash"]) == record["data_hash"]]
 
     def age(record: Record) -> tuple[bool, int, str]:
-        is_last = run is not None and record.get("versions") == run.versions
+        is_last = run is not None and record["versions"] == run.versions
         return is_last, (points / f"{record['id']}.json").stat().st_mtime_ns, record["id"]
 
-    return sorted(each(folder), key=age)
-
-
-def each(folder: Path | str) -> Iterator[Record]:
-    """Yield the records that `read` returns, in the order of their file names."""
-    root = Path(folder)
-    if not root.is_dir():
-        raise InputError(f"{root}: no such folder; make one with: mascot bench run DATASET --out {root}")
-    run = run_info(root)
-    data = {} if run is None else run.data
-    for path in sorted((root / "points").glob("*.json")):
-        record = _read_record(path)
-        if record is not None and data.get(record.get("seed", -1), record.get("data_hash")) == record.get("data_hash"):
-            yield record
+    return sorted(current, key=age)
 
 
 def _parsed(path: Path) -> dict[str, Any]:

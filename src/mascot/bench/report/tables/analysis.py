@@ -10,18 +10,8 @@ import pandas as pd
 from mascot.bench.protocol.published import Published
 from mascot.bench.report import naming
 from mascot.bench.report.run_results import DISPLACED, GAINS, RunResults, displaced, means
-from mascot.bench.report.tables.result_table import (
-    LEVELS,
-    OURS,
-    PAPER,
-    Column,
-    ResultTable,
-    headed,
-    labelled,
-    measured,
-    printed,
-    table,
-)
+from mascot.bench.report.tables import result_table
+from mascot.bench.report.tables.result_table import LEVELS, OURS, PAPER, Column, ResultTable
 
 MIXED = ("r@10", "geo", "hour", "dm", "hm")
 _ROW = [*LEVELS, "label"]
@@ -30,20 +20,22 @@ _ROW = [*LEVELS, "label"]
 def mixed(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """Yield one attribute spread while the other is focused."""
     study = results.where(study="mixed").preferred()
-    ours = measured(study.frame, MIXED, ranked=("hm",), digits=3)
-    paper = printed(ours.index, MIXED, published.mixed, ("hm",), digits=3)
+    ours = result_table.measured(study.frame, MIXED, ranked=("hm",), digits=3)
+    paper = result_table.printed(ours.index, MIXED, published.mixed, ("hm",), digits=3)
     strengths = study.frame.assign(strength=[record["method"].get("strength") for record in study.records])
     values = strengths.dropna(subset="strength").groupby(_ROW, observed=True)["strength"].unique()
     ours.insert(0, Column("strength", OURS), values.map(lambda column: " / ".join(f"{v:g}" for v in sorted(column))))
-    printed_strengths = printed(ours.index, ("strength",), published.mixed).map(lambda value: value and f"{value:g}")
+    strength = result_table.printed(ours.index, ("strength",), published.mixed).map(
+        lambda value: value and f"{value:g}"
+    )
     notes = [
         "V: normalised Vendi score of one attribute, of geo in degrees. "
         "DM is of both channels, neither inverted; HM is of R@10 and DM."
     ]
     if published.mixed("", "geo+hour-", "ms-dpp"):
         notes.append("Published strengths are as printed; MS-DPP's reads as its theta, which is 1 - strength.")
-    cells = headed(pd.concat([ours, printed_strengths, paper], axis=1), ("direction",))
-    yield table(study, "mixed", "Mixed directions", cells, notes)
+    cells = pd.concat([ours, strength, paper], axis=1)
+    yield result_table.table(study, "mixed", "Mixed directions", cells, notes, levels=("direction",))
 
 
 def clusters(results: RunResults, published: Published) -> Iterator[ResultTable]:
@@ -53,24 +45,25 @@ def clusters(results: RunResults, published: Published) -> Iterator[ResultTable]
     """
     study = results.where(study="clusters").preferred()
     study = study.filter([(record["method"].get("protect") or 0) < record["k"] for record in study.records])
-    cells = measured(study.frame, ("dm", results.retrieval, "hm"), ranked=("hm",), digits=3)
-    cells = cells.join(printed(cells.index, ("dm", results.retrieval), published.clusters, digits=3))
+    cells = result_table.measured(study.frame, ("dm", results.retrieval, "hm"), ranked=("hm",), digits=3)
+    cells = cells.join(result_table.printed(cells.index, ("dm", results.retrieval), published.clusters, digits=3))
     title = "Ten clusters of the image vectors as the attribute"
-    yield table(study, "clusters", title, headed(cells, ("direction",)))
+    yield result_table.table(study, "clusters", title, cells, levels=("direction",))
 
 
 def first_gain(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """Yield the coverage gain of the first pick: it is not zero, so nothing guarantees the base's first result."""
     main = results.where(study="main").preferred()
-    ours = measured(main.frame, list(GAINS), digits=2).join(measured(main.frame, ["not 0, %"], digits=1))
-    ours = ours.dropna(how="all")
-    cells = ours.join(printed(ours.index, list(GAINS), published.first_gain, digits=2))
+    measured = main.frame.dropna(subset=[name for name in GAINS if name in main.frame])
+    shares = result_table.measured(measured, ["not 0, %"], digits=1)
+    cells = result_table.compared(measured, list(GAINS), published.first_gain, digits=2)
+    cells.insert(len(GAINS), shares.columns[0], shares.iloc[:, 0])
 
     def name(fields: Mapping[str, Any]) -> str:
         return f"{naming.method(fields['label'])}, {naming.display('task', fields['task'])}"
 
     title = "Coverage gain of the first pick"
-    yield table(main, "first-gain", title, headed(cells, ("direction",), name), stub="method, task")
+    yield result_table.table(main, "first-gain", title, cells, (), "method, task", ("direction",), name)
 
 
 def top1(results: RunResults, published: Published) -> Iterator[ResultTable]:
@@ -78,12 +71,13 @@ def top1(results: RunResults, published: Published) -> Iterator[ResultTable]:
     main = results.where(study="main").preferred()
     parts = []
     for direction, runs in main.split("direction"):
-        ours = measured(runs.frame, ("agrees", "r@1"))
-        shares = labelled(displaced(runs.frame, _ROW), OURS, digits=1)
-        agreement = printed(ours.index, ("agrees",), published.top1)
-        recall = printed(ours.index, ("r@1",), published.recall)
-        parts.append(headed(pd.concat([ours, shares, agreement, recall], axis=1)))
-        totals = labelled(displaced(runs.filter(runs.frame["label"] != naming.BASE).frame, ["label"]), OURS, digits=1)
+        ours = result_table.measured(runs.frame, ("agrees", "r@1"))
+        shares = result_table.labelled(displaced(runs.frame, _ROW), OURS, digits=1)
+        agreement = result_table.printed(ours.index, ("agrees",), published.top1)
+        recall = result_table.printed(ours.index, ("r@1",), published.recall)
+        parts.append(result_table.headed(pd.concat([ours, shares, agreement, recall], axis=1)))
+        changed = runs.filter(runs.frame["label"] != naming.BASE).frame
+        totals = result_table.labelled(displaced(changed, ["label"]), OURS, digits=1)
         paper = [published.displaced(runs.where(label=label).names("task"), direction, label) for label in totals.index]
         for place, name in enumerate(DISPLACED):
             totals[Column(name, PAPER, 1)] = [numbers and numbers[place] for numbers in paper]
@@ -94,7 +88,7 @@ def top1(results: RunResults, published: Published) -> Iterator[ResultTable]:
         "of all queries; other bin: how many of these moved to another primary bin."
     )
     if parts:
-        yield table(main, "top1", "The first result", pd.concat(parts), (note,))
+        yield result_table.table(main, "top1", "The first result", pd.concat(parts), (note,), levels=None)
 
 
 def runtime(results: RunResults, published: Published) -> Iterator[ResultTable]:
@@ -107,4 +101,4 @@ def runtime(results: RunResults, published: Published) -> Iterator[ResultTable]:
     sequential = published.runtime("mascot", sequential=True)
     note = f"Published: RTX A6000, N=200, K=20, 424 bins; MASCOT vectorised, sequential {sequential} ms."
     notes = () if sequential is None else (note,)
-    yield table(study, "runtime", "Milliseconds a query", headed(cells), notes)
+    yield result_table.table(study, "runtime", "Milliseconds a query", cells, notes)

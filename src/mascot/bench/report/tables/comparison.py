@@ -12,19 +12,8 @@ import pandas as pd
 from mascot.bench.protocol.published import Published
 from mascot.bench.report import naming
 from mascot.bench.report.run_results import RunResults
-from mascot.bench.report.tables.result_table import (
-    LEVELS,
-    OURS,
-    PAPER,
-    Column,
-    Lookup,
-    ResultTable,
-    headed,
-    labelled,
-    measured,
-    printed,
-    table,
-)
+from mascot.bench.report.tables import result_table
+from mascot.bench.report.tables.result_table import LEVELS, OURS, PAPER, Column, ResultTable
 from mascot.bench.running.measure import PRECISIONS
 from mascot.bench.running.records import Record
 
@@ -61,7 +50,7 @@ def sizes(results: RunResults, published: Published) -> Iterator[ResultTable]:
     values = [[row.get(column.name) for column in columns] for row in rows.values()]
     cells = pd.DataFrame(values, pd.MultiIndex.from_product([[""], rows]), columns, dtype=object)
     note = "Asked: queries of these results, and of the search before. Attributes: what is spread or focused."
-    yield table(main, "sizes", "The dataset", cells, (note,), "split")
+    yield result_table.table(main, "sizes", "The dataset", cells, (note,), "split", levels=None)
 
 
 def comparison(results: RunResults, published: Published) -> Iterator[ResultTable]:
@@ -113,7 +102,7 @@ def _at_their_best(results: RunResults) -> Iterator[ResultTable]:
         )
         title = "Clusters found, spread, every method at its best"
         cells = cells.set_axis(pd.Index(columns, dtype=object), axis=1)
-        yield table(swept, "judged-settings-spread", title, headed(cells, ("task",)), (note,))
+        yield result_table.table(swept, "judged-settings-spread", title, cells, (note,), levels=("task",))
 
 
 def _choices(records: Sequence[Record]) -> list[float] | None:
@@ -151,14 +140,15 @@ def marked(results: RunResults, point: str, label: str) -> str:
 
 def _by_direction_and_point(
     results: RunResults, prefix: str, heading: str, keys: Sequence[str], ranked: Sequence[str],
-    lookup: Lookup | None = None, sentences: Sequence[str] = (),
+    lookup: result_table.Lookup | None = None, sentences: Sequence[str] = (),
 ) -> Iterator[ResultTable]:  # fmt: skip
     main = results.where(study="main")
     for (direction, runs), point in product(main.split("direction"), main.points or [""]):  # "": there is no choice
         part = runs.at(point)
-        cells = measured(part.frame, keys, OURS if lookup else "", ranked)
-        if lookup:
-            cells = cells.join(printed(cells.index, keys, lookup, ranked))
+        if lookup is None:
+            cells = result_table.measured(part.frame, keys, "", ranked)
+        else:
+            cells = result_table.compared(part.frame, keys, lookup, ranked)
 
         def name(fields: Any, part: RunResults = part, point: str = point) -> str:
             return marked(part.where(task=fields["task"]), point, fields["label"])
@@ -166,7 +156,7 @@ def _by_direction_and_point(
         title = f"{heading}{direction}{f' {naming.POINTS[point]}' if point else ''}".capitalize()
         key = prefix + "-".join(filter(None, (direction, point)))
         notes = [*sentences, *stand_ins(part, point).values()]
-        yield table(part, key, title, headed(cells, ("task",), name), notes)
+        yield result_table.table(part, key, title, cells, notes, levels=("task",), name=name)
 
 
 def appearance(results: RunResults, published: Published) -> Iterator[ResultTable]:
@@ -179,11 +169,10 @@ def appearance(results: RunResults, published: Published) -> Iterator[ResultTabl
         score = published.appearance(*case)
         return {} if score is None else {"appearance": score, **published.row(*case)}
 
-    keys = ("appearance", "dm", results.retrieval)
-    cells = measured(main.frame, keys)
-    cells = headed(cells.join(printed(cells.index, keys, numbers)), ("direction",))
+    cells = result_table.compared(main.frame, ("appearance", "dm", results.retrieval), numbers)
     note = "Appearance is the normalised Vendi score of the image vectors; it is never inverted."
-    yield table(main, "appearance", "Appearance diversity, geo + hour", cells, (note,))
+    title = "Appearance diversity, geo + hour"
+    yield result_table.table(main, "appearance", title, cells, (note,), levels=("direction",))
 
 
 def parameters(results: RunResults, published: Published) -> Iterator[ResultTable]:
@@ -194,16 +183,17 @@ def parameters(results: RunResults, published: Published) -> Iterator[ResultTabl
     names = ["strength", "sigma_geo", "sigma_time"]
     texts = pd.DataFrame([_texts(record) for record in main.records], main.frame.index, columns=[*names, "other"])
     cases = main.frame[[*LEVELS, "label"]].join(texts).groupby([*LEVELS, "label"], observed=True)
-    chosen = labelled(cases.agg(lambda column: " / ".join(sorted(set(column.dropna()) - {""})) or None), OURS)
-    paper = printed(chosen.index, names, published.operating_point).map(_text)
-    reached = printed(chosen.index, ["retrieval"], published.operating_point)
+    choices = cases.agg(lambda column: " / ".join(sorted(set(column.dropna()) - {""})) or None)
+    chosen = result_table.labelled(choices, OURS)
+    paper = result_table.printed(chosen.index, names, published.operating_point).map(_text)
+    reached = result_table.printed(chosen.index, ["retrieval"], published.operating_point)
     reached = reached.set_axis([Column(results.retrieval.upper(), PAPER)], axis=1)
-    cells = pd.concat([chosen, measured(main.frame, (results.retrieval,)), paper, reached], axis=1)
+    cells = pd.concat([chosen, result_table.measured(main.frame, (results.retrieval,)), paper, reached], axis=1)
     notes = (
         "Several values: the seeds chose differently. Widths in degrees (geo) and hours (time).",
         "Strength of the DPPs is 1 - theta.",
     )
-    yield table(main, "parameters", "Parameters chosen on validation", headed(cells), notes)
+    yield result_table.table(main, "parameters", "Parameters chosen on validation", cells, notes)
 
 
 def _texts(record: Record) -> dict[str, str | None]:

@@ -14,7 +14,7 @@ from mascot.bench.protocol.search_space import GUARDED
 from mascot.bench.report import naming
 from mascot.bench.report.run_results import Average, RunResults, means
 from mascot.bench.report.tables.comparison import subsets
-from mascot.bench.report.tables.result_table import LEVELS, Column, ResultTable, Value, headed, table
+from mascot.bench.report.tables.result_table import LEVELS, Column, ResultTable, Value, table
 from mascot.bench.running.measure import dm_per_query
 from mascot.bench.running.records import Record
 
@@ -33,17 +33,14 @@ def paired(ours: RunResults, rival: RunResults, measure: str, draws: int = DRAWS
     """
     values: list[Floats] = []
     resampled: list[Floats] = []
-    rivals = dict(rival.split("seed"))
-    for seed, run in ours.split("seed"):
-        mine = _columns(run.records[0], measure)
-        other = _columns(rivals[seed].records[0], measure) if seed in rivals else {}
-        shared = sorted(mine.keys() & other.keys())
-        if not shared:
+    for seed in set(ours.names("seed")) & set(rival.names("seed")):
+        tables = [_numbers(runs.where(seed=seed).records[0], measure) for runs in (ours, rival)]
+        shared = tables[0].index.intersection(tables[1].index)
+        if shared.empty:
             continue
         equal_shares = np.full((1, len(shared)), 1 / len(shared))
-        value_tables = [np.array([method[query] for query in shared]) for method in (mine, other)]
         for shares, into in ((equal_shares, values), (_shares(len(shared), draws, seed), resampled)):
-            first, second = (_of_means(measure, shares @ columns) for columns in value_tables)
+            first, second = (_of_means(measure, shares @ table.loc[shared].to_numpy()) for table in tables)
             into.append(first - second)
     if not values:
         return None
@@ -51,21 +48,19 @@ def paired(ours: RunResults, rival: RunResults, measure: str, draws: int = DRAWS
     return Average(float(np.mean(values)), float(low), float(high), len(values))
 
 
-def _columns(record: Record, measure: str) -> dict[int, Floats]:
-    """Return for each query the numbers whose means make the measure."""
+def _numbers(record: Record, measure: str) -> pd.DataFrame:
+    """Return the numbers whose means make the measure, a row for each query that has all of them."""
     values, retrieval = record["per_query"], record.get("retrieval", "r@10")
-    channels = ("appearance", "metadata") if values.get("appearance") else ("metadata",)
-    needed = {"hm": (retrieval, *channels), "dm": channels}.get(measure, (measure,))
+    channels = ["appearance", "metadata"] if values.get("appearance") else ["metadata"]
+    needed = {"hm": [retrieval, *channels], "dm": channels}.get(measure, [measure])
     if any(not values.get(name) for name in needed):
-        return {}
-    table = np.array([values[name] for name in needed], dtype=np.float64).T  # null becomes NaN
-    present = np.isfinite(table).all(axis=1)
-    table = table[present]
+        return pd.DataFrame()
+    table = pd.DataFrame({name: values[name] for name in needed}, record["queries"], dtype=float).dropna()
     if measure in ("hm", "dm"):
-        looks = table[:, -2] if len(channels) == 2 else None
-        wished = dm_per_query(looks, table[:, -1], focus=record["direction"] == "focus")
-        table = np.column_stack([table[:, : -len(channels)], 1 / np.maximum(wished, _LEAST)])
-    return dict(zip(np.asarray(record["queries"])[present].tolist(), table, strict=True))
+        looks = table["appearance"].to_numpy() if "appearance" in table else None
+        wished = dm_per_query(looks, table["metadata"].to_numpy(), focus=record["direction"] == "focus")
+        table = table.drop(columns=channels).assign(inverse=1 / np.maximum(wished, _LEAST))
+    return table
 
 
 def _of_means(measure: str, means: Floats) -> Floats:
@@ -137,7 +132,7 @@ def _against(
         "which favours it. From, to: 95 % of paired bootstrap draws over the queries of each seed; an interval that "
         "holds 0 shows no difference. Other datasets are not in it."
     )
-    return table(main, key, title, headed(cells) if rows else cells, (note,))
+    return table(main, key, title, cells, (note,), levels=LEVELS if rows else None)
 
 
 def _row(ours: RunResults, rival: RunResults, measures: tuple[str, ...]) -> list[Value]:

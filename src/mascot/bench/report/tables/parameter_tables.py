@@ -12,19 +12,8 @@ from mascot import metrics
 from mascot.bench.protocol.published import Published
 from mascot.bench.report import naming
 from mascot.bench.report.run_results import RunResults, means, reflection
-from mascot.bench.report.tables.result_table import (
-    LEVELS,
-    OURS,
-    PAPER,
-    Column,
-    ResultTable,
-    case_of,
-    headed,
-    labelled,
-    measured,
-    printed,
-    table,
-)
+from mascot.bench.report.tables import result_table
+from mascot.bench.report.tables.result_table import LEVELS, OURS, PAPER, Column, ResultTable
 
 SWEEPS = {
     "strength": "strength",
@@ -46,16 +35,16 @@ def preference(results: RunResults, published: Published) -> Iterator[ResultTabl
     sweep = replace(sweep, frame=pd.concat([sweep.frame[~is_fixed], fixed]))
     comparable = sweep.frame.groupby("label", observed=True)["value"].nunique().nunique() == 1
     ranked = ("prs", "tau") if comparable else ()
-    cells = labelled(reflection(sweep.frame, _ROW), OURS, ranked)
+    cells = result_table.labelled(reflection(sweep.frame, _ROW), OURS, ranked)
     if not comparable:
         cells[Column("steps", OURS, 0)] = sweep.frame.groupby(_ROW, observed=True)["value"].nunique().astype(float)
-    cells = cells.join(printed(cells.index, ("prs",), published.prs, ("prs",)))
+    cells = cells.join(result_table.printed(cells.index, ("prs",), published.prs, ("prs",)))
     notes = (
         "PRS sees only the first and the last strength and the extremes; "
         "tau is Kendall's tau of strength against the wished diversity over all steps.",
         *(() if comparable else ("Ours are not ranked: sweeps of unlike steps do not compare.",)),
     )
-    yield table(sweep, "prs", "Preference reflection", headed(cells), notes)
+    yield result_table.table(sweep, "prs", "Preference reflection", cells, notes)
 
 
 def sweeps(results: RunResults, published: Published) -> Iterator[ResultTable]:
@@ -87,14 +76,15 @@ def _sweep(sweep: RunResults, published: Published, study: str, stub: str, label
     cells.index = pd.MultiIndex.from_product([[""], [f"{value:g}" for value in values]])
     key = f"{study}-{label}".replace(" ", "-")
     title = f"{naming.method(label)}{' R@10' if is_printed else ''} as {stub} changes"
-    return table(sweep, key, title, cells, ["* the published operating point."] if bold else [], stub, bold)
+    notes = ["* the published operating point."] if bold else []
+    return result_table.table(sweep, key, title, cells, notes, stub, levels=None, bold=bold)
 
 
 def fixed_recall(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """Yield the best DM of a method at a floor on R@10, over every setting that was run on the test queries."""
     points = all_points(results)
     reached = fronts(points.frame, _ROW, results.retrieval)
-    rows = [published.fixed_recall(*case_of(_ROW, entry)) for entry in reached.index]
+    rows = [published.fixed_recall(*result_table.case_of(_ROW, entry)) for entry in reached.index]
     paper = [["none" if floor in row and row[floor] is None else row.get(floor) for floor in FLOORS] for row in rows]
     cells = pd.concat([reached, pd.DataFrame(paper, reached.index, FLOORS, dtype=object)], axis=1)
     columns = [Column(f"≥ {floor:.2f}", group, ranked=True) for group in (OURS, PAPER) for floor in FLOORS]
@@ -103,7 +93,7 @@ def fixed_recall(results: RunResults, published: Published) -> Iterator[ResultTa
         "with more of them is favoured."
     )
     title = f"Best DM at a floor on {results.retrieval.upper()}"
-    yield table(points, "fixed-recall", title, headed(cells.set_axis(columns, axis=1)), (note,))
+    yield result_table.table(points, "fixed-recall", title, cells.set_axis(columns, axis=1), (note,))
 
 
 def all_points(results: RunResults) -> RunResults:
@@ -139,6 +129,7 @@ def protection(results: RunResults, published: Published) -> Iterator[ResultTabl
         cases = pd.MultiIndex.from_frame(runs.frame[list(LEVELS)])
         plain = base[pd.MultiIndex.from_frame(base[list(LEVELS)]).isin(cases)]
         frame = pd.concat([plain, runs.frame])
-        cells = headed(measured(frame, keys, "", ("hm",), by=[*LEVELS, "value"]), LEVELS, name)
+        cells = result_table.measured(frame, keys, "", ("hm",), by=[*LEVELS, "value"])
         title = f"{naming.method(label)} as the number of protected results changes"
-        yield table(study, f"protect-{label}".replace(" ", "-"), title, cells, stub="protect")
+        key = f"protect-{label}".replace(" ", "-")
+        yield result_table.table(study, key, title, cells, stub="protect", name=name)

@@ -13,6 +13,7 @@ from mascot.bench.report.run_results import CASE, Average, RunResults, means
 
 Value = Average | float | str | None
 Lookup = Callable[[str, str, str], Mapping[str, Any]]  # published numbers by task, direction and label
+Name = Callable[[Mapping[str, Any]], str]  # the name of a row, by its fields
 OURS, PAPER = "ours", "published"
 UNRANKED = ("Base", "base")  # rows of the base retriever
 LEVELS = ("direction", "task")
@@ -100,6 +101,14 @@ def printed(
     return labelled(numbers, PAPER, ranked, digits)
 
 
+def compared(
+    frame: pd.DataFrame, keys: Sequence[str], lookup: Lookup, ranked: Sequence[str] = (), digits: int = 4
+) -> pd.DataFrame:
+    """Return our columns and, beside them, the published ones."""
+    ours = measured(frame, keys, OURS, ranked, digits)
+    return ours.join(printed(ours.index, keys, lookup, ranked, digits))
+
+
 def labelled(cells: pd.DataFrame, group: str, ranked: Sequence[str] = (), digits: int = 4) -> pd.DataFrame:
     """Return cells with a `Column` for each measure."""
     columns = [Column(heading(key), group, digits, key in ranked) for key in cells.columns]
@@ -118,9 +127,7 @@ def case_of(names: Sequence[str], entry: Sequence[Any]) -> tuple[str, str, str]:
     return task, direction, naming.origin(label)
 
 
-def headed(
-    cells: pd.DataFrame, levels: Sequence[str] = LEVELS, name: Callable[[Mapping[str, Any]], str] | None = None
-) -> pd.DataFrame:
+def headed(cells: pd.DataFrame, levels: Sequence[str] = LEVELS, name: Name | None = None) -> pd.DataFrame:
     """Return cells under the headings and names that readers see.
 
     The heading of a row consists of its `levels`; `name(fields)` is the row's name (default: that of its method).
@@ -135,10 +142,14 @@ def headed(
 
 def table(
     results: RunResults, key: str, title: str, cells: pd.DataFrame, notes: Iterable[str] = (), stub: str = "method",
-    bold: Iterable[tuple[str, str]] = (),
+    levels: Sequence[str] | None = LEVELS, name: Name | None = None, bold: Iterable[tuple[str, str]] = (),
 ) -> ResultTable:  # fmt: skip
-    """Return a table of cells that have headings, without its empty rows and columns."""
-    trimmed = cells.dropna(how="all", axis=0).dropna(how="all", axis=1)
+    """Return a table of cells without its empty rows and columns.
+
+    For `levels` and `name` see `headed`; without levels the cells have their headings.
+    """
+    titled = cells if levels is None else headed(cells, levels, name)
+    trimmed = titled.dropna(how="all", axis=0).dropna(how="all", axis=1)
     seeds = len(results.names("seed"))
     return ResultTable(
         results.dataset, key, title, results.setting, stub, trimmed, tuple(notes), seeds, frozenset(bold)
