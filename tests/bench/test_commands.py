@@ -16,7 +16,7 @@ from mascot.cli.bench_commands import _benchmark
         (["run", "nothing", "--out", "x"], "DATASET must be pixelprose-sim, div400, a file"),
         (["run", "pixelprose-sim", "--seeds", "one", "--out", "x"], "--seeds must be whole numbers"),
         (["run", "div400", "--out", "x"], "div400 needs --data PATH (or MASCOT_DIV400 in the environment)"),
-        (["run", "div400", "--quick", "--data", ".", "--out", "x"], "it asks all of its 57 topics"),
+        (["run", "div400", "--quick", "--data", ".", "--out", "x"], "all of its 57 topics are run"),
         (["run", "mine.npz", "--seeds", "1", "--out", "x"], "--seeds must not be given with a file"),
         (["compare", "."], ". holds no test results"),
         (["figures", ".", "--data", "mine.csv"], "--data must be an encoded folder or a file .npz or .parquet, got"),

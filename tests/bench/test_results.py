@@ -92,7 +92,7 @@ def test_only_corrupt_files_are_computed_again(simulated: SimpleNamespace) -> No
 
 
 def test_a_folder_of_another_run_is_refused(simulated: SimpleNamespace) -> None:
-    with pytest.raises(InputError, match=r"holds a run with validation 2; this one has 50: --quick asks fewer"):
+    with pytest.raises(InputError, match=r"holds a run with validation 2; this one has 50 .--quick asks fewer"):
         run(replace(simulated.suite, validation=50), simulated.folder, jobs=1)
 
 

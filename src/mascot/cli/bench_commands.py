@@ -31,7 +31,7 @@ _FILES = (".npz", ".parquet")
 
 
 class _BenchGroup(TyperGroup):
-    """Says after Ctrl-C how to continue."""
+    """Tells how to continue after Ctrl-C."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -61,7 +61,7 @@ def _comma_list(content: str, default: str, metavar: str = "NAMES") -> Any:
 _Results = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run's results.")]
 _As = Annotated[
     Literal["published", "correct"],
-    typer.Option("--as", help="As the released study did, or without its mistakes; see docs/reproduce.md."),
+    typer.Option("--as", help="Do as the released study did, or without its mistakes; see docs/reproduce.md."),
 ]
 
 
@@ -70,7 +70,7 @@ def run(
     dataset: str = typer.Argument(
         metavar="DATASET", help="pixelprose-sim, div400, an npz or Parquet file, or an encoded folder."
     ),
-    out: Path = typer.Option(metavar="DIR", help="Where the results go; a killed run resumes there."),
+    out: Path = typer.Option(metavar="DIR", help="Folder for the results; a stopped run resumes there."),
     data: Path | None = typer.Option(
         None, metavar="PATH", help=f"Folder of the files of div400 (default: ${_DIV400})."
     ),
@@ -82,7 +82,7 @@ def run(
     seeds: str | None = _comma_list("Seeds of the simulated data", "0,1,2", "NUMBERS"),
     jobs: int | None = typer.Option(None, min=1, help="Number of processes (default: all cores)."),
     quick: bool = typer.Option(
-        False, "--quick", help="Ask few queries, of seed 0 by default: minutes, and rough numbers."
+        False, "--quick", help="Run few queries (default: of seed 0): takes minutes, and the numbers are rough."
     ),
     behaviour: _As = "published",
     ray: Ray = None,
@@ -105,19 +105,19 @@ def run(
 @bench.command()
 def prepare(
     name: str = typer.Argument(metavar="NAME", help="pixelprose, visual-genome, incidents1m or skyscript."),
-    out: Path = typer.Option(metavar="DIR", help="Where the dataset goes; a stopped preparation resumes there."),
+    out: Path = typer.Option(metavar="DIR", help="Folder for the dataset; a stopped preparation resumes there."),
     limit: int | None = typer.Option(None, metavar="N", min=1, help="Largest number of images."),
     workers: int = typer.Option(8, metavar="N", min=1, help="Number of parallel requests."),
     seed: int = typer.Option(42, min=0, help="Seed of the split into validation and test."),
     behaviour: _As = "published",
     option: list[str] | None = typer.Option(
-        None, metavar="NAME=VALUE", help="An option of the recipe, whatever --as; ? lists them."
+        None, metavar="NAME=VALUE", help="Set an option of the recipe, which takes precedence over --as; ? lists them."
     ),
     source: list[str] | None = typer.Option(
-        None, metavar="NAME=WHERE", help="Another address or file for a source; ? lists them."
+        None, metavar="NAME=WHERE", help="Use another address or file for a source; ? lists them."
     ),
 ) -> None:
-    """Download one of the paper's datasets, filter it, split it, and report what was lost and why."""
+    """Download, filter and split one of the paper's datasets, and report what was lost and why."""
     from mascot.bench.prepare.recipes import prepare as run_prepare
 
     settings: dict[str, Any] = dict(_pair(name, "--source", text, options=False) for text in source or ())
@@ -176,7 +176,7 @@ def tables(
     out: str | None = typer.Option(None, metavar="PATH", help="A file, or a folder that ends with / (default: print)."),
     only: str | None = _comma_list("Tables, by name or prefix", "all"),
 ) -> None:
-    """Every table of the paper, ours beside the published."""
+    """Print every table of the paper, with our numbers beside the published ones."""
     from mascot.bench.report import tables as tables_module
 
     text = tables_module.write(results, format, out, _names_in(only))
@@ -187,18 +187,18 @@ def tables(
 @bench.command()
 def figures(
     results: _Results,
-    out: Path = typer.Option(Path("figures"), metavar="DIR", help="Where the figures go."),
+    out: Path = typer.Option(Path("figures"), metavar="DIR", help="Folder for the figures."),
     data: Path | None = typer.Option(
         None, metavar="PATH", help="The encoded folder, npz or Parquet file, for the figure of one query."
     ),
     query: int | None = typer.Option(
-        None, min=0, help="The query of that figure (default: the first with a right best result)."
+        None, min=0, help="The query of that figure (default: the first whose best result is right)."
     ),
     methods: str | None = typer.Option(
         None, metavar="NAMES", help="Methods to compare in that figure, separated by commas."
     ),
 ) -> None:
-    """Every figure of the paper, drawn from the results."""
+    """Draw every figure of the paper from the results."""
     from mascot.bench.datasets.pixelprose_sim import PixelProseSim
     from mascot.bench.report import figures as figures_module
 
@@ -223,7 +223,7 @@ def compare(
     results: _Results,
     format: Literal["text", "markdown", "csv"] = typer.Option("text", help="Format of the comparison."),
 ) -> None:
-    """Ours (the mean of the seeds), the published number, and the difference."""
+    """Print our numbers (means over seeds), the published ones, and the differences."""
     from mascot.bench.report import compare as compare_module
 
     print(compare_module.compare(results, format), end="")
@@ -245,7 +245,7 @@ def _benchmark(
     elif dataset == "div400":
         _refuse(dataset, {"--model": model, "--seeds": seeds})
         if quick:
-            raise OptionError("--quick must not be given with div400: it asks all of its 57 topics, which are few")
+            raise OptionError("--quick must not be given with div400: all of its 57 topics are run, which are few")
         selected_tasks = _select_tasks(tasks, presets.DIV400_TASKS)
         return presets.div400(_div400(data), labels(presets.DIV400_LABELS), selected_tasks)
     elif path.is_dir():
@@ -269,7 +269,7 @@ def _refuse(dataset: str, useless: dict[str, object]) -> None:
     """Refuse options that have no effect on this dataset."""
     for option, value in useless.items():
         if value is not None:
-            raise OptionError(f"{option} must not be given with {dataset}: it would change nothing")
+            raise OptionError(f"{option} must not be given with {dataset}: it has no effect there")
 
 
 def _div400(data: Path | None) -> Path:
@@ -299,5 +299,5 @@ def _names_in(text: str | None) -> list[str]:
 def _numbers(text: str) -> list[int]:
     numbers = [int(name) if name.isdecimal() else -1 for name in _names_in(text)]
     if not numbers or min(numbers) < 0:
-        raise OptionError(f"--seeds must be whole numbers >= 0 with commas between, got {text!r}")
+        raise OptionError(f"--seeds must be whole numbers >= 0, separated by commas, got {text!r}")
     return list(dict.fromkeys(numbers))

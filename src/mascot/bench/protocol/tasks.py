@@ -1,4 +1,4 @@
-"""What is asked of the results, and of which method: tasks (attributes, directions, bins), and the points of a run."""
+"""Tasks (attributes, directions, bins) and the points of a run (a method with a setting on a task)."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ Study = Literal[
 ]  # fmt: skip
 SPREAD: Direction = "spread"
 FOCUS: Direction = "focus"
-_COMPARING = (mc.Clustering, mc.KDpp, mc.Mmr, mc.MsDpp)  # these compare features, not bins
+_COMPARING = (mc.Clustering, mc.KDpp, mc.Mmr, mc.MsDpp)  # methods that compare features, not bins
 _MIXED_SIGNS = {"geo+hour-": (1, -1), "geo-hour+": (-1, 1)}
-# In a task these two stand for bins that depend on the method: the published ones, or those of the guarded method.
+# In a task, these two are placeholders for bins that depend on the method: the published or the guarded ones.
 PLACE, HOUR_OF_DAY = mc.Place(), mc.HourOfDay()
-# Bins of the guarded method. Narrow bins focus better, wide bins spread better. Picked for their HM at the default
-# strength among over a hundred combinations, on the test queries of the simulated PixelProse of the seeds 0 to 2: judge
-# them on other seeds.
+# Bins of the guarded method. Narrow bins focus better, wide bins spread better. They were chosen by HM at the default
+# strength among more than a hundred combinations, on the test queries of the simulated PixelProse of the seeds 0 to 2;
+# judge them on other seeds.
 _GUARDED_BINS: dict[tuple[str, int], mc.Attribute] = {
     ("geo", 1): mc.Place(),
     ("geo", -1): mc.Place(sigma_km=350.0),
@@ -49,10 +49,10 @@ class Widths:
 
 @dataclass(frozen=True, slots=True)
 class PublishedHour(mc.HourOfDay):
-    """The hour as the published study gave it to MMR, DPPs and clustering: minutes of the day out of 1439."""
+    """The hour as the published study passed it to MMR, DPPs and clustering: minutes of the day divided by 1439."""
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
-        """Return [M, 2] sine and cosine; zeros where the time is missing."""
+        """Return [M, 2] sine and cosine; zeros for a missing time."""
         clock = hours_of(columns, self.column)
         present = ~np.isnan(clock)
         minutes = np.floor(np.where(present, clock, 0.0) * 60 + 1e-6)
@@ -60,7 +60,7 @@ class PublishedHour(mc.HourOfDay):
 
 
 def hours_of(columns: Columns, name: str = "taken") -> Floats:
-    """Return the hours of a column of times, 0 to 24; NaN where it is missing."""
+    """Return the hours of a column of times, 0 to 24; NaN for a missing time."""
     hours: Floats = mc.HourOfDay(name).membership(dict(columns), None).values[0]
     return hours
 
@@ -147,7 +147,7 @@ def name_of(attribute: mc.Attribute) -> str:
 
 
 def metric_features(attribute: mc.Attribute, columns: Columns, vectors: Floats | None) -> Floats:
-    """Return the [M, d] points that the Vendi score compares; zeros where the value is missing."""
+    """Return the [M, d] points that the Vendi score compares, with zeros for a missing value."""
     if attribute == HOUR_OF_DAY:
         return PublishedHour().features(columns, vectors)
     if isinstance(attribute, mc.Branches):

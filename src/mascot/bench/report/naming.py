@@ -36,7 +36,7 @@ DIRECTIONS = {
 }
 POINTS = {"published": "at the published operating points", "validated": "at the points chosen on validation"}
 BASE = "base"
-_RELEASED = " released"  # a method with the greedy update of the published experiments is a method of its own
+_RELEASED = " released"  # suffix of a DPP with the greedy update of the published experiments
 _NAMES = {"label": METHODS | OUTSIDE, "task": TASKS, "direction": DIRECTIONS}  # by field of a record
 
 
@@ -46,7 +46,7 @@ def released(label: str) -> str:
 
 
 def origin(label: str) -> str:
-    """Return the label without that suffix."""
+    """Return the label of a method without the suffix of `released`."""
     return label.removesuffix(_RELEASED)
 
 
@@ -56,7 +56,7 @@ def display(field: str, name: str) -> str:
 
 
 def method(label: str) -> str:
-    """Return the display name of a method; that of a variant says so: ``MS-DPP, released``."""
+    """Return the display name of a method; a variant is named as such: ``MS-DPP, released``."""
     name = _NAMES["label"].get(origin(label), origin(label))
     return name if origin(label) == label else f"{name}, released"
 

@@ -25,7 +25,7 @@ from mascot.bench.files import replace_text
 from mascot.bench.protocol.tasks import Direction, Study
 from mascot.errors import InputError
 
-_FORMAT = 2  # of the records; part of every key
+_FORMAT = 2  # version of the record format; part of every key
 _RUN = "run.json"
 
 
@@ -98,7 +98,7 @@ class RecordStore:
         return self.folder / "points" / f"{digest(key)}.json"
 
     def get(self, key: Mapping[str, Any]) -> Record | None:
-        """Return the record of a key; None where it is absent or unreadable."""
+        """Return the record of a key, or None if it is absent or unreadable."""
         return _read_record(self.path(key))
 
     def put(self, key: Mapping[str, Any], record: Record) -> None:
@@ -106,15 +106,15 @@ class RecordStore:
         _write(path, {**record, "id": path.stem})
 
     def claim(self, settings: Mapping[str, Any], data: Mapping[int, str], notes: Sequence[str] = ()) -> None:
-        """Record the settings of the folder, and refuse a folder of a different run: their tables would mix.
+        """Record the settings of the folder, and refuse the folder of a different run, whose numbers would mix.
 
-        Every run into the folder must share the `settings`. `data` are the hashes of each seed's dataset: seeds of
-        earlier runs stay, a changed hash replaces the earlier one. `notes` are for the tables.
+        Every run into the folder must have the same `settings`. `data` holds the hash of each seed's dataset: seeds of
+        earlier runs stay, and a changed hash replaces the earlier one. `notes` are printed under the tables.
         """
         earlier = run_info(self.folder) or RunInfo({}, {}, {})
         for name, value in settings.items():
             if earlier.asked.get(name, value) != value:
-                hint = ": --quick asks fewer queries, give it to both or" if name in ("validation", "test") else ":"
+                hint = " (--quick asks fewer queries: use it for both);" if name in ("validation", "test") else ";"
                 run = f"{self.folder} holds a run with {name} {earlier.asked[name]!r}"
                 raise InputError(f"{run}; this one has {value!r}{hint} use another --out")
         changed = [str(seed) for seed, content in data.items() if earlier.data.get(seed, content) != content]
@@ -141,7 +141,7 @@ class RunInfo:
 
 
 def run_info(folder: Path | str) -> RunInfo | None:
-    """Read the ``run.json`` of a folder; None where it is absent or unreadable."""
+    """Read the ``run.json`` of a folder; return None if it is absent or unreadable."""
     content = _parsed(Path(folder) / _RUN)
     try:
         data = {int(seed): str(data_hash) for seed, data_hash in content["data"].items()}
@@ -172,7 +172,7 @@ def read(folder: Path | str) -> list[Record]:
 
 
 def _parsed(path: Path) -> dict[str, Any]:
-    """Return the content of a JSON file; empty where it is absent or unreadable."""
+    """Return the content of a JSON file, or an empty dictionary if it is absent or unreadable."""
     try:
         content = json.loads(path.read_bytes())
     except (OSError, ValueError):

@@ -50,10 +50,10 @@ def of_query(
 ) -> Figure:
     """Draw one query of a dataset (default: the first whose best candidate is right).
 
-    It is steered by `method` (default: `Mascot()`) on place and hour together, spread and focused, or by each of the
-    `compared` methods with its wishes. Candidates without a place or a time cannot be drawn, and are left out before
-    anything is chosen. `caption` is a column that names an image, such as a city (default: its coordinates);
-    `picture` returns the image of a row of the dataset as an array, which is drawn in place of the captions.
+    `method` (default: `Mascot()`) spreads and focuses place and hour together; `compared` are other methods, each with
+    its wishes, that are drawn instead. Candidates without a place or a time cannot be drawn and are left out before
+    re-ranking. `caption` is a column that names an image, such as a city (default: the coordinates). `picture` returns
+    the image of a row of the dataset as an array, which is drawn instead of the caption.
     """
     if query is None:
         query = _first_right(dataset, split)
@@ -103,9 +103,9 @@ def qualitative(
     """Draw a row for each list: its first results, a heat map of their places, a clock of their hours.
 
     The lists are positions among the candidates, best first; `right` are the positions of right answers, and `picture`
-    returns the image of a position. A listed result's bar is as long as its score, from 0, the worst candidate, to 1,
-    the best. On the map grey dots are all candidates, the heat is the density of the results, stars are the first
-    three; on the clock a bar is as long as there are results in that hour, and red bars hold the first three.
+    returns the image of a position. The bar of a result shows its score, from 0 (the worst candidate) to 1 (the best).
+    On the map, grey dots are all candidates, the heat is the density of the results, and stars are the first three
+    results. On the clock, a bar shows the number of results in that hour, and red bars contain the first three.
     """
     lat, lon = (candidates.columns[name].astype(float) for name in place)
     clock = hours_of(candidates.columns, time)
@@ -229,7 +229,7 @@ def _pictured(ax: Axes, rows: Ints, picture: Picture, right: Collection[int]) ->
 
 
 def _extent(lat: Floats, lon: Floats) -> Extent:
-    """Return west, east, south and north of the candidates with a margin; the world where they cover much of it."""
+    """Return west, east, south and north of the candidates with a margin, or the world if they cover much of it."""
     if np.ptp(lon) > 120 or np.ptp(lat) > 70:
         return -180.0, 180.0, min(-60.0, float(lat.min()) - 3), max(78.0, float(lat.max()) + 3)
     middle_lat, middle_lon = (float(values.min() + values.max()) / 2 for values in (lat, lon))

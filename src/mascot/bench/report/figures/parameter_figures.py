@@ -35,7 +35,7 @@ _WAYS = {"single": ("one query at a time", _DOT), "batch": ("many at once", _BAR
 def sensitivity(results: RunResults, published: Published) -> Iterator[Drawing]:
     """Draw R@10 (or MAP) of a method as each parameter changes: lines ours, hollow markers published.
 
-    Where nothing was published DM has rows of its own, as it has columns in the tables.
+    If nothing was published, DM has its own rows, as it has columns in the tables.
     """
     swept = results.filter(results.frame["study"].isin(list(SWEEPS))).preferred()
     for label, runs in swept.split("label"):
@@ -136,7 +136,7 @@ def protection(results: RunResults, published: Published) -> Iterator[Drawing]:
 
 
 def runtime(results: RunResults, published: Published) -> Iterator[Drawing]:
-    """Draw milliseconds a query, a dot for each method, single and batched, on a logarithmic axis.
+    """Draw milliseconds per query, a dot for each method, single and batched, on a logarithmic axis.
 
     Published times are hollow.
     """
@@ -170,7 +170,7 @@ def runtime(results: RunResults, published: Published) -> Iterator[Drawing]:
     ax.invert_yaxis()
     ax.grid(False, axis="y")
     ax.tick_params(axis="y", length=0)
-    ax.set_xlabel("milliseconds a query")
+    ax.set_xlabel("milliseconds per query")
     style.legend(figure, handles)
     yield "runtime", figure
 

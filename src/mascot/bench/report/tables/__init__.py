@@ -24,8 +24,8 @@ __all__ = ["FORMATS", "Column", "ResultTable", "Sheets", "build", "render", "sel
 
 Builder = Callable[[RunResults, Published], Iterator[ResultTable]]
 
-# The name of each in the note that it is missing, and the study it is made of; None where the data decides whether
-# there is such a table: then there is no note.
+# The name of the tables and their study, for the note that they are missing; without a study (None) there is no note,
+# because the data decides whether there is such a table.
 _BUILDERS: tuple[tuple[str, str | None, Builder], ...] = (
     ("sizes", "main", comparison.sizes),
     ("spread and focus tables", "main", comparison.comparison),
@@ -64,8 +64,8 @@ def build(records: Iterable[Record]) -> Sheets:
 def select(sheets: Sheets, names: Sequence[str]) -> Sheets:
     """Return some of the tables, without the notes on missing ones.
 
-    `names` are keys of tables, or prefixes of them: ``"runtime"`` is one table, ``"recall"`` is every table of recall,
-    ``"recall-focus"`` those of focus.
+    `names` are keys of tables, or prefixes of keys: ``"runtime"`` is one table, ``"recall"`` means every table of
+    recall, and ``"recall-focus"`` the tables of recall on focus.
     """
     keys = list(dict.fromkeys(table.key for table in sheets.tables))
     for name in names:
@@ -90,11 +90,11 @@ def _build(datasets: Iterable[RunResults]) -> Sheets:
 
 
 def write(directory: str | Path, format: str = "text", out: str | Path | None = None, only: Sequence[str] = ()) -> str:
-    """Return the tables of the results in a directory; `only` those of some names, see `select`.
+    """Return the tables of the results in a directory as text; `only` selects some of them, see `select`.
 
-    The format is ``"text"``, ``"markdown"``, ``"latex"`` (needs booktabs) or ``"csv"`` (one line a number, unrounded).
-    They are also written to the file `out`, or to ``tables.txt``, ``.md``, ``.tex`` or ``.csv`` in that folder, which
-    is new where the name ends with a slash.
+    The format is ``"text"``, ``"markdown"``, ``"latex"`` (needs booktabs) or ``"csv"`` (one unrounded number per line).
+    The text is also written to the file `out`. If `out` is a folder or ends with a slash, the file is ``tables.txt``,
+    ``.md``, ``.tex`` or ``.csv`` in that folder.
     """
     sheets = _build(run_results.read(directory))
     if only:

@@ -29,11 +29,11 @@ def mixed(results: RunResults, published: Published) -> Iterator[ResultTable]:
         lambda value: value and f"{value:g}"
     )
     notes = [
-        "V: normalised Vendi score of one attribute, of geo in degrees. "
-        "DM is of both channels, neither inverted; HM is of R@10 and DM."
+        "V: normalised Vendi score of one attribute; geo is compared in degrees. "
+        "DM combines both channels, neither inverted; HM combines R@10 and DM."
     ]
     if published.mixed("", "geo+hour-", "ms-dpp"):
-        notes.append("Published strengths are as printed; MS-DPP's reads as its theta, which is 1 - strength.")
+        notes.append("Published strengths are as printed; the one of MS-DPP appears to be its theta, 1 - strength.")
     cells = pd.concat([ours, strength, paper], axis=1)
     yield result_table.table(study, "mixed", "Mixed directions", cells, notes, levels=("direction",))
 
@@ -67,7 +67,7 @@ def first_gain(results: RunResults, published: Published) -> Iterator[ResultTabl
 
 
 def top1(results: RunResults, published: Published) -> Iterator[ResultTable]:
-    """Yield whether the first result is still the base's, and whether one that was displaced left its bin."""
+    """Yield how often the first result is still the base's, and how often a displaced one left its bin."""
     main = results.where(study="main").preferred()
     parts = []
     for direction, runs in main.split("direction"):
@@ -84,8 +84,8 @@ def top1(results: RunResults, published: Published) -> Iterator[ResultTable]:
         names = [(f"{direction}, all tasks", naming.method(label)) for label in totals.index]
         parts.append(totals.set_axis(pd.MultiIndex.from_tuples(names), axis=0) if names else totals.iloc[:0])
     note = (
-        "Agrees: share of queries with the base's first result. Displaced: queries whose right first result gave way, "
-        "of all queries; other bin: how many of these moved to another primary bin."
+        "Agrees: share of queries with the base's first result. Displaced: share of queries whose right first result "
+        "was replaced. Other bin: share of these whose new first result is in another primary bin."
     )
     if parts:
         yield result_table.table(main, "top1", "The first result", pd.concat(parts), (note,), levels=None)
@@ -101,4 +101,4 @@ def runtime(results: RunResults, published: Published) -> Iterator[ResultTable]:
     sequential = published.runtime("mascot", sequential=True)
     note = f"Published: RTX A6000, N=200, K=20, 424 bins; MASCOT vectorised, sequential {sequential} ms."
     notes = () if sequential is None else (note,)
-    yield result_table.table(study, "runtime", "Milliseconds a query", cells, notes)
+    yield result_table.table(study, "runtime", "Milliseconds per query", cells, notes)

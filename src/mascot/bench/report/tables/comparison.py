@@ -20,10 +20,10 @@ from mascot.bench.running.records import Record
 _RECALLS = ("r@1", "r@3", "r@5", "r@10", "r@20")
 _SEVERAL = ("map", "mrr", *(f"p@{at}" for at in PRECISIONS))
 _JUDGED = ("p@20", "cr@20", "f1@20")
-# Settings that the paper does not print, by where they come from instead: the mark, and the sentence under a table.
+# Settings that the paper does not print, by their origin: the mark, and the sentence under a table.
 _STAND_INS = {
-    "inferred": ("†", "† The paper does not print this setting; inferred from its rows."),
-    "validated": ("‡", "‡ The paper does not print this setting; chosen on validation."),
+    "inferred": ("†", "† The paper does not print this setting; it is inferred from the rows."),
+    "validated": ("‡", "‡ The paper does not print this setting; it is chosen on validation."),
 }
 
 
@@ -49,7 +49,9 @@ def sizes(results: RunResults, published: Published) -> Iterator[ResultTable]:
     columns = [Column("images", digits=0), Column("queries", digits=0), Column("asked"), Column("attributes")]
     values = [[row.get(column.name) for column in columns] for row in rows.values()]
     cells = pd.DataFrame(values, pd.MultiIndex.from_product([[""], rows]), columns, dtype=object)
-    note = "Asked: queries of these results, and of the search before. Attributes: what is spread or focused."
+    note = (
+        "Asked: the queries that were run for these results and for the search. Attributes: what is spread or focused."
+    )
     yield result_table.table(main, "sizes", "The dataset", cells, (note,), "split", levels=None)
 
 
@@ -69,7 +71,9 @@ def recall(results: RunResults, published: Published) -> Iterator[ResultTable]:
 def several(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """Yield MAP, MRR and precision of every method, if queries have several positives."""
     if "mrr" in results.where(study="main").frame.dropna(how="all", axis=1):
-        note = "MAP divides by the positives found, as published; R@K, of other tables, asks whether any is there."
+        note = (
+            "MAP divides by the number of positives found, as published. R@K, in other tables, asks for any positive."
+        )
         heading = "several positives, "
         yield from _by_direction_and_point(results, "several-", heading, _SEVERAL, _SEVERAL, None, (note,))
 
@@ -97,8 +101,8 @@ def _at_their_best(results: RunResults) -> Iterator[ResultTable]:
         index = pd.MultiIndex.from_tuples(choices, names=["task", "label", "seed"])
         cells = pd.DataFrame(list(choices.values()), index).groupby(level=["task", "label"], sort=False).mean()
         note = (
-            "Settings are those of the strength sweeps; the one with the highest mean CR@20 is taken, for each topic "
-            "on all other topics, and once on all of them. The second favours methods with more settings."
+            "The settings are those of the strength sweeps. The one with the highest mean CR@20 is chosen, for each "
+            "topic on all other topics, and once on all topics. The second choice favours methods with more settings."
         )
         title = "Clusters found, spread, every method at its best"
         cells = cells.set_axis(pd.Index(columns, dtype=object), axis=1)
@@ -176,7 +180,7 @@ def appearance(results: RunResults, published: Published) -> Iterator[ResultTabl
 
 
 def parameters(results: RunResults, published: Published) -> Iterator[ResultTable]:
-    """Yield what the validation search chose, and what the paper's chose."""
+    """Yield the settings that the validation search chose, and those that the paper's search chose."""
     main = results.where(study="main", point="validated")
     if not main:
         return
@@ -190,8 +194,8 @@ def parameters(results: RunResults, published: Published) -> Iterator[ResultTabl
     reached = reached.set_axis([Column(results.retrieval.upper(), PAPER)], axis=1)
     cells = pd.concat([chosen, result_table.measured(main.frame, (results.retrieval,)), paper, reached], axis=1)
     notes = (
-        "Several values: the seeds chose differently. Widths in degrees (geo) and hours (time).",
-        "Strength of the DPPs is 1 - theta.",
+        "Several values: the seeds chose differently. Widths are in degrees (geo) and hours (time).",
+        "The strength of the DPPs is 1 - theta.",
     )
     yield result_table.table(main, "parameters", "Parameters chosen on validation", cells, notes)
 

@@ -1,4 +1,4 @@
-"""Ours less the best rival on the same queries, with paired bootstrap intervals from the values of every query."""
+"""Ours minus the best rival on the same queries, with paired bootstrap intervals from the values of every query."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from mascot.bench.running.records import Record
 DRAWS = 2000
 _TAILS = (2.5, 97.5)  # percent
 _JUDGED = ("cr@20", "p@20", "f1@20")
-_LEAST = 1e-9  # DM is a harmonic mean: a query without diversity makes it almost 0
+_LEAST = 1e-9  # DM is a harmonic mean, so a query without diversity makes it almost 0
 
 
 def paired(ours: RunResults, rival: RunResults, measure: str, draws: int = DRAWS) -> Average | None:
-    """Return the difference of two methods on the queries that both have; None where no seed has the values of both.
+    """Return the difference of two methods on the queries that both have; None if no seed has the values of both.
 
     Each draw resamples the queries of every seed with replacement, the same queries for both methods; the measure is
     computed on the draw and averaged over seeds. So DM and HM, which are not means over queries, have an interval too.
-    The measure is ``"hm"``, ``"dm"``, or a name of `per_query`; the limits are those of 95 % of the draws' differences.
+    The measure is ``"hm"``, ``"dm"``, or a name of `per_query`; the limits contain 95% of the differences.
     """
     values: list[Floats] = []
     resampled: list[Floats] = []
@@ -95,14 +95,14 @@ def _best_rival(part: RunResults, measure: str) -> RunResults | None:
 
 
 def differences(results: RunResults, published: Published) -> Iterator[ResultTable]:
-    """Yield each of ours less the best rival: HM, R@10 (or MAP) and DM.
+    """Yield each of our methods minus the best rival: HM, R@10 (or MAP) and DM.
 
-    For spread on judged data the measures are those of the judgements.
+    On judged data the measures of spread are CR@20, P@20 and F1@20.
     """
     parts = {"differences": (" on the same queries", results)}
     parts |= {f"differences-{name}": (f", {name} queries", part) for name, part in subsets(results)}
     for key, (queries, part) in parts.items():
-        main, title = part.where(study="main"), f"Ours less the best rival{queries}"
+        main, title = part.where(study="main"), f"Ours minus the best rival{queries}"
         usual = ("hm", part.retrieval, "dm")
         if "cr@20" in main.frame.dropna(how="all", axis=1):
             yield _against(main, key, title, _JUDGED, "spread")
@@ -128,9 +128,9 @@ def _against(
     index = pd.MultiIndex.from_tuples(rows, names=[*LEVELS, "label"]) if rows else None
     cells = pd.DataFrame(list(rows.values()), index, [*columns, Column("rival")], dtype=object)
     note = (
-        f"The rival is the method and operating point with the highest {measures[0].upper()} on these very queries, "
-        "which favours it. From, to: 95 % of paired bootstrap draws over the queries of each seed; an interval that "
-        "holds 0 shows no difference. Other datasets are not in it."
+        f"The rival is the method and operating point with the highest {measures[0].upper()} on these queries, a "
+        "choice that favours it. From, to: the 95% paired bootstrap interval over the queries of each seed. An "
+        "interval that contains 0 shows no difference. The intervals say nothing about other datasets."
     )
     return table(main, key, title, cells, (note,), levels=LEVELS if rows else None)
 

@@ -19,7 +19,7 @@ SWEEPS = {
     "strength": "strength",
     "sigma_geo": "σ geo (degrees)",
     "sigma_time": "σ time (hours)",
-    "grid": "grid cells a side",
+    "grid": "grid cells per side",
 }
 FLOORS = [0.95, 0.90, 0.85]
 _ROW = [*LEVELS, "label"]
@@ -40,9 +40,9 @@ def preference(results: RunResults, published: Published) -> Iterator[ResultTabl
         cells[Column("steps", OURS, 0)] = sweep.frame.groupby(_ROW, observed=True)["value"].nunique().astype(float)
     cells = cells.join(result_table.printed(cells.index, ("prs",), published.prs, ("prs",)))
     notes = (
-        "PRS sees only the first and the last strength and the extremes; "
-        "tau is Kendall's tau of strength against the wished diversity over all steps.",
-        *(() if comparable else ("Ours are not ranked: sweeps of unlike steps do not compare.",)),
+        "PRS depends only on the first and the last strength and the extremes. "
+        "Tau is Kendall's tau of strength against the wished diversity over all steps.",
+        *(() if comparable else ("Our numbers are not ranked, because the sweeps have different steps.",)),
     )
     yield result_table.table(sweep, "prs", "Preference reflection", cells, notes)
 
@@ -70,7 +70,7 @@ def _sweep(sweep: RunResults, published: Published, study: str, stub: str, label
         numbers = pd.Series(paper[case], dtype=object).reindex([round(value, 6) for value in values]).set_axis(values)
         cells[Column(names[0], group)] = curve[sweep.retrieval]
         cells[Column(names[1], group)] = numbers if is_printed else curve["dm"]
-        # The paper's grid was 20 cells a side throughout.
+        # The paper's grid always had 20 cells per side.
         point = 20 if study == "grid" else published.operating_point(*case, label).get(study)
         bold |= {(f"{value:g}", group) for value in values if paper[case] and round(value, 6) == point}
     cells.index = pd.MultiIndex.from_product([[""], [f"{value:g}" for value in values]])
@@ -89,8 +89,8 @@ def fixed_recall(results: RunResults, published: Published) -> Iterator[ResultTa
     cells = pd.concat([reached, pd.DataFrame(paper, reached.index, FLOORS, dtype=object)], axis=1)
     columns = [Column(f"≥ {floor:.2f}", group, ranked=True) for group in (OURS, PAPER) for floor in FLOORS]
     note = (
-        "None: no setting meets the floor in every seed. Settings are all test runs, the sweeps included: who was run "
-        "with more of them is favoured."
+        "None: no setting meets the floor in every seed. The settings are all test runs, including the sweeps, which "
+        "favours methods with more runs."
     )
     title = f"Best DM at a floor on {results.retrieval.upper()}"
     yield result_table.table(points, "fixed-recall", title, cells.set_axis(columns, axis=1), (note,))

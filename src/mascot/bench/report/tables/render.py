@@ -15,10 +15,10 @@ from mascot.bench.report.run_results import Average
 from mascot.bench.report.tables.result_table import Column, ResultTable, cell_text
 from mascot.errors import OptionError
 
-_WIDTH = 100  # of the sentences under a table of text
+_WIDTH = 100  # columns of the sentences under a text table
 _LEGEND = "the base retriever is not ranked"
-_SHORT = "(n): the mean of n seeds only; the others have no such number."
-_LINES = 45  # of a LaTeX table that fits on a page
+_SHORT = "(n): the mean of n seeds; the other seeds have no such number."
+_LINES = 45  # lines of a LaTeX table that fit on a page
 _LATEX = {
     "\\": r"\textbackslash{}",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
@@ -123,7 +123,7 @@ def _ampersands(cells: Iterable[str]) -> str:
 
 
 def latex(text: str) -> str:
-    """Plain text with the signs that LaTeX reads as commands written out.
+    """Return plain text with the special characters of LaTeX escaped.
 
     >>> latex("geo_hour, σ ≥ 5%")
     'geo\\\\_hour, $\\\\sigma$ $\\\\geq$ 5\\\\%'
@@ -176,7 +176,7 @@ def _spans(columns: Sequence[Column]) -> Iterator[tuple[int, int, str]]:
         start = stop
 
 
-# How a table is written, what stands before all tables and before the notes, and a note of a dataset.
+# How a table is written, the text before all tables and before the notes, and the template of a note.
 _LAYOUTS: dict[str, tuple[Callable[[ResultTable], str], tuple[str, ...], str, str]] = {
     "text": (_text_table, (), "Notes\n", "- {}: {}"),
     "markdown": (_markdown_table, (), "### Notes\n\n", "- {}: {}"),
