@@ -21,16 +21,12 @@ from mascot.bench.protocol.tasks import FOCUS, GEO_HOUR
 from mascot.bench.report import run_results
 from mascot.bench.report.compare import differences
 from mascot.bench.running import records
-from mascot.bench.running.records import RecordStore, read
+from mascot.bench.running.records import Record, RecordStore, read
 from mascot.bench.running.run import run
 from mascot.cli.bench_commands import bench
 from mascot.errors import InputError
 
-_FIELDS = {
-    "dataset", "data_hash", "seed", "split", "study", "task", "direction", "label", "method", "wishes", "k", "n",
-    "short", "bare", "queries", "per_query", "summary", "versions", "id", "value", "seconds", "point", "retrieval",
-    "sizes", "places",
-}  # fmt: skip
+_FIELDS = Record.__annotations__.keys() - {"subsets"}
 _MEASURES = {"r@1", "r@10", "found_at", "appearance", "metadata", "top1", "displaced", "other_bin", "kept"}
 
 
@@ -61,8 +57,7 @@ def test_a_run_compares_the_released_studies(simulated: SimpleNamespace) -> None
         # MASCOT's published R@10 of geo + hour focus
         assert (done.exit_code, part in done.output, "0.9410" in done.output) == (0, True, True)
     rows = differences(read(simulated.folder))
-    of_mascot = rows[rows["label"] == "mascot"]
-    tables = set(zip(of_mascot["table"], of_mascot["point"], strict=True))
+    tables = set(rows.set_index("label").loc["mascot", ["table", "point"]].itertuples(index=False, name=None))
     expected = {("mixed", "published"), ("mixed", "inferred"), ("clusters", "published"), ("clusters", "validated")}
     assert expected | {("prs", "published")} <= tables
     sizes = rows[rows["table"] == "sizes"].set_index("measure")[["ours", "published"]]
