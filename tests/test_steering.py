@@ -191,7 +191,7 @@ def test_pinned_are_first_count_as_seen_and_limits_hold(
     assert all(len(values) == len(page) for values in page.gains.values())
     wishes = [mc.spread(mc.Category("seller", missing=missing)), mc.spread(mc.HourOfDay("hour", missing="last"))]
     page, slow = (mc.rerank(query, wishes, k, method, pin=pin, backend=backend) for backend in BACKENDS)
-    assert (page.ids, page.shown_before) == (slow.ids, [])
+    assert (page.ids, page.already) == (slow.ids, [])
     if missing == "drop":
         assert all(sellers[id_] is not None for id_ in page.ids[len(pin) :])
         already = list(range(0, len(query), 3))
@@ -199,7 +199,7 @@ def test_pinned_are_first_count_as_seen_and_limits_hold(
         assert next_page.ids[: len(pin)] == pin
         assert not set(next_page.ids[len(pin) :]) & set(already)
         seen = [id_ for id_ in already if sellers[id_] is not None and id_ not in pin]
-        assert next_page.shown_before == (seen if pin else next_page.shown_before)
+        assert next_page.already == (seen if pin else next_page.already)
     elif k > len(pin):
         assert page.ids[len(pin) :] == mc.rerank(query, wishes, k - len(pin), method, already=pin).ids
 
@@ -214,5 +214,5 @@ def test_shares_count_the_pinned() -> None:
     candidates = mc.Candidates(np.arange(9)[::-1])
     ranking = mc.rerank(candidates, (), 4, pin=[8, 0], already=[0, 1, 2])
     assert ranking.ids == [8, 0, 3, 4]
-    assert ranking.shown_before == [1, 2]
+    assert ranking.already == [1, 2]
     assert mc.rerank(candidates, (), 2, already=ranking).ids == [5, 6]

@@ -118,63 +118,47 @@ def describe_wish(wish: AnyWish) -> str:
 
 def replay_gains(ranking: Ranking[Any]) -> Account | None:
     """Return the gains of each result and of the best candidates left out; None for methods other than `Mascot`."""
-    method = ranking.method
+    method, problem, selection = ranking.method, ranking._problem, ranking._selection
     if not isinstance(method, Mascot) or not len(ranking):
         return None
-    problem, selection, runners_up = ranking._problem, ranking._selection, _runners_up(ranking)
-    scores, shown_before, rows = problem.scores, problem.seen_of(0), problem.rows_of(0)
-    relevance = scores
+    options = method.kernel_options(len(ranking), problem.weights, problem.named_weight)
+    strength = options.strength if method.keep is None else float(selection.strengths[0])
+    relevance = problem.scores
     if method.normalize:
-        relevance = reference.normalized(scores, robust=method.robust and not problem.aimed)
-    picks = selection.positions[0][: len(ranking)]
-    lam = float(selection.strengths[0])
-    if problem.named_weight > 0 and method.keep is None:
-        covered = float(problem.weights.sum())
-        lam *= covered / (covered + problem.named_weight)
-    if not problem.bins:
-        lam = 0.0
-    shown, rows_needed = np.concatenate([picks, runners_up]), np.concatenate([picks, runners_up, shown_before])
-    gains = np.zeros((1 + len(problem.signs), len(shown)))
-    gains[0] = (1 - lam) * relevance[shown]
+        relevance = reference.normalized(problem.scores, options.robust)
+    results, others, already = selection.positions[0][: len(ranking)], _runners_up(ranking), problem.already_of(0)
+    candidates = np.concatenate([results, others, already])
+    gains = [(1 - strength) * relevance[candidates[: len(results) + len(others)]]]
     opened: list[list[list[str]]] = []
-    by_peak = method.bin_weight == "query"
     for a, bins in enumerate(problem.bins):
-        resolved, missing, own = bins.take(rows).resolve(), bins.missing(rows), gains[1 + a]
-        neutral = problem.rules[a] == "neutral" and bool(missing.any())
-        if neutral or by_peak:  # both look at all candidates
-            pairs, used = resolved.sparse().compact()
-            matrix = pairs.dense()
-            if neutral:
-                matrix[missing] = reference.mean_membership(matrix, missing)
-            weight = reference.peak_relevance(matrix, relevance) if by_peak else np.ones(pairs.count)
-            matrix = matrix[rows_needed]
-        else:
-            pairs, used = resolved.take(rows_needed).sparse().compact()
-            matrix, weight = pairs.dense(), np.ones(pairs.count)
-        if selection.tops[0, a] == 0:
-            weight = np.zeros_like(weight)
-        fade = float(selection.rooms[0, a])
-        uncovered = reference.covered(np.ones(len(weight)), matrix[len(shown) :], fade)
-        names: list[list[str]] = []
-        for step, row in enumerate(matrix[: len(picks)]):
-            if step == len(picks) - 1:
-                own[len(picks) :] = (matrix[len(picks) : len(shown)] * (weight * uncovered)).sum(axis=1)
-            own[step] = (row * weight * uncovered).sum()
-            fresh = row * uncovered
-            best = np.argsort(-fresh, kind="stable")[:_MOST_BINS]
-            limit = _OPEN * row.max(initial=0.0)
-            names.append([resolved.name(int(used[u])) for u in best if fresh[u] > 0 and fresh[u] >= limit])
-            uncovered = uncovered * (1 - fade * row)
+        resolved = bins.take(problem.rows_of(0)).resolve()
+        neutral = problem.rules[a] == "neutral"
+        # Neutral values and query weights depend on all candidates; otherwise a few rows are enough.
+        rows = np.arange(resolved.rows) if neutral or options.query_weight else candidates
+        pairs, used = resolved.take(rows).sparse().compact()
+        membership, missing = pairs.dense(), resolved.missing(rows)
+        query_bins = reference.QueryBins(membership, missing, problem.signs[a], problem.weights[a], neutral)
+        attribute = reference.WeighedAttribute(
+            *query_bins.weighed(relevance[rows], options.query_weight), query_bins.last,
+            selection.gain_factors[0, a], selection.largest_gains[0, a], selection.coverage_per_result[0, a],
+        )  # fmt: skip
+        at: list[Any] = [results, others, already]
+        if rows is candidates:
+            at = np.split(np.arange(len(candidates)), [len(results), len(results) + len(others)])
+        attribute_gains, parts = attribute.replay(*at)
+        gains.append(strength * attribute_gains)
+        names = []
+        for position, part in zip(at[0], parts, strict=True):
+            largest = np.argsort(-part, kind="stable")[:_MOST_BINS]
+            least = _OPEN * attribute.membership[position].max(initial=0.0)
+            names.append([resolved.name(int(used[u])) for u in largest if part[u] > 0 and part[u] >= least])
         opened.append(names)
-        if problem.signs[a] < 0 and problem.rules[a] == "last":
-            own[missing[shown]] = selection.tops[0, a]
-        own *= lam * selection.multipliers[0, a]
-    return Account(gains, opened)
+    return Account(np.array(gains), opened)
 
 
 def _runners_up(ranking: Ranking[Any]) -> Ints:
     """Return the best candidates left out, by score."""
-    excluded = np.concatenate([ranking._problem_positions, ranking._problem.seen_of(0)])
+    excluded = np.concatenate([ranking._problem_positions, ranking._problem.already_of(0)])
     order = np.argsort(-ranking._problem.scores, kind="stable")
     return np.asarray(order[~np.isin(order, excluded)][:_LEFT_OUT])
 
@@ -196,7 +180,7 @@ class Explainer:
 
     def _reason(self, i: int, step: int | None, gains: dict[str, float], opened: Any, because: str) -> Reason:
         ranking = self.ranking
-        position = i if ranking._remaining is None else int(ranking._remaining[i])
+        position = int(ranking._problem.remaining.to_input(np.array([i]))[0])
         was, relevance = int(ranking._rank_of[position]), float(ranking._all_relevance[position])
         return Reason(ranking._ids[position], position, was, relevance, step, gains, opened, because)
 

@@ -12,6 +12,7 @@ from mascot.bins.globe import place_name
 from mascot.bins.membership import inliers
 from mascot.bins.sparse import SparseBins, from_pairs, ranges
 from mascot.kernels.constants import BEYOND, MARGIN, REACH, SCALE, SPACING
+from mascot.kernels.native.pack import PackedBins, pack_axes
 from mascot.kernels.reference import Bools, Floats, Ints
 
 SECONDS_A_DAY = 86_400.0
@@ -122,6 +123,10 @@ class AxisBins:
             squared = squared[owner] + axis.squared(values[row], along)
             bin_ = bin_ * axis.count + (along % axis.count if axis.period > 0 else along)
         return from_pairs(row, bin_, np.exp(-squared / 2), self.rows, fixed.count)
+
+    def packed(self) -> PackedBins:
+        axes = ((a.start, a.step, a.count, a.sigma, a.period, a.smallest, a.floor, a.ceiling) for a in self.axes)
+        return pack_axes(axes, self.values)
 
 
 def _value_name(unit: str, axis: Axis, value: float) -> str:

@@ -12,6 +12,7 @@ from mascot.kernels.reference import Bools, Floats, Ints
 
 if TYPE_CHECKING:
     from mascot.bins.sparse import SparseBins
+    from mascot.kernels.native.pack import PackedBins
 
 
 class Bins(Protocol):
@@ -31,6 +32,9 @@ class Bins(Protocol):
     def resolve(self) -> Bins: ...
 
     def sparse(self) -> SparseBins: ...
+
+    def packed(self) -> PackedBins:
+        """Return the bins as the native kernel and the GPU read them."""
 
 
 def inliers(points: Floats) -> tuple[Bools, float]:

@@ -28,8 +28,9 @@ from mascot.kernels import native
 from mascot.kernels.gpu import bins_on_device, cupy, launcher, quotas_on_device
 from mascot.kernels.gpu.launch import DeviceQueries, DeviceResults
 from mascot.kernels.gpu.plan import KernelBins, Task, alike
+from mascot.kernels.native.pack import pack_bins, pack_once
 from mascot.kernels.reference import Quota
-from mascot.methods.mascot import DEFAULT_STRENGTH, Mascot, pack_bins, pack_once
+from mascot.methods.mascot import DEFAULT_STRENGTH, Mascot
 from mascot.methods.method import Table
 from mascot.methods.named_focus import Target, aim
 from mascot.wishes import AnyWish, Limit, Share, Wish

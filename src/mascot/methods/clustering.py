@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mascot.bins import Ints
 from mascot.errors import OptionError, check_share, check_whole
 from mascot.kernels.kmeans import kmeans
-from mascot.methods.method import Problem, Selection, open_positions, refuse_quotas, select_each
+from mascot.methods.method import Problem, Selection, refuse_quotas, select_each
 from mascot.methods.similarity import joined
 from mascot.serialize import Value
 
@@ -69,7 +69,7 @@ class Clustering(Value):
         by_score = np.argsort(-scores, kind="stable")
         place = (1.0 - self.strength) * np.argsort(by_score) + self.strength * np.argsort(by_clusters)
         order = np.argsort(place, kind="stable")
-        return np.asarray(order[open_positions(problem, q)[order]][:k])
+        return np.asarray(order[problem.open_positions(q)[order]][:k])
 
 
 def _cluster_order(labels: NDArray[np.int64], scores: NDArray[np.float64], one_by_one: bool) -> NDArray[np.int64]:

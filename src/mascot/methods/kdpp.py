@@ -42,7 +42,7 @@ class Determinantal(Value):
 
         def choose(q: int, k: int) -> Ints:
             kernel = ensemble(*self._similarity(problem, q), theta)
-            return greedy_map(kernel, problem.scores_of(q), k, problem.seen_of(q), self.released)
+            return greedy_map(kernel, problem.scores_of(q), k, problem.already_of(q), self.released)
 
         return select_each(problem, k, self.strength, choose)
 
@@ -79,7 +79,7 @@ class KDpp(Determinantal):
       or the first position (beta = 0.5), and the rest is filled up by score. Above 0.5 S is indefinite
       and the determinants mean little.
     - Quality grows with raw scores: the same strength acts more gently on scores in 0..1 than in 0..100.
-    - Candidates already seen count as chosen, so a second page continues the first.
+    - Candidates of earlier pages count as chosen, so a second page continues the first.
     """
 
     strength: float = 0.1

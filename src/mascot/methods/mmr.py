@@ -61,12 +61,12 @@ class Mmr(Value):
         return select_each(problem, k, self.strength, lambda q, k: self._choose(problem, q, k))
 
     def _choose(self, problem: Problem, q: int, k: int) -> Ints:
-        scores, seen, vectors = problem.scores_of(q), problem.seen_of(q), problem.unit_vectors_of(q)
+        scores, already, vectors = problem.scores_of(q), problem.already_of(q), problem.unit_vectors_of(q)
         rows = joined(problem.features_of(q), problem.signs, problem.weights, vectors)
         greedy = _Greedy(rows, scores, self.strength)
-        for position in seen:
+        for position in already:
             greedy.take(position)
-        return select_stages(NO_POSITIONS, seen, len(scores), k, problem.counts_of(q), greedy.choose)[0]
+        return select_stages(NO_POSITIONS, already, len(scores), k, problem.counts_of(q), greedy.choose)[0]
 
 
 class _Greedy:

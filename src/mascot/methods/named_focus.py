@@ -19,7 +19,6 @@ import numpy as np
 
 from mascot.bins import Bins, Floats, Ints
 from mascot.bins.distance import SMALLEST, distances, unit_of
-from mascot.kernels.constants import FENCE, FEW
 from mascot.kernels.reference import inner_range
 
 _CURVE = 1.5  # of the dial: strength 0.5 already aims
@@ -87,35 +86,13 @@ def aim(
     total = sum(target.weight for target in targets)
     near = sum(target.weight / total * target.closeness(eligible, k, xp) for target in targets)
     share = float(1 - (1 - strength) ** _CURVE)
-    low, high = _range(scores, eligible, robust, xp)
+    low, high = inner_range(scores, eligible, robust, xp)
     span = high / 2 - low / 2
     relevance = xp.where(
         span > 0, (xp.minimum(xp.maximum(scores, low), high) / 2 - low / 2) / xp.where(span > 0, span, 1.0), 0.0
     )
     blend = (1 - share) * relevance + share * near
-    bottom, top = _range(blend, eligible, False, xp)
+    bottom, top = inner_range(blend, eligible, False, xp)
     blend = xp.where(top > bottom, (blend - bottom) / xp.where(top > bottom, top - bottom, 1.0), 0.0)
     # Back to the range of the scores, so that methods that use raw scores see scores of the same size.
     return xp.where(span == 0, blend, (1 - blend) * low + blend * high)
-
-
-def _range(values: Any, eligible: Any, robust: bool, xp: Any) -> tuple[Any, Any]:
-    """Return the lowest and highest value of each query that is eligible and, if robust, not a far outlier."""
-    if eligible is None and not robust:
-        return values.min(axis=1, keepdims=True), values.max(axis=1, keepdims=True)
-    if eligible is None and len(values) == 1 and xp is np:  # a single query, the usual case
-        lowest, highest = inner_range(values[0])
-        return np.array([[lowest]]), np.array([[highest]])
-    inside = xp.ones(values.shape, bool) if eligible is None else eligible
-    if robust:
-        ranked = xp.sort(xp.where(inside, values, np.inf), axis=1) / 2
-        last, row = xp.maximum(inside.sum(axis=1) - 1, 0), xp.arange(len(values))
-        first, third = ranked[row, last // 4], ranked[row, 3 * last // 4]
-        with np.errstate(over="ignore", invalid="ignore"):  # the range of finite scores may not be finite
-            fence = xp.where(last + 1 >= FEW, FENCE * (third - first), 0.0)
-            bounds = xp.where(fence > 0, first - fence, -np.inf), xp.where(fence > 0, third + fence, np.inf)
-        inside = inside & (values / 2 >= bounds[0][:, None]) & (values / 2 <= bounds[1][:, None])
-    low = xp.where(inside, values, np.inf).min(axis=1, keepdims=True)
-    high = xp.where(inside, values, -np.inf).max(axis=1, keepdims=True)
-    nonempty = inside.any(axis=1, keepdims=True)
-    return xp.where(nonempty, low, 0.0), xp.where(nonempty, high, 0.0)
