@@ -118,7 +118,7 @@ def test_each_query_has_its_own_results() -> None:
     assert (sky["query"], sea["query"]) == ("sky", "sea")
     assert [record["key"] for record in sea["results"]] == [2, 4]
     assert [(record["key"], record["reason"]["because"]) for record in sea["left_out"]] == [
-        (3, "camera: adds too little new")
+        (3, "its camera is already covered")
     ]
     assert (sea["notes"], sea["method"]["protect"], sea["wishes"][0]["attribute"]["column"]) == ([], 1, "camera")
 

@@ -34,16 +34,16 @@ class Account(NamedTuple):
 
 @dataclass(frozen=True)
 class Reason:
-    """Why one candidate is where it is. Its gains add up to `gain`."""
+    """Why one candidate is a result or was left out. `because` says it in one sentence, never an empty one."""
 
     id: Hashable
     position: int  # in the input, from 0
     was: int  # its rank by score, from 1
-    relevance: float  # from 0 to 1 over the candidates
+    relevance: float  # in 0..1 over the candidates
     step: int | None  # when it was selected, from 1; None: left out
-    gains: dict[str, float]  # of relevance and of each attribute
+    gains: dict[str, float]  # of relevance and of each attribute; their sum is `gain`
     opened: dict[str, list[str]] = field(default_factory=dict)  # bins it was the first to cover
-    because: str = ""  # why it was selected, or why not
+    because: str = ""
 
     @property
     def gain(self) -> float:
@@ -193,7 +193,8 @@ class Explainer:
         if self.account is not None:
             opened = {name: self.account.opened[a][self.step[i]] for a, name in enumerate(self.names)}
         gains = {name: float(values[place]) for name, values in self.ranking.gains.items()}
-        return self._reason(i, self.step[i] + 1, gains, opened, "; ".join(filter(None, self._sentences(i, place))))
+        because = "; ".join(filter(None, self._sentences(i, place))) or "selected for its relevance"
+        return self._reason(i, self.step[i] + 1, gains, opened, because)
 
     def _sentences(self, i: int, place: int) -> Iterator[str]:
         fitted, selection = self.fitted, self.ranking._selection
@@ -207,7 +208,8 @@ class Explainer:
         for constraint, labels in zip(fitted.constraints, fitted.labels, strict=True):
             yield self._count_text(constraint, labels, i, place)
         if 0 <= step < selection.protect:
-            yield "one of the best matches" if selection.protect > 1 else "the best match"
+            best = "closest good" if fitted.aims else "best"  # closeness to named values is part of relevance
+            yield f"one of the {best} matches" if selection.protect > 1 else f"the {best} match"
 
     def _count_text(self, wish: Limit | Share, labels: SparseBins, i: int, place: int) -> str:
         codes = self._codes(labels, i)
@@ -229,21 +231,26 @@ class Explainer:
                     return self._reason(i, None, {}, {}, f"{labels.name(code)} already has {_number(wish.n)}")
         account, selection = self.account, self.ranking._selection
         if account is None or not len(self.results):
-            return self._reason(i, None, {}, {}, "")
+            return self._reason(i, None, {}, {}, f"not selected by {type(self.ranking.method).__name__}")
         names, count = ["relevance", *self.names], len(self.results)
         behind = account.gains[:, count - 1] - account.gains[:, count + m]
         worst = int(behind.argmax())
         if len(self.results) - selection.pinned <= selection.protect:
-            because = f"every place is {'protected' if len(self.results) > selection.pinned else 'pinned'}"
+            because = f"every result is {'protected' if len(self.results) > selection.pinned else 'pinned'}"
         elif behind[worst] <= 0:
-            because = "as good as the last result, and behind it in the input"
+            because = "as good as the last result, but later in the input"
         elif worst == 0:
-            because = "less relevant than the last result"
+            because = f"less relevant {'or less close ' if self.fitted.aims else ''}than the last result"
         else:
-            sign = self.fitted.coverage[worst - 1].sign
-            because = f"{names[worst]}: {'adds too little new' if sign > 0 else 'is too far from the others'}"
+            because = f"its {names[worst]} {self._shortcoming(worst - 1, i)}"
         gains = dict(zip(names, account.gains[:, count + m].tolist(), strict=True))
         return self._reason(i, None, gains, {}, because)
+
+    def _shortcoming(self, a: int, i: int) -> str:
+        """Return why the value of attribute a speaks against candidate i."""
+        if self.fitted.bins[a].missing(self.rows[[i]])[0]:
+            return "is unknown"
+        return "is already covered" if self.fitted.coverage[a].sign > 0 else "is too far from the other results"
 
     def _notes(self) -> Iterator[str]:
         """Yield the shares that could not be met."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -22,6 +22,9 @@ from mascot.wishes import AnyWish, Limit, Share, Wish, labels_of_rows
 LEAST_WEIGHT = 1e-150  # smaller weights count as this: products with them would underflow
 
 
+SortedWishes = tuple[tuple[Wish, ...], tuple[Wish, ...], tuple[Limit | Share, ...]]
+
+
 class Queries(NamedTuple):
     """The candidates of Q queries, one query after the other."""
 
@@ -34,10 +37,10 @@ class Queries(NamedTuple):
     sources: Sequence[Any] | None = None  # for each query the records of its candidates, or None
 
     def ids_of(self, q: int) -> Sequence[Any]:
+        if self.ids is not None and not isinstance(self.ids, np.ndarray):
+            return self.ids[q]
         start, end = int(self.ptr[q]), int(self.ptr[q + 1])
-        if self.ids is None:
-            return range(end - start)
-        return self.ids[start:end].tolist() if isinstance(self.ids, np.ndarray) else self.ids[q]
+        return range(end - start) if self.ids is None else self.ids[start:end].tolist()
 
     def only(self, q: int) -> Queries:
         """Return the ids, scores and records of one query."""
@@ -66,20 +69,27 @@ class FittedWishes:
     focuses: tuple[NamedFocus, ...]  # of the aims
     labels: tuple[SparseBins, ...]  # of the constraints
     removed: Bools | None = None  # [rows] rows that were removed
+    sorted_wishes: InitVar[SortedWishes | None] = None  # if the caller has sorted them
     coverage: tuple[Wish, ...] = field(init=False)  # spread, and focus without a named value
     aims: tuple[Wish, ...] = field(init=False)  # focus with a named value
     constraints: tuple[Limit | Share, ...] = field(init=False)
     quotas: tuple[Quota, ...] = field(init=False)  # of the constraints; capacities of shares depend on k
+    signs: Floats = field(init=False)  # of the coverage wishes, as in `Problem`
+    weights: Floats = field(init=False)
+    rules: tuple[str, ...] = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.coverage, self.aims, self.constraints = sort_wishes(self.wishes)
+    def __post_init__(self, sorted_wishes: SortedWishes | None) -> None:
+        self.coverage, self.aims, self.constraints = sorted_wishes or sort_wishes(self.wishes)
+        self.signs = np.array([float(wish.sign) for wish in self.coverage])
+        self.weights = np.array([max(float(wish.weight), LEAST_WEIGHT) for wish in self.coverage])
+        self.rules = tuple(missing_rule(wish.attribute) for wish in self.coverage)
         self.quotas = tuple(wish.quota(labels) for wish, labels in zip(self.constraints, self.labels, strict=True))
 
     @property
     def may_drop(self) -> bool:
         """Whether candidates may be dropped."""
-        wishes = (*self.coverage, *self.aims)
-        return self.removed is not None or any(missing_rule(wish.attribute) == "drop" for wish in wishes)
+        aimed = any(missing_rule(wish.attribute) == "drop" for wish in self.aims)
+        return self.removed is not None or "drop" in self.rules or aimed
 
     def dropped(self, rows: Ints | None) -> Bools | None:
         """Return which candidates are dropped because they were removed or lack a value; None: no candidate is."""
@@ -115,7 +125,6 @@ class FittedWishes:
         if already is not None and any(map(len, already)):
             already_ptr = np.concatenate([[0], np.cumsum([len(positions) for positions in already])]).astype(np.int64)
             already_flat = np.concatenate(already).astype(np.int64)
-        coverage = self.coverage
         if self.focuses:
             strength = getattr(call.method, "strength", None)
             strength = DEFAULT_STRENGTH if strength is None else float(strength)
@@ -123,11 +132,9 @@ class FittedWishes:
             scores = aim_scores(scores, ptr, rows, self.focuses, call.k, strength, robust)
         return Problem(
             ptr=ptr, scores=scores, rows=rows, bins=self.bins, tables=tables,
-            signs=np.array([float(wish.sign) for wish in coverage]),
-            weights=np.array([max(float(wish.weight), LEAST_WEIGHT) for wish in coverage]),
-            rules=tuple(missing_rule(wish.attribute) for wish in coverage),
-            attributes=tuple(wish.attribute for wish in coverage),
-            already_ptr=already_ptr, already=already_flat, remaining=remaining, quotas=quotas,
+            signs=self.signs, weights=self.weights, rules=self.rules,
+            attributes=tuple(wish.attribute for wish in self.coverage), already_ptr=already_ptr, already=already_flat,
+            remaining=remaining, quotas=quotas,
             named_weight=float(sum(focus.weight for focus in self.focuses)),
             backend=call.backend, threads=call.threads,
         )  # fmt: skip
@@ -147,7 +154,7 @@ def fit_wishes(wishes: tuple[AnyWish, ...], table: Table, rows: int, groups: int
 
     Attributes that search for their bins (`local`) do so in each query.
     """
-    coverage, aims, constraints = sort_wishes(wishes)
+    coverage, aims, constraints = sorted_wishes = sort_wishes(wishes)
     vectors = table.floats
 
     def by_group(make: Any, attribute: Any) -> Any:
@@ -163,10 +170,10 @@ def fit_wishes(wishes: tuple[AnyWish, ...], table: Table, rows: int, groups: int
     bins = tuple(by_group(wish.bins, wish.attribute) for wish in coverage)
     focuses = tuple(wish.named_focus(by_group(wish.bins, wish.attribute)) for wish in aims)
     labels = tuple(by_group(partial(labels_of_rows, wish), wish.attribute) for wish in constraints)
-    return FittedWishes(wishes, rows, (table,), bins, focuses, labels)
+    return FittedWishes(wishes, rows, (table,), bins, focuses, labels, None, sorted_wishes)
 
 
-def sort_wishes(wishes: Sequence[AnyWish]) -> tuple[tuple[Wish, ...], tuple[Wish, ...], tuple[Limit | Share, ...]]:
+def sort_wishes(wishes: Sequence[AnyWish]) -> SortedWishes:
     """Return the coverage wishes, the focuses with a named value, and the limits and shares."""
     groups: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
     for wish in wishes:

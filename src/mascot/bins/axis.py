@@ -125,8 +125,10 @@ class AxisBins:
         return from_pairs(row, bin_, np.exp(-squared / 2), self.rows, fixed.count)
 
     def packed(self) -> PackedBins:
-        axes = ((a.start, a.step, a.count, a.sigma, a.period, a.smallest, a.floor, a.ceiling) for a in self.axes)
-        return pack_axes(axes, self.values)
+        numbers: tuple[float, ...] = ()
+        for a in self.axes:
+            numbers += (a.start, a.step, a.count, a.sigma, a.period, a.smallest, a.floor, a.ceiling)
+        return pack_axes(numbers, self.values)
 
 
 def _value_name(unit: str, axis: Axis, value: float) -> str:

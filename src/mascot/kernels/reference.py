@@ -46,7 +46,8 @@ class Options(NamedTuple):
     @property
     def flags(self) -> int:
         """The switches as one number, as kernels take them."""
-        return sum(switch << bit for bit, switch in enumerate(self[4:]))
+        low = self.query_weight | self.normalize << 1 | self.scale << 2
+        return low | self.robust << 3 | self.balance << 4 | self.by_relevance << 5
 
 
 @dataclass(slots=True)
@@ -94,22 +95,29 @@ def inner_range(scores: Any, eligible: Any = None, robust: bool = True, xp: Any 
     A score is a far outlier if it lies more than ten interquartile ranges outside the quartiles. `scores` is [Q, N],
     `eligible` [Q, N] (default: all candidates), both results are [Q, 1]. Arrays are numpy's or CuPy's (`xp`).
     """
-    if eligible is None and not (robust and scores.shape[1] >= FEW):
-        return scores.min(axis=1, keepdims=True), scores.max(axis=1, keepdims=True)
-    inside = xp.ones(scores.shape, bool) if eligible is None else eligible
-    if robust:
+    inside = eligible
+    if robust and scores.shape[1] >= FEW:
         halves = scores / 2  # because the range of finite scores may not be finite
-        ranked = xp.sort(xp.where(inside, halves, np.inf), axis=1)
-        last, query = xp.maximum(inside.sum(axis=1) - 1, 0), xp.arange(len(scores))
-        first, third = ranked[query, last // 4], ranked[query, 3 * last // 4]
+        if eligible is None:
+            ranked, last = xp.sort(halves, axis=1), scores.shape[1] - 1
+            first, third = ranked[:, last // 4, None], ranked[:, 3 * last // 4, None]
+        else:
+            ranked = xp.sort(xp.where(eligible, halves, np.inf), axis=1)
+            count = eligible.sum(axis=1, keepdims=True)
+            last = xp.where(count >= FEW, count - 1, 0)  # of few scores the quartiles are the same
+            first, third = (xp.take_along_axis(ranked, at, axis=1) for at in (last // 4, 3 * last // 4))
         with np.errstate(over="ignore", invalid="ignore"):
-            fence = xp.where(last + 1 >= FEW, FENCE * (third - first), 0.0)
-            low, high = xp.where(fence > 0, first - fence, -np.inf), xp.where(fence > 0, third + fence, np.inf)
-        inside = inside & (halves >= low[:, None]) & (halves <= high[:, None])
+            fence = FENCE * (third - first)
+            fence = xp.where(fence > 0, fence, np.inf)
+            inside = (halves >= first - fence) & (halves <= third + fence)
+        inside = inside if eligible is None else inside & eligible
+    if inside is None:
+        return scores.min(axis=1, keepdims=True), scores.max(axis=1, keepdims=True)
     lowest = xp.where(inside, scores, np.inf).min(axis=1, keepdims=True)
     highest = xp.where(inside, scores, -np.inf).max(axis=1, keepdims=True)
-    nonempty = inside.any(axis=1, keepdims=True)
-    return xp.where(nonempty, lowest, 0.0), xp.where(nonempty, highest, 0.0)
+    if eligible is None:
+        return lowest, highest
+    return xp.where(lowest <= highest, lowest, 0.0), xp.where(lowest <= highest, highest, 0.0)
 
 
 def normalized(scores: Floats, robust: bool = False) -> Floats:

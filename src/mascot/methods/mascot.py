@@ -120,7 +120,8 @@ class Mascot(Value):
             largest = np.abs(problem.scores).max()
             raise InputError(f"scores must be within -1e150..1e150 without rescaling, got {largest}")
         options = self.kernel_options(k, problem.weights, problem.named_weight)
-        options = options._replace(k=min(k, problem.longest))  # a query protects as many in a batch as alone
+        if k > problem.longest:  # protect as many as for k results
+            options = options._replace(k=problem.longest)
         backend = _backend(problem)
         if options.keep > 0 and problem.quotas:
             lengths = np.array([problem.open_positions(q).sum() for q in range(len(problem))])

@@ -38,10 +38,9 @@ class Target(NamedTuple):
             return xp.where(self.distance == 0, 1.0, 0.0)
         half: Any = self.within
         if half is None:
-            valued = ~xp.isnan(self.distance)
-            valued = valued if eligible is None else eligible & valued
-            ranked = xp.sort(xp.where(valued, self.distance, np.inf), axis=1)
-            count = valued.sum(axis=1)
+            eligible_distance = self.distance if eligible is None else xp.where(eligible, self.distance, np.nan)
+            ranked = xp.sort(eligible_distance, axis=1)  # NaN last
+            count = (ranked == ranked).sum(axis=1)
             half = ranked[xp.arange(len(ranked)), xp.maximum(xp.minimum((k + 1) // 2, count) - 1, 0)]
             half = xp.maximum(xp.where(count == 0, 0.0, half), max(SMALLEST[self.unit], 1e-9))[:, None]
         near = 1 / (1 + self.distance / half)
@@ -88,11 +87,9 @@ def aim(
     share = float(1 - (1 - strength) ** _CURVE)
     low, high = inner_range(scores, eligible, robust, xp)
     span = high / 2 - low / 2
-    relevance = xp.where(
-        span > 0, (xp.minimum(xp.maximum(scores, low), high) / 2 - low / 2) / xp.where(span > 0, span, 1.0), 0.0
-    )
+    relevance = (xp.minimum(xp.maximum(scores, low), high) / 2 - low / 2) / xp.where(span > 0, span, 1.0)
     blend = (1 - share) * relevance + share * near
     bottom, top = inner_range(blend, eligible, False, xp)
-    blend = xp.where(top > bottom, (blend - bottom) / xp.where(top > bottom, top - bottom, 1.0), 0.0)
+    blend = (blend - bottom) / xp.where(top > bottom, top - bottom, 1.0)
     # Back to the range of the scores, so that methods that use raw scores see scores of the same size.
     return xp.where(span == 0, blend, (1 - blend) * low + blend * high)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple, Protocol
 
@@ -47,12 +47,11 @@ def pack_bins(bins: Packable) -> PackedBins:
 pack_once: Callable[..., PackedBins] = lru_cache(maxsize=16)(pack_bins)
 
 
-def pack_axes(axes: Iterable[tuple[float, ...]], values: tuple[Floats, ...]) -> PackedBins:
+def pack_axes(axes: tuple[float, ...], values: tuple[Floats, ...]) -> PackedBins:
     """Pack Gaussian bins on one or two axes, each described by the eight numbers of `PackedBins.axes`."""
-    numbers = [number for axis in axes for number in axis]
-    numbers += [0.0] * (2 * _AXIS_FIELDS - len(numbers))
-    y = _contiguous(values[1]) if len(values) == 2 else None
-    return PackedBins(LINE if y is None else PLANE, _contiguous(values[0]), y, tuple(numbers))
+    if len(values) == 2:
+        return PackedBins(PLANE, _contiguous(values[0]), _contiguous(values[1]), axes)
+    return PackedBins(LINE, _contiguous(values[0]), None, (*axes, *(0.0,) * _AXIS_FIELDS))
 
 
 def pack_globe(lat: Floats, lon: Floats, sigma_km: float) -> PackedBins:
