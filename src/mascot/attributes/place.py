@@ -125,7 +125,10 @@ class Grid(_Located):
 
 @dataclass(frozen=True, slots=True)
 class Place(_Located):
-    """Points on the globe: great-circle distance, no edge at the antimeridian or the poles.
+    """Points on the globe, without an edge at the antimeridian or the poles.
+
+    Bins use the chord, the straight line through the globe. Below 2,000 km it differs from the great-circle distance by
+    less than 1%. The distance to a named value (`near=`) is the great-circle distance.
 
     Parameters
     ----------

@@ -421,6 +421,16 @@ def select(queries: Iterable[QueryArrays], count: int, attributes: int, options:
     return Selection(positions, ranked, strengths, numbers[0], numbers[1], numbers[2], stages)
 
 
+def may_fill(quotas: Sequence[Quota]) -> bool:
+    """Return whether a limit may be exceeded to complete the list."""
+    return any(quota.stages == _FILLED for quota in quotas)
+
+
+def without_fill(quotas: Sequence[Quota]) -> tuple[Quota, ...]:
+    """Return the quotas with all limits held."""
+    return tuple(replace(quota, stages=_HELD) if quota.stages == _FILLED else quota for quota in quotas)
+
+
 def hold_limits_first(
     select_with: Callable[[Sequence[Quota]], Selection], quotas: Sequence[Quota], lengths: Ints
 ) -> Selection:
@@ -429,8 +439,8 @@ def hold_limits_first(
     `keep` needs this. It may find another strength when the list is filled, at which a limit is exceeded although the
     list within the limit was full.
     """
-    if all(quota.stages != _FILLED for quota in quotas):
+    if not may_fill(quotas):
         return select_with(quotas)
-    held = select_with([replace(quota, stages=_HELD) if quota.stages == _FILLED else quota for quota in quotas])
+    held = select_with(without_fill(quotas))
     full = (held.positions >= 0).sum(axis=1) >= lengths
     return held if full.all() else held.where(full, select_with(quotas))
