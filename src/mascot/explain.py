@@ -20,15 +20,15 @@ from mascot.wishes import AnyWish, Limit, Share, Wish
 if TYPE_CHECKING:
     from mascot.ranking import Ranking
 
-_OPEN = 0.5  # a bin is opened by a result that newly covers at least this share of its own best membership
-_MOST_BINS = 3  # bins named per candidate and attribute
-_LEFT_OUT = 3  # best candidates left out that are explained
+_OPEN = 0.5  # a result opens a bin if it newly covers at least this share of its own largest membership
+_MOST_BINS = 3  # names of bins per candidate and attribute
+_LEFT_OUT = 3  # candidates left out that are explained
 
 
 class Account(NamedTuple):
-    """Contributions to the gain, already weighted by strength, and the names of bins opened."""
+    """Contributions to the gains, weighted by strength, and the names of the bins that results open."""
 
-    gains: Floats  # [1 + A, k + M] of relevance and the attributes: results as selected; others as the last choice
+    gains: Floats  # [1 + A, k + M] of relevance and the attributes: of results, and of others in place of the last one
     opened: list[list[list[str]]]  # [A][k] names of bins
 
 
@@ -58,7 +58,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Reasons for each result, best first, and for the best candidates left out. `print` shows it as text."""
+    """Reasons for each result, best first, and for the best candidates that were left out. `print` shows it as text."""
 
     results: list[Reason]
     left_out: list[Reason]
@@ -82,7 +82,7 @@ class Explanation:
         return "\n".join([*lines, *self.notes])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the same as plain data, ready for JSON."""
+        """Return the explanation as plain data, ready for JSON."""
         return {
             "strength": self.strength,
             "wishes": [plain(wish) for wish in self.wishes],
@@ -93,7 +93,7 @@ class Explanation:
 
 
 def names_of(wishes: Sequence[Wish]) -> list[str]:
-    """Return the attributes' names, numbered where they repeat or equal "relevance"."""
+    """Return the names of the attributes. Names that repeat, or that equal "relevance", get a number."""
     names = ["relevance"]
     for wish in wishes:
         name, number = wish.attribute.name, 2
@@ -164,7 +164,7 @@ def _runners_up(ranking: Ranking[Any]) -> Ints:
 
 
 class Explainer:
-    """Writes the explanation of one ranking from its fitted wishes and gains."""
+    """Explains one ranking by its fitted wishes and gains."""
 
     def __init__(self, ranking: Ranking[Any]) -> None:
         self.ranking, self.fitted, self.results = ranking, ranking._fitted, ranking._problem_positions
@@ -290,7 +290,7 @@ def _near_text(wish: Wish, bins: Bins, point: Bins, row: int) -> str:
 
 
 def _coverage_text(wish: Wish, bins: Bins, row: int, results: Ints) -> str:
-    """Return how a result compares with the other results, all by their rows, in one attribute."""
+    """Return how the value of one result compares with those of the other results; results are rows of the bins."""
     own = bins.take(np.array([row]))
     if own.missing()[0]:
         return f"{wish.attribute.name} unknown"

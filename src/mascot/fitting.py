@@ -60,7 +60,7 @@ class Call(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class FittedWishes:
-    """Wishes, and the bins and labels of the rows they are about."""
+    """Wishes, and the bins and labels of the rows that they were fitted to."""
 
     wishes: tuple[AnyWish, ...]
     rows: int
@@ -150,9 +150,9 @@ def _reduced(quota: Quota, rows: Ints) -> Quota:
 
 
 def fit_wishes(wishes: tuple[AnyWish, ...], table: Table, rows: int, groups: int = 1) -> FittedWishes:
-    """Compute the bins and labels of all rows; with `groups`, the rows are that many queries of equal size.
+    """Compute the bins and labels of all rows, which are `groups` queries of equal size.
 
-    Attributes that search for their bins (`local`) do so in each query.
+    Attributes whose bins depend on the other rows (`local`) compute them for each query.
     """
     coverage, aims, constraints = sorted_wishes = sort_wishes(wishes)
     vectors = table.floats
@@ -185,7 +185,7 @@ def sort_wishes(wishes: Sequence[AnyWish]) -> SortedWishes:
 
 
 def join_fitted(parts: Sequence[FittedWishes]) -> FittedWishes:
-    """Return the rows of several queries side by side; their columns need not be alike."""
+    """Return the rows of several queries, one query after the other. Their columns may differ."""
     first = parts[0]
     if len(parts) == 1:
         return first
@@ -201,10 +201,10 @@ def join_fitted(parts: Sequence[FittedWishes]) -> FittedWishes:
 
 
 def _join_by_name(parts: list[Any]) -> Any:
-    """Join bins side by side; labels, numbered on their own in each part, get one numbering by name."""
+    """Join bins, one part after the other. Labels, which each part numbers for itself, get one numbering by name."""
     if not all(isinstance(part, SparseBins) and part.labels is not None for part in parts):
         return _join_bins(parts)
-    names: dict[tuple[str, int], int] = {}  # 1 and "1" are two labels with one name: they are counted
+    names: dict[tuple[str, int], int] = {}  # 1 and "1" are two labels with one name: count them
     renumbered: list[Bins] = []
     for part in parts:
         occurrences = Counter[str]()

@@ -24,9 +24,9 @@ _FAR = 2.0**60  # bins; the largest that fits an int64 with room to add
 class Axis:
     """Evenly spaced bin centres `start + step * j`, j < count, each a bump of width `sigma`.
 
-    `period` > 0 closes the axis to a circle. Without a step the axis follows its rows: centres every 1.5 widths, the
-    width (unless it is given) an eighth of the root-mean-square distance between two rows. Outliers do not count for
-    the width and are put at `floor` or `ceiling`, so that one wrong date does not make every bin a decade wide.
+    `period` > 0 closes the axis to a circle. An axis with step 0 follows its rows: centres are 1.5 widths apart, and a
+    width of 0 stands for an eighth of the root-mean-square distance between two rows. Outliers do not influence the
+    width. They count as `floor` or `ceiling`, so that one wrong date does not make every bin a decade wide.
     """
 
     start: float = 0.0

@@ -15,7 +15,7 @@ from mascot.kernels.reference import Bools, Floats, Ints
 class SparseBins:
     """Explicit bins: row i has bins `indices[indptr[i]:indptr[i + 1]]` with `values` in (0, 1].
 
-    `values` is None when every membership is 1. `labels` holds the names of the bins, where they have names.
+    `values` is None if every membership is 1. `labels` are the names of the bins, or None.
     """
 
     indptr: Ints

@@ -34,7 +34,7 @@ def greedy_map(kernel: Floats, scores: Floats, k: int, already: Ints, released: 
         e_i = (L_ji - c_j . c_i) / d_j,    c_i <- [c_i, e_i],    d_i^2 <- d_i^2 - e_i^2.
 
     The first step takes the largest diagonal entry, whatever its sign. Once no marginal variance is
-    positive, the highest raw score is taken instead. Candidates seen before count as taken before the first
+    positive, the highest raw score is taken instead. Candidates in `already` count as taken before the first
     step, so a second page continues the first.
 
     With `released`, divide by d_j^2 + 1e-10 in place of d_j, as the published experiments did. Repulsion is then
@@ -62,7 +62,7 @@ def greedy_map(kernel: Floats, scores: Floats, k: int, already: Ints, released: 
 
 
 def _pick(variance: Floats, spare_scores: Floats) -> int:
-    """Return the position of the largest variance, else of the highest score."""
+    """Return the position of the largest variance or, if none is left, of the highest score."""
     best = variance.max()
     if best == -np.inf:
         return int(spare_scores.argmax())

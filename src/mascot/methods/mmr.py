@@ -1,4 +1,4 @@
-"""MMR: relevance minus similarity to what was chosen already."""
+"""MMR: relevance minus similarity to the results selected so far."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Mmr(Value):
         check_switch("Mmr.published", self.published)
 
     def select(self, problem: Problem, k: int) -> Selection:
-        """Select k of each query's candidates, or as many as there are."""
+        """Select k candidates of each query, or all if there are fewer."""
         if (problem.signs < 0).any() and not self.published:
             raise OptionError(
                 "Mmr cannot focus: it would select what spread selects. Name a value (focus(..., near=...)), use "
@@ -72,12 +72,12 @@ class Mmr(Value):
 class _Greedy:
     """The candidates of one query, and the similarity of each to the most similar one taken so far.
 
-    Similarities are dot products of rows [N, D], min-max scaled to 0..1 over all pairs (all 0 where they are equal).
+    Similarities are dot products of rows [N, D], min-max scaled to 0..1 over all pairs (0 if all are equal).
     """
 
     def __init__(self, rows: Floats, scores: Floats, strength: float) -> None:
         products = rows @ rows.T
-        self._rows, self._worth = rows, scores  # where nothing was taken before, the highest score is first
+        self._rows, self._worth = rows, scores  # if nothing was taken before, the highest score is first
         self._lowest = products.min()
         span = products.max() - self._lowest
         self._factor = strength / span if span > 0 else 0.0

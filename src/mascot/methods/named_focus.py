@@ -3,9 +3,9 @@
     closeness_i = 1 / (1 + d_i / h)
     relevance'  = (1 - w) * relevance + w * weighted mean of the closenesses,    w = 1 - (1 - strength)^1.5
 
-d is the attribute's own distance to the named value. h, the distance at which closeness is one half, is `within`
-where the user gives it, else the distance of the nearest k / 2 candidates. The heavy tail matters: among far candidates
-the nearer ones still win. Arrays are [Q, N], of numpy or CuPy (`xp`); `eligible` are a query's candidates (None: all).
+d is the distance to the named value in the unit of the attribute. h is the distance at which closeness is one half:
+`within` or, by default, the distance of the nearest k / 2 candidates. The tail is heavy: among far candidates the
+nearer ones still win. Arrays are [Q, N], of numpy or CuPy (`xp`); `eligible` marks a query's candidates (None: all).
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from mascot.bins import Bins, Floats, Ints
 from mascot.bins.distance import SMALLEST, distances, unit_of
 from mascot.kernels.reference import inner_range
 
-_CURVE = 1.5  # of the dial: strength 0.5 already aims
+_CURVE = 1.5  # exponent of the share of closeness: strength 0.5 already has a clear effect
 
 
 class Target(NamedTuple):
-    """The distance of candidates to a named value, in a unit of `SMALLEST` or 0 or 1 for a "label"."""
+    """The distances of candidates to a named value, in a unit of `SMALLEST`, or 0 and 1 for a "label"."""
 
     distance: Any
     unit: str
@@ -33,7 +33,7 @@ class Target(NamedTuple):
     within: float | None
 
     def closeness(self, eligible: Any, k: int, xp: Any = np) -> Any:
-        """Return how close each candidate is to the named value, in 0..1; 0 where its value is missing."""
+        """Return how close each candidate is to the named value, in 0..1; 0 if its value is missing."""
         if self.unit == "label":
             return xp.where(self.distance == 0, 1.0, 0.0)
         half: Any = self.within
@@ -49,7 +49,7 @@ class Target(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NamedFocus:
-    """A focus on a value: the bins of all rows, and the value as one row of the same kind."""
+    """A focus on a value: the bins of all rows, and the value as bins of one row."""
 
     bins: Bins
     point: Bins
@@ -81,7 +81,7 @@ def aim_scores(
 def aim(
     scores: Any, targets: Sequence[Target], eligible: Any, k: int, strength: float, robust: bool, xp: Any = np
 ) -> Any:
-    """Return scores in which closeness to the named values is blended, in the range of the query's own scores."""
+    """Return scores with closeness to the named values blended in, in the range of the query's scores."""
     total = sum(target.weight for target in targets)
     near = sum(target.weight / total * target.closeness(eligible, k, xp) for target in targets)
     share = float(1 - (1 - strength) ** _CURVE)
