@@ -193,7 +193,8 @@ class Explainer:
         if self.account is not None:
             opened = {name: self.account.opened[a][self.step[i]] for a, name in enumerate(self.names)}
         gains = {name: float(values[place]) for name, values in self.ranking.gains.items()}
-        because = "; ".join(filter(None, self._sentences(i, place))) or "selected for its relevance"
+        reason = "for its relevance" if self.account is not None else f"by {type(self.ranking.method).__name__}"
+        because = "; ".join(filter(None, self._sentences(i, place))) or f"selected {reason}"
         return self._reason(i, self.step[i] + 1, gains, opened, because)
 
     def _sentences(self, i: int, place: int) -> Iterator[str]:
