@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from mascot.errors import MissingExtra
 from mascot.extras import install_command, installed
-from mascot.photos.encoders.efficientnet import INPUT, onnx_model, pixels_of
+from mascot.photos.encoders.efficientnet import INPUT, onnx_model, pixels_of, read_state_dict
 from mascot.photos.encoders.runtime import open_session
-from mascot.photos.encoders.statedict import read_state_dict
 
 if TYPE_CHECKING:
     from PIL.Image import Image
