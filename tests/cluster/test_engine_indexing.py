@@ -18,11 +18,11 @@ from typer.testing import CliRunner
 from mascot.cli.photos import photo_commands
 from mascot.cli.ray_options import TakesRay, with_address
 from mascot.cluster.connection import cluster
-from mascot.cluster.engine_indexing import index_into
 from mascot.errors import InputError, MissingExtra, OptionError
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.files.walk import PictureFile
 from mascot.photos.indexing import indexer, table_sink
+from mascot.photos.indexing.engine_indexing import index_into
 from mascot.photos.indexing.indexer import Indexer
 from mascot.photos.indexing.stages import HEADERS, IndexRow, Order, Stage
 from mascot.photos.indexing.table_sink import TableSink

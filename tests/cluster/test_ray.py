@@ -23,9 +23,11 @@ from mascot.bench.running.run import run
 from mascot.cli.bench_commands import bench
 from mascot.cluster import ray_runner
 from mascot.cluster.bench_workers import RayCrew
-from mascot.cluster.engine_indexing import index_into
 from mascot.errors import MascotError, OptionError
+from mascot.photos.files.decode_limits import Limits
 from mascot.photos.indexing import indexer, table_sink
+from mascot.photos.indexing.engine_indexing import index_into
+from mascot.photos.indexing.indexer import Summary
 from mascot.photos.sample import write_sample
 from tests.cluster.engines_of_tests import (
     COUNT,
@@ -46,16 +48,21 @@ pytestmark = [
 QUERIES, IMAGES, BLOCK = 24, 40, 8
 
 
+def index_on_ray(root: Path, sink: MemorySink, encoder: Reader, workers: int | None = None) -> Summary:
+    with ray_runner.ray_runner("local", Limits(), workers=workers) as runner:
+        return index_into(root, sink, encoder, runner=runner)
+
+
 def test_a_failed_run_continues_and_its_rows_are_those_of_a_library(
     ray: Any, folder: Path, sink: MemorySink, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(table_sink, "_ROWS", 2)
     monkeypatch.setattr(indexer, "_BATCH", 4)
     with pytest.raises(MascotError, match=r"(?i)^a worker failed at '.*\.jpg', .*: RuntimeError: CUDA out of memory$"):
-        index_into(folder, sink, Failing(dim=64), ray="local")
+        index_on_ray(folder, sink, Failing(dim=64))
     written = len(sink.rows)
     assert 0 < written < COUNT
-    summary = index_into(folder, sink, Reader(dim=64), ray="local")
+    summary = index_on_ray(folder, sink, Reader(dim=64))
     assert (summary.new, summary.unchanged) == (COUNT - written, written)
     local = assert_same(sink, folder, tmp_path, Reader(dim=64))
     assert set(summary.skipped) == set(local.skipped)
@@ -79,7 +86,7 @@ def test_a_picture_that_kills_its_worker_is_skipped(
     root = tmp_path / "own"
     write_sample(root, 3)
     Image.new("RGB", DEADLY).save(root / "deadly.png")
-    summary = index_into(root, sink, Mortal(dim=64), ray="local", workers=1)
+    summary = index_on_ray(root, sink, Mortal(dim=64), workers=1)
     assert len(sink.rows) == summary.new == 3
     [skipped] = summary.skipped
     assert skipped.path.name == "deadly.png"
@@ -87,16 +94,15 @@ def test_a_picture_that_kills_its_worker_is_skipped(
     monkeypatch.setattr(ray_runner, "_MOST_LOST", 0)
     os.utime(root / "deadly.png", (1, 1))
     with pytest.raises(MascotError, match=r"workers died at 1 batches.*index a few without --ray to see: 'deadly.png'"):
-        index_into(root, sink, Mortal(dim=64), ray="local", workers=1)
+        index_on_ray(root, sink, Mortal(dim=64), workers=1)
 
 
 _ON_A_GPU = """
 import ray, sys
 from pathlib import Path
 from tests.cluster.engines_of_tests import MemorySink, Reader
-from mascot.cluster.engine_indexing import index_into
 ray.init(num_cpus=2, num_gpus=1, include_dashboard=False, object_store_memory=128 << 20)
-print("new:", index_into(Path(sys.argv[1]), MemorySink(), Reader(dim=64), ray="local").new)
+print("new:", index_on_ray(Path(sys.argv[1]), MemorySink(), Reader(dim=64)).new)
 """
 
 

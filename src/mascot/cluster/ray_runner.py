@@ -9,11 +9,13 @@ from __future__ import annotations
 import pickle
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import lru_cache, partial
 from typing import Any
 
+from mascot.cluster.connection import cluster
 from mascot.errors import MascotError
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.files.decoder_pool import DecoderPool
@@ -30,20 +32,29 @@ _RETRIES = 2  # of a batch whose worker died, then of each of its files
 _MOST_LOST = 16  # batches, or single files, of a window that may be lost
 
 
-class RayRunner:
-    """A Ray cluster. Actors are kept from stage to stage, and end with the block.
+@contextmanager
+def ray_runner(address: str, limits: Limits, device: str = "auto", workers: int | None = None) -> Iterator[RayRunner]:
+    """Connect to a Ray cluster, and yield a runner on it.
 
     Parameters
     ----------
-    ray
-        The module, connected.
+    address
+        As in `mascot.cluster.connection.cluster`.
+    limits
+        Limits on one file.
     device
-        Where encoders run. Where they use GPUs, CPU tasks read for them.
+        Where encoders run. If they use GPUs, CPU tasks read files for them.
     workers
-        Number of encoders (default: one for each GPU, else one for each core).
+        Number of encoders (default: one for each GPU, or one for each core without GPUs).
     """
+    with cluster(address) as ray, RayRunner(ray, limits, device, workers) as runner:
+        yield runner
 
-    def __init__(self, ray: Any, limits: Limits, device: str = "auto", workers: int | None = None) -> None:
+
+class RayRunner:
+    """A Ray cluster. Actors are reused from stage to stage, and end with the block; see `ray_runner`."""
+
+    def __init__(self, ray: Any, limits: Limits, device: str, workers: int | None) -> None:
         self._ray, self._limits = ray, limits
         resources = ray.cluster_resources()
         self._gpus = 0 if device == "cpu" else int(resources.get("GPU", 0))

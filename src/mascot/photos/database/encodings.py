@@ -79,7 +79,7 @@ def check_change(store: Store, spec: str | None, again: bool) -> str:
         if encoding is not None and is_same(spec, encoding.encoder):
             return encoding.encoder
     if not again:
-        raise _refusal(current.encoder, spec)
+        raise encoder_refusal("library", current.encoder, spec)
     return spec
 
 
@@ -98,7 +98,7 @@ def begin(store: Store, encoder: Encoder, again: bool) -> Encoding:
         return new_encoding
     if current.fingerprint != encoder.fingerprint:
         if not again:
-            raise _refusal(current.encoder, encoder.name)
+            raise encoder_refusal("library", current.encoder, encoder.name)
         _keep_only(store, current)
         store.set_facts({_NEXT: json.dumps(asdict(new_encoding))})
         return new_encoding
@@ -128,8 +128,9 @@ def _keep_only(store: Store, encoding: Encoding) -> None:
         connection.execute("DELETE FROM facts WHERE name = ?", (_NEXT,))
 
 
-def _refusal(current: str, spec: str) -> OptionError:
+def encoder_refusal(owner: str, current: str, spec: str) -> OptionError:
+    """Return the error that a library or a table was encoded with another encoder."""
     return OptionError(
-        f"this library was encoded with {current}, and {spec} is not the same: "
+        f"this {owner} was encoded with {current}, and {spec} is not the same: "
         f"keep that one with --encoder {current}, or encode everything anew with --encoder {spec} --again"
     )

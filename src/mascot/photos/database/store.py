@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.errors import InputError
-from mascot.photos.database.schema import migrate
+from mascot.photos.database.schema import create_tables, transaction
 from mascot.photos.metadata.look import DIM
 from mascot.photos.photo import COLUMNS, Photo
 from mascot.photos.texts import composed, fold
@@ -169,7 +169,7 @@ class Store:
         self._threads = threading.local()
         self._connections: weakref.WeakSet[sqlite3.Connection] = weakref.WeakSet()
         with database_errors(path):
-            migrate(self.connection)
+            create_tables(self.connection, path)
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -191,19 +191,12 @@ class Store:
     def writing(self) -> Iterator[sqlite3.Connection]:
         """Yield a connection in one transaction, which counts as a change of the library."""
         connection = self.connection
-        with database_errors(self.path):
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-                connection.execute(
-                    "INSERT INTO facts VALUES ('changes', '1') "
-                    "ON CONFLICT (name) DO UPDATE SET value = CAST(value AS INTEGER) + 1"
-                )
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
+        with database_errors(self.path), transaction(connection):
+            yield connection
+            connection.execute(
+                "INSERT INTO facts VALUES ('changes', '1') "
+                "ON CONFLICT (name) DO UPDATE SET value = CAST(value AS INTEGER) + 1"
+            )
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
