@@ -14,7 +14,7 @@ from typing import Any
 from PIL import ExifTags, Image
 
 from mascot.photos.metadata import validate
-from mascot.photos.metadata.validate import Moment, Wrong
+from mascot.photos.metadata.validate import Implausible, Moment
 
 CONTAINER = "mascot.exif"  # in `Image.info` of a preview: the EXIF of its RAW file
 
@@ -37,7 +37,7 @@ def quietly() -> Iterator[list[warnings.WarningMessage]]:
 
 @dataclass(frozen=True, slots=True)
 class Exif:
-    """The tags of one photograph: of the picture, of the exposure, and of GPS. Methods raise `Wrong`."""
+    """The tags of one photograph: of the picture, of the exposure, and of GPS. Methods raise `Implausible`."""
 
     picture: Mapping[int, Any] = field(default_factory=dict)
     exposure: Mapping[int, Any] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Exif:
         if lat is None and lon is None:
             return None
         if lat is None or lon is None:
-            raise Wrong(f"there is no {'latitude' if lat is None else 'longitude'}")
+            raise Implausible(f"there is no {'latitude' if lat is None else 'longitude'}")
         north = _signed_degrees(lat, self.gps.get(_GPS.GPSLatitudeRef), "NS", "latitude")
         east = _signed_degrees(lon, self.gps.get(_GPS.GPSLongitudeRef), "EW", "longitude")
         return validate.place(north, east)
@@ -200,7 +200,7 @@ def _signed_degrees(value: Any, reference: Any, letters: str, name: str) -> floa
     degrees = validate.angle(_numbers(value))
     letter = (validate.decode(reference) or "")[:1].upper()
     if letter and letter not in letters:
-        raise Wrong(f"the {name}'s reference is {validate.quote(reference)}, not {letters[0]} or {letters[1]}")
+        raise Implausible(f"the {name}'s reference is {validate.quote(reference)}, not {letters[0]} or {letters[1]}")
     if not letter and degrees > 0:
-        raise Wrong(f"the {name} does not say whether it is {letters[0]} or {letters[1]}")
+        raise Implausible(f"the {name} does not say whether it is {letters[0]} or {letters[1]}")
     return -abs(degrees) if letter == letters[1] else degrees

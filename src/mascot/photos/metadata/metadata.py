@@ -25,7 +25,7 @@ from mascot.photos.files.images import open_image, shown_size
 from mascot.photos.metadata import exif, validate, xmp
 from mascot.photos.metadata.exif import lens_name
 from mascot.photos.metadata.sidecars import Sidecars, is_favourite, taken_utc
-from mascot.photos.metadata.validate import Moment, Wrong
+from mascot.photos.metadata.validate import Implausible, Moment
 from mascot.photos.metadata.xmp import Xmp
 
 T = TypeVar("T")
@@ -76,7 +76,7 @@ def metadata_of(image: Image.Image, sidecars: Sidecars | None = None) -> Metadat
         for source in sources:
             try:
                 value = source()
-            except Wrong as reason:
+            except Implausible as reason:
                 wrong.append(f"{name}: {reason}")
                 continue
             if value is not None:
