@@ -19,7 +19,6 @@ from mascot.photos.database.checksums import (
     DamagedIndex,
     Watch,
     checksum,
-    file_checksums,
     rows_of_block,
 )
 
@@ -87,42 +86,34 @@ def test_rows_are_verified_again_after_an_hour_or_a_change(tmp_path: Path, monke
         checked.take(np.array([700]))
 
 
-def test_a_graph_is_trusted_for_one_search_a_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def graph(tmp_path: Path) -> Path:
     path = tmp_path / "graph.usearch"
     path.write_bytes(_ROWS.tobytes())
-    sums = file_checksums(path)
-    CheckedFile(path, sums).verify(trust=True)
-    assert list(tmp_path.iterdir()) == [path]  # written a moment ago: another change could leave the same times
-    monkeypatch.setattr(checksums, "_SETTLED_S", -1.0)
-    CheckedFile(path, sums).verify(trust=True)
-    assert _is_recorded(path)
-    other = [0]
-    CheckedFile(path, other).verify(trust=True)
-    with pytest.raises(DamagedIndex):
-        CheckedFile(path, other).verify(trust=False)
-    with monkeypatch.context() as later:
-        tomorrow = time.time() + 25 * 3600
-        later.setattr(time, "time", lambda: tomorrow)
-        assert not _is_recorded(path)
-    os.utime(path, ns=(_AN_HOUR_AGO, _AN_HOUR_AGO))
-    assert not _is_recorded(path)
-    with pytest.raises(DamagedIndex):
-        CheckedFile(path, other).verify(trust=True)
-    assert not _is_recorded(path)
-    verified = CheckedFile(path, sums)
-    verified.verify(trust=False)
-    assert _is_recorded(path)
-    record = tmp_path / "graph.usearch.verified"
-    record.write_bytes(b"\xff" + record.read_bytes()[1:])
-    assert not _is_recorded(path)
-    path.rename(tmp_path / "mapped")  # another process builds the index anew; this one has the old file mapped
-    path.write_bytes(_ROWS.tobytes())
-    verified.verify(trust=False)
-    with (tmp_path / "mapped").open("r+b") as file:
+    return path
+
+
+def test_a_damaged_graph_is_not_opened(graph: Path) -> None:
+    with pytest.raises(DamagedIndex, match=r"graph\.usearch is damaged"):
+        CheckedFile(graph, 0)
+
+
+def test_a_graph_is_verified_again_after_a_change_even_under_another_name(graph: Path) -> None:
+    checked = CheckedFile(graph, checksum(_ROWS.tobytes()))
+    mapped = graph.rename(graph.with_name("mapped"))  # another process builds the index anew; this one has the old file
+    graph.write_bytes(_ROWS.tobytes())
+    checked.verify()
+    with mapped.open("r+b") as file:
         file.write(b"!")
+    for _ in range(2):
+        with pytest.raises(DamagedIndex):
+            checked.verify()
+
+
+def test_a_graph_is_verified_again_after_an_hour(graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checked, now = CheckedFile(graph, checksum(_ROWS.tobytes())), time.monotonic()
+    monkeypatch.setattr(checksums, "file_checksum", lambda file: 0)
+    checked.verify()
+    monkeypatch.setattr(time, "monotonic", lambda: now + 3601)
     with pytest.raises(DamagedIndex):
-        verified.verify(trust=False)
-
-
-def _is_recorded(path: Path) -> bool:
-    return CheckedFile(path, [])._is_noted(" ".join(map(str, checksums._state(path.stat()))))
+        checked.verify()

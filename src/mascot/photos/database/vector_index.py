@@ -116,22 +116,16 @@ class Nearest:
 
 
 class Graph:
-    """Proposes rows that are near a query.
+    """Proposes rows that are near a query."""
 
-    The whole file is verified before it is opened, and by this process before its second search. With `trust`, the
-    first search relies on another process that verified it within a day: reading all of a large graph takes long.
-    """
-
-    def __init__(self, path: Path, sums: list[int], space: Space, trust: bool) -> None:
-        self._file, self._trust = CheckedFile(path, sums), trust
-        self._file.verify(trust=trust)
+    def __init__(self, path: Path, expected: int, space: Space) -> None:
+        self._file = CheckedFile(path, expected)
         self._graph = _empty_graph(space)
         self._graph.view(str(path))
 
     def search(self, query: Vectors, count: int) -> Ids:
         """Return rows, each one once, in ascending order. Raises `DamagedIndex`."""
-        self._file.verify(trust=self._trust)
-        self._trust = False
+        self._file.verify()
         return np.unique(np.asarray(self._graph.search(query, count).keys, np.int64))
 
 
@@ -262,7 +256,8 @@ def _build(place: Path, store: Store, space: Space, exact: int, progress: Progre
         }
         if len(ids) > exact:
             _write_graph(work / _GRAPH, np.load(work / _VECTORS, mmap_mode="r"), space, progress)
-            about["graph"] = checksums.file_checksums(work / _GRAPH)
+            with (work / _GRAPH).open("rb") as file:
+                about["graph"] = checksums.file_checksum(file)
         about["seconds"] = time.monotonic() - start
         (work / _ABOUT).write_text(json.dumps(about), "utf-8")
         try:
@@ -331,8 +326,7 @@ def _empty_graph(space: Space) -> Any:
 def _load(place: Path, space: Space, exact: int, *, verify: bool = False) -> Nearest:
     """Return the index on disk; raise `DamagedIndex` if a file is missing, truncated, damaged or of another format.
 
-    The ids and the graph are verified here, the vectors when they are read. A graph that another process verified
-    within a day and that has not changed is not verified again. With `verify` every byte is read here.
+    The ids and the graph are verified here, the vectors when they are read. With `verify` every byte is read here.
     """
     try:
         about = json.loads((place / _ABOUT).read_text("utf-8"))
@@ -346,7 +340,7 @@ def _load(place: Path, space: Space, exact: int, *, verify: bool = False) -> Nea
             and vectors.dtype == np.dtype("<f4")
             and vectors.flags.c_contiguous
         )
-        graph = Graph(place / _GRAPH, about["graph"], space, not verify) if is_sound and rows > exact else None
+        graph = Graph(place / _GRAPH, about["graph"], space) if is_sound and rows > exact else None
     except MissingExtra:
         raise
     except Exception:  # numpy raises whatever a damaged header leads to
