@@ -57,16 +57,28 @@ def test_a_stopped_run_continues_and_its_rows_are_those_of_a_library(
     assert reasons == {"broken.jpg": "truncated", "empty.jpg": "empty file"}
     assert summary.unread == local.unread == ((".mov", 1),)
 
-    writes = sink.writes
-    second = index_into(folder, sink, ENCODER)
-    assert (second.unchanged, second.new, second.changed, sink.writes) == (COUNT, 0, 0, writes)
-    assert set(second.skipped) == set(summary.skipped)
-    (tmp_path / "drive").mkdir()
-    summary = index_into(tmp_path / "drive", sink, ENCODER, prune=True)
-    assert (summary.pruned, len(sink.rows)) == (0, COUNT)
+
+@pytest.fixture
+def filled(folder: Path, sink: MemorySink) -> MemorySink:
+    index_into(folder, sink, ENCODER)
+    return sink
+
+
+def test_a_second_run_writes_nothing(folder: Path, filled: MemorySink) -> None:
+    writes = filled.writes
+    second = index_into(folder, filled, ENCODER)
+    assert (second.unchanged, second.new, second.changed, filled.writes) == (COUNT, 0, 0, writes)
+    assert {item.path.name for item in second.skipped} == {"broken.jpg", "empty.jpg"}
+
+
+def test_an_empty_folder_does_not_empty_the_table(filled: MemorySink, tmp_path: Path) -> None:
+    summary = index_into(tmp_path, filled, ENCODER, prune=True)
+    assert (summary.pruned, len(filled.rows)) == (0, COUNT)
     assert "not mounted" in summary.skipped[0].reason
 
-    other = Reader("other", dim=64)
+
+def test_another_encoder_is_refused_without_again(folder: Path, filled: MemorySink) -> None:
+    sink, other = filled, Reader("other", dim=64)
     with pytest.raises(OptionError, match="this table was encoded with bag, and other is not the same"):
         index_into(folder, sink, other)
     summary = index_into(folder, sink, other, again=True)
@@ -151,7 +163,7 @@ def test_why_there_is_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     for address, message in (
         (
             "head:6379",
-            r"at 'head:6379': Failed to connect \(AuthenticationError: token is missing\); see whether it runs",
+            r"at 'head:6379': Failed to connect \(AuthenticationError: token is missing\); check that it runs",
         ),
         ("ray://head:10001", "must be local, auto or host:port, got 'ray://head:10001'"),
     ):

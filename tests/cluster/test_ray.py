@@ -93,7 +93,7 @@ def test_a_picture_that_kills_its_worker_is_skipped(
     assert skipped.reason == "killed its worker 2 times: a crash, or too little memory"
     monkeypatch.setattr(ray_runner, "_MOST_LOST", 0)
     os.utime(root / "deadly.png", (1, 1))
-    with pytest.raises(MascotError, match=r"workers died at 1 batches.*index a few without --ray to see: 'deadly.png'"):
+    with pytest.raises(MascotError, match=r"workers died at 1 batches.*index these without --ray: 'deadly.png'"):
         index_on_ray(root, sink, Mortal(dim=64), workers=1)
 
 

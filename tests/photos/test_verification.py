@@ -60,48 +60,52 @@ def test_all_rows_are_mapped_in_order_by_all_cores(monkeypatch: pytest.MonkeyPat
         assert rows.map(_first_column).tolist() == _ROWS[:count, 0].tolist()
 
 
-def test_rows_are_verified_again_after_an_hour_or_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
     path = tmp_path / "vectors.npy"
     path.write_bytes(_ROWS.tobytes())
-    array, sums = _ROWS.copy(), _sums(_ROWS, 64)
-    checked = CheckedRows(array, sums, 64, Watch(path))
-    checked.map(_first_column)
-    array[5, 5] += 1  # as a disk does it, without a trace in the file's times
-    checked.map(_first_column)
-    with pytest.raises(DamagedIndex):  # another process
-        CheckedRows(array, sums, 64, Watch(path)).map(_first_column)
-    now = time.monotonic()
-    with monkeypatch.context() as later:
-        later.setattr(time, "monotonic", lambda: now + 3601)
-        with pytest.raises(DamagedIndex):
-            checked.take(np.array([5]))
-    array[5, 5] -= 1
-    checked.map(_first_column)
+    return path
+
+
+@pytest.fixture
+def checked(path: Path) -> CheckedRows:
+    """Rows that were verified, and then damaged without a trace in the times of the file, as a disk does it."""
+    array = _ROWS.copy()
+    rows = CheckedRows(array, _sums(_ROWS, 64), 64, Watch(path))
+    rows.map(_first_column)
     array[5, 5] += 1
+    return rows
+
+
+def test_rows_are_verified_again_after_an_hour(checked: CheckedRows, monkeypatch: pytest.MonkeyPatch) -> None:
+    checked.map(_first_column)
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + 3601)
+    with pytest.raises(DamagedIndex):
+        checked.take(np.array([5]))
+
+
+def test_rows_are_verified_again_after_a_change(checked: CheckedRows, path: Path) -> None:
     os.utime(path, ns=(_AN_HOUR_AGO, _AN_HOUR_AGO))
     with pytest.raises(DamagedIndex):
         checked.take(np.array([5]))
+
+
+def test_rows_of_a_truncated_file_are_not_read(checked: CheckedRows, path: Path) -> None:
     path.write_bytes(_ROWS.tobytes()[:-1])
     with pytest.raises(DamagedIndex, match=r"vectors\.npy has 799999 bytes and should have 800000"):
         checked.take(np.array([700]))
 
 
-@pytest.fixture
-def graph(tmp_path: Path) -> Path:
-    path = tmp_path / "graph.usearch"
+def test_a_damaged_file_is_not_opened(path: Path) -> None:
+    with pytest.raises(DamagedIndex, match=r"vectors\.npy is damaged"):
+        CheckedFile(path, 0)
+
+
+def test_a_file_is_verified_again_after_a_change_even_under_another_name(path: Path) -> None:
+    checked = CheckedFile(path, checksum(_ROWS.tobytes()))
+    mapped = path.rename(path.with_name("mapped"))  # another process builds the index anew; this one has the old file
     path.write_bytes(_ROWS.tobytes())
-    return path
-
-
-def test_a_damaged_graph_is_not_opened(graph: Path) -> None:
-    with pytest.raises(DamagedIndex, match=r"graph\.usearch is damaged"):
-        CheckedFile(graph, 0)
-
-
-def test_a_graph_is_verified_again_after_a_change_even_under_another_name(graph: Path) -> None:
-    checked = CheckedFile(graph, checksum(_ROWS.tobytes()))
-    mapped = graph.rename(graph.with_name("mapped"))  # another process builds the index anew; this one has the old file
-    graph.write_bytes(_ROWS.tobytes())
     checked.verify()
     with mapped.open("r+b") as file:
         file.write(b"!")
@@ -110,8 +114,8 @@ def test_a_graph_is_verified_again_after_a_change_even_under_another_name(graph:
             checked.verify()
 
 
-def test_a_graph_is_verified_again_after_an_hour(graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    checked, now = CheckedFile(graph, checksum(_ROWS.tobytes())), time.monotonic()
+def test_a_file_is_verified_again_after_an_hour(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checked, now = CheckedFile(path, checksum(_ROWS.tobytes())), time.monotonic()
     monkeypatch.setattr(checksums, "file_checksum", lambda file: 0)
     checked.verify()
     monkeypatch.setattr(time, "monotonic", lambda: now + 3601)

@@ -1,7 +1,7 @@
-"""The encoding that a library is searched with, and the one that is to replace it.
+"""The encoding that a library is searched with, and the encoding that will replace it.
 
-A change of encoder takes as long as indexing everything. Until it is complete, the old vectors are searched; a run that
-was stopped or killed is continued by the next one.
+A change of encoder takes as long as indexing everything. Until it is complete, the old vectors are searched. A run that
+was stopped or killed is continued by the next run.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def replacement(store: Store) -> Encoding | None:
     try:
         return Encoding(**json.loads(text)) if text else None
     except (ValueError, TypeError):
-        raise InputError(f"{store.path}: the encoding in progress cannot be read; --again starts anew") from None
+        raise InputError(f"{store.path}: the encoding in progress cannot be read; --again starts it again") from None
 
 
 def is_same(spec: str, name: str) -> bool:
@@ -102,7 +102,7 @@ def begin(store: Store, encoder: Encoder, again: bool) -> Encoding:
         _keep_only(store, current)
         store.set_facts({_NEXT: json.dumps(asdict(new_encoding))})
         return new_encoding
-    if next_encoding is not None:  # a return to the old encoder, by its name
+    if next_encoding is not None:  # the user returned to the old encoder by its name
         _keep_only(store, current)
     encoding = new_encoding if again else replace(current, sees=current.sees and sees)
     if encoding != current:
@@ -111,7 +111,7 @@ def begin(store: Store, encoder: Encoder, again: bool) -> Encoding:
 
 
 def finish(store: Store, encoding: Encoding) -> None:
-    """Search with this encoding from now on: every photograph in the folder has been encoded with it."""
+    """Search with this encoding from now on, because every photograph in the folder has been encoded with it."""
     if replacement(store) is not None:
         _serve(store, encoding)
         _keep_only(store, encoding)

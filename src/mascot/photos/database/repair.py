@@ -1,4 +1,4 @@
-"""Find damage in a library, and repair it: derived files are built again, the database is saved row by row."""
+"""Find and repair damage in a library. Derived files are built again; the database is saved row by row."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Repair:
 
 
 def check(library: Library) -> tuple[str, ...]:
-    """Return a line for each damage; empty if there is none. Reads every byte of the index."""
+    """Read every byte of the index, and return a line for each damage."""
     of_database, of_index = _findings(library)
     return (*of_database, *of_index)
 
@@ -82,7 +82,7 @@ def _database_findings(store: Store) -> list[str]:
     findings = [f"{DATABASE}: {' '.join(line.split())}" for line in lines if line != "ok"]
     orphans = connection.execute("PRAGMA foreign_key_check").fetchall()
     if orphans:
-        findings.append(f"{DATABASE}: {len(orphans)} rows belong to photographs that are not there")
+        findings.append(f"{DATABASE}: {len(orphans)} rows belong to photographs that do not exist")
     damaged_ids = list(_damaged_ids(store))
     findings += [f"{DATABASE}: photograph {id_} is damaged" for id_ in damaged_ids[:_MOST]]
     if len(damaged_ids) > _MOST:
@@ -162,7 +162,7 @@ def _remove_database(path: Path) -> None:
 
 
 def _copy(damaged: sqlite3.Connection, store: Store) -> None:
-    """Copy facts, and every photograph whose row and pixels are sound; and every sound vector."""
+    """Copy facts, every photograph whose row and pixels are sound, and every sound vector."""
     rows = _rows(damaged, "facts", "rowid", ("name", "value"))
     facts = {name: value for _, name, value in rows if isinstance(name, str) and isinstance(value, str)}
     numbers, dim = _shape(facts)
@@ -191,7 +191,7 @@ def _insert(connection: sqlite3.Connection, table: str, photo: int, *values: Any
 
 
 def _shape(facts: Mapping[str, str]) -> tuple[int, int]:
-    """Return how many numbers the vectors of a photograph have, and how many one vector has."""
+    """Return the count of numbers in all vectors of a photograph, and in one vector."""
     try:
         dim, tokens = int(facts["dim"]), int(facts["tokens"])
     except (KeyError, ValueError):

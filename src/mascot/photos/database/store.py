@@ -33,7 +33,7 @@ UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)  # the latter if a mess
 
 
 def library_of(path: Path) -> Path:
-    """Return the folder by which commands name the library of a database: that of the photographs, or of the index."""
+    """Return the folder by which commands name the library of a database: of the photographs, or of the index."""
     return path.parent.parent if path.parent.name == FOLDER else path.parent
 
 
@@ -230,7 +230,7 @@ class Store:
 
     @property
     def changes(self) -> int:
-        """The number of changes of the library; derived files of another number are stale."""
+        """The number of changes of the library. Derived files with another number are stale."""
         return self.number("changes", 0)
 
     # Photographs
@@ -296,7 +296,7 @@ class Store:
             raise DamagedLibrary(self.path, f"visual descriptors: {error}") from None
 
     def detail(self, ids: Sequence[int]) -> dict[int, int]:
-        """Return the bytes of thumbnails by id: of two pictures of one scene the sharper one is larger."""
+        """Return the bytes of thumbnails by id. Of two pictures of the same scene, the sharper one is larger."""
         columns = ("photo", "length(thumbnail) AS bytes")
         return {row["photo"]: row["bytes"] for row in self._rows("pixels", columns, "photo", ids)}
 
@@ -339,7 +339,7 @@ class Store:
 
 
 def stamp_of(fingerprint: str, epoch: int) -> str:
-    """Return the stamp of a vector: its space, and how often the library had been encoded."""
+    """Return the stamp of a vector: its space, and how often the library has been encoded."""
     return f"{fingerprint}-{epoch}"
 
 
@@ -376,7 +376,7 @@ def is_full(error: OSError) -> bool:
 
 
 def write_failure(path: Path, reason: str | OSError) -> str:
-    """Describe a failed write, by its error or SQLite's message: the path, its disk, the space left and what to do."""
+    """Return a message about a failed write: the path, the reason, the disk with its free space, and the remedy."""
     text = (reason.strerror or str(reason)) if isinstance(reason, OSError) else reason
     places = (path.absolute(), *path.absolute().parents)
     existing = next(place for place in places if os.path.exists(place))

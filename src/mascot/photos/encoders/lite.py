@@ -1,8 +1,8 @@
-"""`lite`, the encoder without a large model: it uses the description of a photograph, and classes of a small network.
+"""`lite`, the encoder without a large model. It uses the description of a photograph, and classes of a small network.
 
 The vector is a weighted sum of sentence vectors: the whole description, and, so that one word among many is not lost,
-its keywords, its place, its folder, its season and time of day, and the names of its classes. A last axis, on which
-texts are zero, represents missing information: the less is known of a photograph, the lower its score.
+its keywords, place, folder, season and time of day, and the names of its classes. A last axis, on which
+texts are zero, represents missing information: the less is known about a photograph, the lower its score.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The EXIF block, which cameras write."""
+"""Read the EXIF block, which cameras write."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from PIL import ExifTags, Image
 from mascot.photos.metadata import validate
 from mascot.photos.metadata.validate import Implausible, Moment
 
-CONTAINER = "mascot.exif"  # in `Image.info` of a preview: the EXIF of its RAW file
+CONTAINER = "mascot.exif"  # key in `Image.info` of a preview: the EXIF of its RAW file
 
 _BASE, _GPS = ExifTags.Base, ExifTags.GPS
 _USUAL_SUFFIX = re.compile(
@@ -120,7 +120,7 @@ class Exif:
 
 
 def read(image: Image.Image) -> Exif:
-    """Return the EXIF of an opened image, as far as it can be read; empty if there is none. A preview has its RAW's."""
+    """Return the EXIF of an opened image as far as it can be read, for a preview that of its RAW file."""
     if CONTAINER in image.info:
         container: Exif = image.info[CONTAINER]
         return container
@@ -171,7 +171,7 @@ def lens_name(text: str | None) -> str | None:
 
 
 def _utf_16(body: bytes, little_endian: bool) -> str:
-    """Decode UTF-16. The byte order is that of the BOM, else guessed from the null bytes, else that of the block."""
+    """Decode UTF-16. The byte order comes from the BOM, otherwise from the null bytes, otherwise from the block."""
     if body[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return body.decode("utf-16", "replace")
     excess = body[1::2].count(0) - body[::2].count(0)

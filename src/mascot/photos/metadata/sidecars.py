@@ -1,4 +1,4 @@
-"""Metadata in sidecar files: XMP of programs, JSON of Google Takeout. Sidecars are only read."""
+"""Read metadata from sidecar files: XMP of programs, JSON of Google Takeout. Sidecars are never written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mascot.photos.metadata.xmp import Xmp
 
 _LONGEST_JSON = 1 << 20  # bytes
 _SIGNS = frozenset({"photoTakenTime", "geoData", "geoDataExif"})  # every file of Takeout has one of these
-_TIMESTAMP, _FAVOURITE = "takeout:timestamp", "takeout:favorited"  # what XMP has no name for
+_TIMESTAMP, _FAVOURITE = "takeout:timestamp", "takeout:favorited"  # properties without a name in XMP
 _EPOCH = datetime(1970, 1, 1)
 
 
@@ -76,7 +76,7 @@ def parse_takeout(content: bytes) -> Xmp:
 
 
 def _number(values: object, name: str) -> str | None:
-    """Return a number as text, `nan` for what is not one; None if there is no value."""
+    """Return a number as text, `nan` for other values; None if there is no value."""
     value = values.get(name) if isinstance(values, dict) else None
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
@@ -87,7 +87,7 @@ def _number(values: object, name: str) -> str | None:
 
 
 def is_favourite(packet: Xmp) -> bool:
-    """Return whether Takeout has the photograph among the favourites."""
+    """Return whether the photograph is a favourite in Takeout."""
     return _FAVOURITE in packet.properties
 
 

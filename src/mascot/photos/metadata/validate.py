@@ -51,7 +51,7 @@ _FILLER = re.compile(
 
 
 class Implausible(ValueError):
-    """A value is present but implausible; the message says why."""
+    """A value that is present but implausible; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def line(text: str | None) -> str | None:
 
 
 def human_text(text: str | None, *names: str | None) -> str | None:
-    """Return text that a person wrote; None for what cameras write by default, such as their own `names`."""
+    """Return text that a person wrote; None for texts that cameras write by default, such as their own `names`."""
     if text is None or _FILLER.fullmatch(text):
         return None
     return None if text.casefold() in {name.casefold() for name in names if name} else text

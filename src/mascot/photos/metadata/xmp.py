@@ -1,4 +1,4 @@
-"""The XMP packet, which programs write."""
+"""Read the XMP packet, which programs write."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Xmp:
 
 
 def parse(packet: object) -> Xmp:
-    """Return the properties of a packet; none if there is no packet.
+    """Return the properties of a packet, empty if there is no packet.
 
     Raises `Implausible` for a packet that is too long, is not XML, or contains a document type or entities.
     """

@@ -23,7 +23,7 @@ from mascot.photos.sharing import album_figures as figures
 from mascot.photos.sharing.export import finished
 
 _SMALL = 144  # pixels of the longer side of a picture in the list before steering
-_GENERATOR = "mascot album 1"  # files that begin with it can be added to
+_GENERATOR = "mascot album 1"  # identifies the files to which sections can be added
 _ARROW = html.escape("->")
 _END = "\n</main>\n</body>\n</html>\n"
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
@@ -58,7 +58,7 @@ def section_of(results: Results, links: bool = False) -> AlbumSection:
 
 
 def _wish_text(wish: mc.AnyWish) -> str:
-    """Return a wish as text, its hour or day as people write it."""
+    """Return a wish as text, with its hour or day as people write it."""
     near = wish.near if isinstance(wish, mc.Wish) else None
     if isinstance(wish, mc.Wish) and isinstance(wish.attribute, mc.HourOfDay) and isinstance(near, (int, float)):
         wish = replace(wish, near=f"{int(near)}:{round(near % 1 * 60):02}")
@@ -71,7 +71,7 @@ def album(store: Store, title: str, sections: Iterable[AlbumSection]) -> Iterato
     yield (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta name="generator" content="{_GENERATOR}">\n'
-        # Whatever a caption contains, no script runs and nothing is loaded.
+        # No script runs and nothing is loaded, whatever a caption contains.
         '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:; '
         "style-src 'unsafe-inline'\">\n"
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
