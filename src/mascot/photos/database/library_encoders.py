@@ -39,7 +39,9 @@ class LibraryEncoders:
             return self.opened[name]
         folder = Path(name.partition(":")[2])
         if folder.is_absolute() and folder.resolve().is_relative_to(self.root):
-            raise OptionError(f"this library names a model inside its own folder: if you trust it, add --encoder {name}")
+            raise OptionError(
+                f"this library names a model inside its own folder: if you trust it, add --encoder {name}"
+            )
         try:
             return self.open(name, offline=True)
         except InputError as error:
