@@ -13,14 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from mascot.photos.database import checksums
-from mascot.photos.database.checksums import (
-    CheckedFile,
-    CheckedRows,
-    DamagedIndex,
-    Watch,
-    checksum,
-    rows_of_block,
-)
+from mascot.photos.database.checksums import CheckedFile, CheckedRows, DamagedIndex, Watch, checksum, rows_of_block
 
 _AN_HOUR_AGO = time.time_ns() - 3600 * 10**9
 _ROWS = np.arange(200_000, dtype=np.float32).reshape(-1, 100)
