@@ -24,10 +24,7 @@ from mascot.cli.bench_commands import bench
 from mascot.cluster import ray_runner
 from mascot.cluster.bench_workers import RayCrew
 from mascot.errors import MascotError, OptionError
-from mascot.photos.files.decode_limits import Limits
 from mascot.photos.indexing import indexer, table_sink
-from mascot.photos.indexing.engine_indexing import index_into
-from mascot.photos.indexing.indexer import Summary
 from mascot.photos.sample import write_sample
 from tests.cluster.engines_of_tests import (
     COUNT,
@@ -39,6 +36,7 @@ from tests.cluster.engines_of_tests import (
     Reader,
     assert_same,
     busy_worker,
+    index_on_ray,
 )
 
 pytestmark = [
@@ -46,11 +44,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*fork.*:RuntimeWarning"),
 ]
 QUERIES, IMAGES, BLOCK = 24, 40, 8
-
-
-def index_on_ray(root: Path, sink: MemorySink, encoder: Reader, workers: int | None = None) -> Summary:
-    with ray_runner.ray_runner("local", Limits(), workers=workers) as runner:
-        return index_into(root, sink, encoder, runner=runner)
 
 
 def test_a_failed_run_continues_and_its_rows_are_those_of_a_library(
@@ -100,7 +93,7 @@ def test_a_picture_that_kills_its_worker_is_skipped(
 _ON_A_GPU = """
 import ray, sys
 from pathlib import Path
-from tests.cluster.engines_of_tests import MemorySink, Reader
+from tests.cluster.engines_of_tests import MemorySink, Reader, index_on_ray
 ray.init(num_cpus=2, num_gpus=1, include_dashboard=False, object_store_memory=128 << 20)
 print("new:", index_on_ray(Path(sys.argv[1]), MemorySink(), Reader(dim=64)).new)
 """
