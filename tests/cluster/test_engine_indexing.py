@@ -30,6 +30,7 @@ from mascot.photos.photo import Photo
 from mascot.photos.sample import write_sample
 from tests.cluster.engines_of_tests import COUNT, MemorySink, Reader, assert_same, library_of
 from tests.connect.engine_stores import started
+from tests.photos.libraries import bare_photo
 
 ENCODER = Reader(dim=64)
 
@@ -161,10 +162,7 @@ def test_why_there_is_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     monkeypatch.setattr(ray, "init", init)
     for address, message in (
-        (
-            "head:6379",
-            r"at 'head:6379': Failed to connect \(AuthenticationError: token is missing\); check that it runs",
-        ),
+        ("head:6379", r"'head:6379': Failed to connect \(AuthenticationError: token is missing\); check that it runs"),
         ("ray://head:10001", "must be local, auto or host:port, got 'ray://head:10001'"),
     ):
         with pytest.raises((InputError, OptionError), match=message), cluster(address):
@@ -185,10 +183,9 @@ class PretendingRunner:
             yield [IndexRow(order, self._photo(order, int(order.path[-8:-4])), b"", vectors, vectors)]
 
     def _photo(self, order: Order, number: int) -> Photo:
-        values: dict[str, Any] = dict.fromkeys(Photo.__dataclass_fields__) | {"keywords": (), "problems": ()}
-        values |= {"path": order.path, "size": 1, "mtime_ns": order.source.mtime_ns, "lat": 38.7, "lon": number / 999}
-        values |= {"taken": datetime(2019, 7, 14) + timedelta(minutes=number), "caption": f"caption {number}"}
-        return Photo(**values)
+        file = {"path": order.path, "size": 1, "mtime_ns": order.source.mtime_ns}
+        taken = datetime(2019, 7, 14) + timedelta(minutes=number)
+        return bare_photo(lat=38.7, lon=number / 999, taken=taken, caption=f"caption {number}", **file)
 
 
 def test_memory_does_not_grow_with_the_files(sink: MemorySink, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

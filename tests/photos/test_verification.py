@@ -90,11 +90,6 @@ def test_rows_of_a_truncated_file_are_not_read(checked: CheckedRows, path: Path)
         checked.take(np.array([700]))
 
 
-def test_a_damaged_file_is_not_opened(path: Path) -> None:
-    with pytest.raises(DamagedIndex, match=r"vectors\.npy is damaged"):
-        CheckedFile(path, 0)
-
-
 def test_a_file_is_verified_again_after_a_change_even_under_another_name(path: Path) -> None:
     checked = CheckedFile(path, checksum(_ROWS.tobytes()))
     mapped = path.rename(path.with_name("mapped"))  # another process builds the index anew; this one has the old file
@@ -105,12 +100,3 @@ def test_a_file_is_verified_again_after_a_change_even_under_another_name(path: P
     for _ in range(2):
         with pytest.raises(DamagedIndex):
             checked.verify()
-
-
-def test_a_file_is_verified_again_after_an_hour(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    checked, now = CheckedFile(path, checksum(_ROWS.tobytes())), time.monotonic()
-    monkeypatch.setattr(checksums, "file_checksum", lambda file: 0)
-    checked.verify()
-    monkeypatch.setattr(time, "monotonic", lambda: now + 3601)
-    with pytest.raises(DamagedIndex):
-        checked.verify()
