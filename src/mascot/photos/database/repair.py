@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -138,7 +138,7 @@ def _salvage(path: Path) -> int | None:
         with closing(store):
             try:
                 with closing(reading_only(path)) as damaged:
-                    damaged.text_factory = bytes
+                    damaged.text_factory = _text
                     damaged.row_factory = None
                     count = _number(damaged, "SELECT count(*) FROM photos")
                     _copy(damaged, store)
@@ -172,14 +172,12 @@ def _copy(damaged: sqlite3.Connection, store: Store) -> None:
         for row in _rows(damaged, "photos", "id", COLUMNS[1:]):
             if _is_photo(dict(zip(COLUMNS, row, strict=True))):
                 connection.execute(insert, row)
-        for photo, thumbnail, look in _rows(damaged, "pixels", "photo", ("thumbnail", "look"), blobs=True):
+        for photo, thumbnail, look in _rows(damaged, "pixels", "photo", ("thumbnail", "look")):
             if _is_pixels(thumbnail, look):
                 _insert(connection, "pixels", photo, thumbnail, look)
-        columns = ("photo", "CAST(stamp AS BLOB)", "vector")
-        for _, photo, stamp, vector in _rows(damaged, "vectors", "rowid", columns, blobs=True):
-            if isinstance(stamp, bytes) and stamp.isascii() and _is_vector(vector, numbers, dim):
-                space = stamp.decode().rpartition("-")[0]
-                _insert(connection, "vectors", photo, space, stamp.decode(), vector)
+        for _, photo, stamp, vector in _rows(damaged, "vectors", "rowid", ("photo", "stamp", "vector")):
+            if isinstance(stamp, str) and stamp.isascii() and _is_vector(vector, numbers, dim):
+                _insert(connection, "vectors", photo, stamp.rpartition("-")[0], stamp, vector)
         # `mascot index` reads photographs without pixels again, and encodes those without a vector.
         connection.execute("DELETE FROM photos WHERE id NOT IN (SELECT photo FROM pixels)")
 
@@ -199,22 +197,18 @@ def _shape(facts: Mapping[str, str]) -> tuple[int, int]:
     return max(dim * tokens, 0), max(dim, 1)
 
 
-def _rows(
-    damaged: sqlite3.Connection, table: str, key: str, columns: tuple[str, ...], blobs: bool = False
-) -> Iterator[tuple[Any, ...]]:
+def _rows(damaged: sqlite3.Connection, table: str, key: str, columns: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
     """Yield every readable row, the key first; after an unreadable one, continue at later keys."""
     query = f"SELECT {key}, {', '.join(columns)} FROM {table} WHERE {key} > ? ORDER BY {key}"
     last, failures = -1, 0
     largest = _number(damaged, f"SELECT max({key}) FROM {table}") or _LARGEST_ID
-    decode: Callable[[Any], Any] = (lambda value: value) if blobs else _decode
     while last <= largest:
         try:
             for row in plain_cursor(damaged).execute(query, (last,)):
                 if not isinstance(row[0], int) or row[0] <= last:
                     break
                 last, failures = row[0], 0
-                with suppress(UnicodeDecodeError):
-                    yield tuple(map(decode, row))
+                yield row
             else:
                 return
         except UNREADABLE:
@@ -223,8 +217,12 @@ def _rows(
         last += 1 if failures < _PROBES else 1 << min(failures - _PROBES, 40)
 
 
-def _decode(value: Any) -> Any:
-    return value.decode() if isinstance(value, bytes) else value
+def _text(content: bytes) -> str | bytes:
+    """Return the text of a cell; its bytes, which no check accepts, if it is not UTF-8."""
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return content
 
 
 def _number(connection: sqlite3.Connection, query: str) -> int | None:
