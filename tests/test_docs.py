@@ -61,8 +61,8 @@ def run_page(page: Path, request: pytest.FixtureRequest) -> None:
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             exec(compile(code, page.name, "exec"), names)
-        expected = re.match(r"```\n\n```text\n(.*?)```", text.partition(block)[2], flags=re.S)
-        assert expected is None or printed.getvalue().endswith(expected.group(1)), f"{page.name} says {expected.group(1)}"
+        output = re.match(r"```\n\n```text\n(.*?)```", text.partition(block)[2], flags=re.S)
+        assert output is None or printed.getvalue().endswith(output.group(1)), f"{page.name} says {output.group(1)}"
         for line in re.findall(r"^print\(.*\)\n# (.*)$", block, flags=re.M):
             assert line in printed.getvalue().splitlines(), f"{page.name} says {line!r}"
 
