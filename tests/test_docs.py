@@ -9,7 +9,6 @@ import doctest
 import importlib
 import io
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.retelling import environment, retold
+from tests.retelling import environment
 
 ROOT = Path(__file__).resolve().parents[1]
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
@@ -75,12 +74,6 @@ def test_the_examples_of_a_page_run_and_print_what_they_say(page: Path, request:
     if page in TUTORIALS and page.stem in NEEDS:
         pytest.importorskip(NEEDS[page.stem], reason="this tutorial needs the package")
     run_page(page, request)
-
-
-@pytest.mark.skipif(shutil.which("bash") is None, reason="the examples are shell lines, and there is no bash")
-def test_the_command_prints_what_its_page_shows(tmp_path: Path) -> None:
-    page = ROOT / "docs" / "rerank.md"
-    assert retold(page, tmp_path) == page.read_text(encoding="utf-8")
 
 
 def test_links_between_pages_lead_somewhere() -> None:
