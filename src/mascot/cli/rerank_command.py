@@ -249,19 +249,20 @@ def _read_request(
     names: InputColumns,
     quotas: options.Quotas | None = None,
 ) -> _Request:
-    wishes = typed.read(grammar, names.missing) + ([] if quotas is None else quotas.read(grammar))
     table = hit_tables.read(path, input_format, (names.id or "id", names.query or "query"))
+    resolver = grammar.TableResolver(table.column)
+    wishes: list[mc.AnyWish] = [grammar.spread(text, names.missing, resolver) for text in typed.spread or ()]
+    wishes += [grammar.focus(text, names.missing, resolver) for text in typed.focus or ()]
+    if quotas is not None:
+        wishes += [grammar.limit(text, quotas.fill, resolver) for text in quotas.limit or ()]
+        wishes += [grammar.share(text, resolver) for text in quotas.share or ()]
     columns = list(dict.fromkeys(column for wish in wishes for column in grammar.columns_of(wish)))
     for column in columns:
         table.require(column, "a wish names its columns as in place:lat,lon")
     queries = hit_tables.queries(table, names.score, names.id, names.query, names.vector, columns)
     if any(isinstance(wish.attribute, mc.Clusters) for wish in wishes) and queries[0].candidates.vectors is None:
         table.require("vector", "name another with --vector")
-    anchored = [
-        grammar.anchored(wish, (cell for column in grammar.columns_of(wish) for cell in table.column(column)))
-        for wish in wishes
-    ]
-    return _Request(table, queries, anchored)
+    return _Request(table, queries, wishes)
 
 
 @contextmanager

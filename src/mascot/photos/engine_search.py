@@ -122,12 +122,9 @@ class HitWords:
         parts = grammar.split(text)
         if self._is_of_photos(parts[0]):
             return wish_text.wish(*parts, sign, self, missing)
-        wish: Any = grammar.spread(text, missing) if sign > 0 else grammar.focus(text, missing)
-        for column in grammar.columns_of(wish):
-            cells = self._columns.cells(column)
-            if column in self._names or any(cell is not None for cell in cells):  # else it is all missing
-                wish = grammar.anchored(wish, cells)
-        return wish
+        return (grammar.spread if sign > 0 else grammar.focus)(
+            text, missing, grammar.TableResolver(self._columns.cells)
+        )
 
     def _is_of_photos(self, name: str) -> bool:
         """Return whether the table has the columns of an attribute of photographs."""
