@@ -87,6 +87,14 @@ def hashed(ids: Iterable[Any], rule: str) -> set[Hashable]:
     return result
 
 
+def warn(message: str, kind: type[Warning] = UserWarning) -> None:
+    """Warn, and name the nearest line outside of this package."""
+    level, frame = 1, sys._getframe()
+    while frame.f_globals.get("__name__", "").partition(".")[0] == "mascot" and frame.f_back is not None:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, kind, stacklevel=level)
+
+
 def warn_once(message: str) -> None:
     """Warn the first time this message occurs in the process."""
     if message not in _WARNINGS:

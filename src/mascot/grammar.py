@@ -58,8 +58,9 @@ class ColumnResolver:
         return _attribute(name, missing)
 
     def near(self, name: str, attribute: Attribute, text: str) -> Any:
+        kind = next(kind for kind, syntax in _KINDS.items() if syntax.attribute is type(attribute))
         try:
-            return read_near(attribute, text)
+            return near_value(kind, text)
         except ValueError as error:
             raise OptionError(f"{f'{name}={text}'!r}: {error}") from None
 
@@ -235,6 +236,18 @@ def split(text: str) -> tuple[str, str | None, float]:
     return name, near if equals else None, weight
 
 
+def near_value(kind: str, text: str) -> Any:
+    """Return the value that a text names for a kind of attribute; raise `ValueError` if it names none.
+
+    >>> near_value("hour", "18:30")
+    18.5
+    """
+    read = _KINDS[kind].near
+    if read is None:
+        raise ValueError(f"{kind} takes no value")
+    return read(text)
+
+
 def with_width(text: str, width: float) -> str:
     """Return the typed wish with this width.
 
@@ -255,18 +268,6 @@ class _Kind:
     readers: tuple[Callable[[str], Any], ...]  # one for each word after the colon, usually a column
     default: tuple[str, ...]  # the words if there is no colon; () if the colon is required
     near: Callable[[str], Any] | None = None  # reads the text after the equals sign
-
-
-def read_near(attribute: Attribute, text: str) -> Any:
-    """Return the value that a text means to an attribute; raise a `ValueError` that says what to write.
-
-    >>> read_near(attributes.HourOfDay(), "18:30")
-    18.5
-    """
-    reader = next((kind.near for kind in _KINDS.values() if kind.attribute is type(attribute)), None)
-    if reader is None:
-        raise ValueError(f"{attribute.name} takes no value")
-    return reader(text)
 
 
 def _attribute(text: str, missing: Missing) -> Attribute:

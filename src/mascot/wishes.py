@@ -171,6 +171,7 @@ class _HashableDict(dict[str, float]):
 
 
 AnyWish = Wish | Limit | Share
+Wishes = AnyWish | Sequence[AnyWish]
 
 
 def _wish_dict(word: str, attribute: Any, write: Write, **parameters: Any) -> dict[str, Any]:
@@ -192,7 +193,7 @@ def labels_of_rows(wish: Limit | Share, columns: Columns, vectors: Floats | None
     return labels
 
 
-def check_wishes(wishes: AnyWish | Sequence[AnyWish], k: int | None = None) -> tuple[AnyWish, ...]:
+def check_wishes(wishes: Wishes, k: int | None = None) -> tuple[AnyWish, ...]:
     """Return one wish or several as a tuple, checked for contradictions."""
     many = hasattr(wishes, "__iter__") and not isinstance(wishes, str)
     checked: tuple[Any, ...] = tuple(wishes) if many else (wishes,)  # type: ignore[arg-type]

@@ -45,6 +45,7 @@ def test_it_steers_and_returns_the_same_objects(framework: Framework) -> None:
     notes = [framework.metadata(hit).pop("mascot") for hit in explained]
     assert [(note["rank"], note["was"]) for note in notes] == [(1, 1), (2, 5), (3, 6), (4, 7)]
     assert notes[1]["gains"].keys() == {"relevance", "city"}
+    assert all(isinstance(note["because"], str) and note["because"] for note in notes)
     assert hits == framework.documents()
     if not isinstance(framework, LlamaIndex):  # whose copies keep the note from prompts
         assert explained == selection

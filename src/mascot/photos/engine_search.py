@@ -14,8 +14,9 @@ import mascot as mc
 from mascot import grammar
 from mascot.attributes.category import labels_of
 from mascot.attributes.columns import is_missing
-from mascot.connect.engines.engine import EngineSource
-from mascot.connect.engines.source import CANDIDATES, Found, Steered, open_source, warn_of_few
+from mascot.connect.engines import EngineSource, Found, Steered, open_source
+from mascot.connect.engines.engine import CANDIDATES
+from mascot.connect.engines.source import warn_of_few
 from mascot.errors import OptionError
 from mascot.methods.method import Method
 from mascot.photos import wish_text

@@ -333,7 +333,7 @@ def _photo_ids(texts: list[str] | None) -> list[int] | None:
 @contextmanager
 def _print_warnings() -> Iterator[None]:
     """Print the warnings of mascot as one line each on standard error."""
-    from mascot.connect.engines.source import FewCandidates, NoKey
+    from mascot.connect.engines import FewCandidates, NoKey
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
