@@ -170,7 +170,7 @@ def test_what_this_engine_cannot_is_said(engine: Engine, photos: str) -> None:
         search(engine.uri("photos", id="no_such"))
     with pytest.raises(mc.InputError, match=r"there is no (table|collection) 'nowhere'"):
         open_source(engine.uri("nowhere"))
-    with pytest.raises(mc.InputError, match="holds one vector of 24 numbers per row, but these rows have one vector of 8"):
+    with pytest.raises(mc.InputError, match="one vector of 24 numbers per row, but these rows have one vector of 8"):
         open_sink(photos, fields=FIELDS, dim=8)
 
 

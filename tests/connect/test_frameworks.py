@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import mascot as mc
-from mascot.extras import packages_of
+from mascot.extras import DISTRIBUTION
 from tests.connect.framework_documents import (
     BY_CITY,
     CITIES,
@@ -329,7 +329,7 @@ for module in ("langchain", "llamaindex", "haystack"):
     needed = {"langchain": "langchain_core", "llamaindex": "llama_index", "haystack": "haystack"}
     for line, (module, package) in zip(done.stdout.splitlines(), needed.items(), strict=True):
         assert f"mascot.connect.frameworks.{module} needs the package {package}" in line
-        assert f"pip install {shlex.join(packages_of(module))}" in line
+        assert f"pip install {shlex.quote(f'{DISTRIBUTION}[{module}]')}" in line
 
 
 def test_the_examples_of_the_page_run(request: pytest.FixtureRequest) -> None:
