@@ -73,7 +73,7 @@ def test_the_documentation_lists_all() -> None:
     listed = set(re.findall(r"^\| `([\w.]+)\(", attributes, flags=re.M))
     names = {"Place.grid" if cls is mc.Grid else cls.__name__ for cls in registry.ATTRIBUTES}
     assert listed == names | {"point", "to_dict"}  # of attributes of your own
-    command = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    command = (ROOT / "docs" / "rerank.md").read_text(encoding="utf-8")
     assert {word for word in grammar._KINDS if f"| `{word}:" in command} == set(grammar._KINDS)
     for name in registry.METHOD_NAMES:
         assert f"`{name}`" in command
