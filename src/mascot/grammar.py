@@ -173,6 +173,18 @@ def split(text: str) -> tuple[str, str | None, float]:
     return name, near if equals else None, weight
 
 
+def near_value(kind: str, text: str) -> Any:
+    """Return the value that a text names for a kind of attribute; raise `ValueError` if it names none.
+
+    >>> near_value("hour", "18:30")
+    18.5
+    """
+    read = _KINDS[kind].near
+    if read is None:
+        raise ValueError(f"{kind} takes no value")
+    return read(text)
+
+
 def with_width(text: str, width: float) -> str:
     """Return the typed wish with this width.
 

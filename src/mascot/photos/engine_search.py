@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 import mascot as mc
 from mascot import grammar
+from mascot.attributes.attribute import Missing
 from mascot.attributes.category import labels_of
 from mascot.attributes.columns import is_missing
 from mascot.connect.engines.engine import EngineSource
@@ -82,28 +83,34 @@ def vector_of(source: EngineSource, question: Question) -> NDArray[np.float32]:
 
 
 class HitWords:
-    """Reads wishes in words about hits: of photographs where the table has their columns, else as `mascot rerank`."""
+    """Reads typed wishes about hits: about photographs if the table has their columns, else as `mascot rerank` does."""
 
     def __init__(self, hits: Found) -> None:
         self._names = set(hits.columns)
         self._columns: Any = hits.candidates().columns
 
-    def spread(self, text: str, missing: str = "last") -> mc.Wish:
-        return self._wish(text, 1, missing)
+    def spread(self, text: str, missing: Missing = "last") -> mc.Wish:
+        """Return the wish typed after `--spread`."""
+        return self._wish("spread", text, missing)
 
-    def focus(self, text: str, missing: str = "last") -> mc.Wish:
-        return self._wish(text, -1, missing)
+    def focus(self, text: str, missing: Missing = "last") -> mc.Wish:
+        """Return the wish typed after `--focus`."""
+        return self._wish("focus", text, missing)
 
     def limit(self, text: str, fill: bool = False) -> mc.Limit:
-        name, count = grammar.split_limit(text)
-        return wish_text.limit(name, count, fill) if self._is_of_photos(name) else grammar.limit(text, fill)
+        """Return the limit typed after `--limit`."""
+        if self._is_of_photos(grammar.split_limit(text)[0]):
+            return self._of_photos("limit", text, fill=fill)
+        return grammar.limit(text, fill)
 
     def share(self, text: str) -> mc.Share:
-        name, shares = grammar.split_share(text)
-        return wish_text.share(name, shares, self) if self._is_of_photos(name) else grammar.share(text)
+        """Return the target shares typed after `--share`."""
+        return (
+            self._of_photos("share", text) if self._is_of_photos(grammar.split_share(text)[0]) else grammar.share(text)
+        )
 
     def middle(self, column: str, value: str) -> tuple[float, float] | None:
-        """Return the middle of a city or country, as `steering` asks for."""
+        """Return the middle of a city or country; see `wish_text.Rows`."""
         if not {column, "lat", "lon"} <= self._names:
             return None
         country = "country" if "country" in self._names else column
@@ -115,19 +122,21 @@ class HitWords:
         )
 
     def labels(self, column: str) -> list[Any]:
-        """Return the distinct labels of a column, as `steering` asks for."""
+        """Return the distinct labels of a column; see `wish_text.Rows`."""
         return list(dict.fromkeys(label for cell in self._columns[column].tolist() for label in labels_of(cell)))
 
-    def _wish(self, text: str, sign: int, missing: Any) -> mc.Wish:
-        parts = grammar.split(text)
-        if self._is_of_photos(parts[0]):
-            return wish_text.wish(*parts, sign, self, missing)
-        wish: Any = grammar.spread(text, missing) if sign > 0 else grammar.focus(text, missing)
+    def _wish(self, kind: str, text: str, missing: Missing) -> mc.Wish:
+        if self._is_of_photos(grammar.split(text)[0]):
+            return self._of_photos(kind, text, missing)
+        wish: Any = grammar.spread(text, missing) if kind == "spread" else grammar.focus(text, missing)
         for column in grammar.columns_of(wish):
             cells = self._columns.cells(column)
             if column in self._names or any(cell is not None for cell in cells):  # else it is all missing
                 wish = grammar.anchored(wish, cells)
         return wish
+
+    def _of_photos(self, kind: str, text: str, missing: Missing = "last", fill: bool = False) -> Any:
+        return wish_text.wish_of(wish_text.parse(kind, text, fill), self, missing)
 
     def _is_of_photos(self, name: str) -> bool:
         """Return whether the table has the columns of an attribute of photographs."""
