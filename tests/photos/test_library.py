@@ -140,7 +140,7 @@ def test_values_as_people_write_them(shared: Library) -> None:
         ("focus", "hour=teatime", "hour must be like 18, 18:30 or 6pm, got 'teatime'"),
         ("focus", "city=o", "'o' matches several cities: Lisbon, Tokyo"),
         ("focus", "season=sumer", "season must be one of spring, summer, autumn, winter, a month like july, .*'sumer'"),
-        ("focus", "place=Lisbon~near", "write VALUE~WITHIN, WITHIN a number such as 50, got 'near'"),
+        ("focus", "place=Lisbon~near", "'place=Lisbon~near': must be a number, got 'near'"),
         ("focus", "hour=18~-1", r"focus\(hour\).within must be > 0, got -1.0"),
         ("limit", "place=1", "place has no values that could be counted: write city or country"),
         ("share", "city=Lisbon:60%,lisboa:60%", r"share\(city\)\['Lisbon'\] must be in 0..1, got 1.2"),

@@ -15,8 +15,9 @@ from mascot import grammar
 from mascot.attributes.attribute import Missing
 from mascot.attributes.category import labels_of
 from mascot.attributes.columns import is_missing
-from mascot.connect.engines.engine import EngineSource
-from mascot.connect.engines.source import CANDIDATES, Found, Steered, open_source, warn_of_few
+from mascot.connect.engines import EngineSource, Found, Steered, open_source
+from mascot.connect.engines.engine import CANDIDATES
+from mascot.connect.engines.source import warn_of_few
 from mascot.errors import OptionError
 from mascot.methods.method import Method
 from mascot.photos import wish_text
@@ -83,7 +84,7 @@ def vector_of(source: EngineSource, question: Question) -> NDArray[np.float32]:
 
 
 class HitWords:
-    """Reads typed wishes about hits: about photographs if the table has their columns, else as `mascot rerank` does."""
+    """Parses wishes about hits: about photographs if the table has their columns, else as `mascot rerank` does."""
 
     def __init__(self, hits: Found) -> None:
         self._names = set(hits.columns)
@@ -91,23 +92,19 @@ class HitWords:
 
     def spread(self, text: str, missing: Missing = "last") -> mc.Wish:
         """Return the wish typed after `--spread`."""
-        return self._wish("spread", text, missing)
+        return grammar.spread(text, missing, self._resolver(grammar.split(text)[0]))
 
     def focus(self, text: str, missing: Missing = "last") -> mc.Wish:
         """Return the wish typed after `--focus`."""
-        return self._wish("focus", text, missing)
+        return grammar.focus(text, missing, self._resolver(grammar.split(text)[0]))
 
     def limit(self, text: str, fill: bool = False) -> mc.Limit:
         """Return the limit typed after `--limit`."""
-        if self._is_of_photos(grammar.split_limit(text)[0]):
-            return self._of_photos("limit", text, fill=fill)
-        return grammar.limit(text, fill)
+        return grammar.limit(text, fill, self._resolver(grammar.split_limit(text)[0]))
 
     def share(self, text: str) -> mc.Share:
         """Return the target shares typed after `--share`."""
-        return (
-            self._of_photos("share", text) if self._is_of_photos(grammar.split_share(text)[0]) else grammar.share(text)
-        )
+        return grammar.share(text, self._resolver(grammar.split_share(text)[0]))
 
     def middle(self, column: str, value: str) -> tuple[float, float] | None:
         """Return the middle of a city or country; see `wish_text.Rows`."""
@@ -125,21 +122,10 @@ class HitWords:
         """Return the distinct labels of a column; see `wish_text.Rows`."""
         return list(dict.fromkeys(label for cell in self._columns[column].tolist() for label in labels_of(cell)))
 
-    def _wish(self, kind: str, text: str, missing: Missing) -> mc.Wish:
-        if self._is_of_photos(grammar.split(text)[0]):
-            return self._of_photos(kind, text, missing)
-        wish: Any = grammar.spread(text, missing) if kind == "spread" else grammar.focus(text, missing)
-        for column in grammar.columns_of(wish):
-            cells = self._columns.cells(column)
-            if column in self._names or any(cell is not None for cell in cells):  # else it is all missing
-                wish = grammar.anchored(wish, cells)
-        return wish
-
-    def _of_photos(self, kind: str, text: str, missing: Missing = "last", fill: bool = False) -> Any:
-        return wish_text.wish_of(wish_text.parse(kind, text, fill), self, missing)
-
-    def _is_of_photos(self, name: str) -> bool:
-        """Return whether the table has the columns of an attribute of photographs."""
-        if name == "look" or name not in wish_text.NAMES:
-            return False
-        return set(grammar.columns_of(mc.Wish(wish_text.attribute(name), 1))) <= self._names
+    def _resolver(self, name: str) -> grammar.Resolver:
+        """Return the resolver of a name: of photographs, if the table has the columns of that attribute."""
+        if name in wish_text.NAMES and name != "look":
+            columns = grammar.columns_of(mc.Wish(wish_text.attribute(name), 1))
+            if set(columns) <= self._names:
+                return wish_text.PhotoResolver(self)
+        return grammar.TableResolver(self._columns.cells)

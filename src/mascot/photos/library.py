@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mascot as mc
+from mascot import grammar
 from mascot.attributes.attribute import Missing
 from mascot.errors import InputError, OptionError, require
 from mascot.photos.database import encodings
@@ -29,7 +30,7 @@ from mascot.photos.results import Hits, Results, ids_before
 from mascot.photos.search import PhotoSearch
 from mascot.photos.sharing.saved_sets import Choices
 from mascot.photos.texts import as_text, is_text, require_text
-from mascot.photos.wish_text import StoredRows, parse, place_meant, wish_of
+from mascot.photos.wish_text import PhotoResolver, StoredRows, place_meant, wish_of
 
 if TYPE_CHECKING:
     from mascot.methods.method import Method
@@ -474,7 +475,7 @@ class Library:
     ) -> Hits:
         """Return the best matches that pass the filters of a request; see `SearchRequest.retrieval` and `hits`."""
         part = request.retrieval()
-        conditions, condition_values = part.conditions(StoredRows(self.store).label_of)
+        conditions, condition_values = part.conditions(self._resolver.label_of)
         wheres = [*([] if where is None else [where] if isinstance(where, str) else where), *conditions]
         return self.hits(
             part.text, like=part.like, candidates=part.candidates, where=wheres or None,
@@ -483,8 +484,8 @@ class Library:
 
     def wishes(self, request: SearchRequest) -> list[mc.AnyWish]:
         """Return the wishes of a request; their names and values are looked up in the library."""
-        rows = StoredRows(self.store)
-        return [wish_of(part, rows, request.missing) if isinstance(part, Mapping) else part for part in request.wishes]
+        resolver, missing = self._resolver, request.missing
+        return [wish_of(part, resolver, missing) if isinstance(part, Mapping) else part for part in request.wishes]
 
     def steer(
         self, hits: Hits, request: SearchRequest, check: Callable[[Hits, SearchRequest], None] | None = None
@@ -509,22 +510,23 @@ class Library:
 
     def spread(self, text: str, missing: Missing = "last") -> mc.Wish:
         """Parse a wish for more diversity of an attribute: `place`, `hour`, `camera*2`."""
-        return self._parsed("spread", text, missing)
+        return grammar.spread(text, missing, self._resolver)
 
     def focus(self, text: str, missing: Missing = "last") -> mc.Wish:
         """Parse a wish for less diversity, or for values near another one: `moment`, `hour=18`, `place=Lisbon~50`."""
-        return self._parsed("focus", text, missing)
+        return grammar.focus(text, missing, self._resolver)
 
     def limit(self, text: str, fill: bool = False) -> mc.Limit:
         """Parse a limit on results per value: `city=1`, `date=2`; see `mascot.limit`."""
-        return self._parsed("limit", text, fill=fill)
+        return grammar.limit(text, fill, self._resolver)
 
     def share(self, text: str) -> mc.Share:
         """Parse target shares of values: `country=Portugal:60%,ES:40%`; see `mascot.share`."""
-        return self._parsed("share", text)
+        return grammar.share(text, self._resolver)
 
-    def _parsed(self, kind: str, text: str, missing: Missing = "last", fill: bool = False) -> Any:
-        return wish_of(parse(kind, text, fill), StoredRows(self.store), missing)
+    @property
+    def _resolver(self) -> PhotoResolver:
+        return PhotoResolver(StoredRows(self.store))
 
     def place_meant(self, name: str) -> str | None:
         """Return the place that a name means: `Cambridge, US`. None if it is obvious or not a name."""

@@ -25,12 +25,6 @@ LOOKS = 12  # clusters of the visual descriptors
 _TIMES: dict[str, Callable[..., Any]] = {"hour": mc.HourOfDay, "date": mc.Date, "weekday": mc.Weekday}
 NAMES = ("place", "city", "country", *_TIMES, *CALENDAR, "season", "part_of_day", "moment", "camera", "lens", "folder",
          "look", "keywords", "title", "rating", "altitude", "width", "height", "size")  # fmt: skip
-KINDS = {  # the fields of each kind of wish, after the name of the attribute
-    "spread": ("weight",),
-    "focus": ("near", "within", "weight"),
-    "limit": ("n", "fill"),
-    "share": ("shares",),
-}
 _PLURALS = {"city": "cities", "country": "countries", "keywords": "keywords", "lens": "lenses"}
 _MAX_LABELS = 8  # labels in a message
 _TWELVE_HOURS = re.compile(r"(\d{1,2})(?:[:.](\d{2}))?\s*([ap])\.?\s?m\.?", re.IGNORECASE)
@@ -78,10 +72,6 @@ class StoredRows:
         names = [label for label in self.labels(column) if fold(label) == fold(value)]
         return f"{column} IN ({', '.join('?' * len(names))}) AND lat IS NOT NULL", names
 
-    def label_of(self, column: str, value: str) -> Any:
-        """Return the label that a value means; the value itself if no photograph has it."""
-        return label_of(column, value, self)
-
     def labels(self, column: str) -> list[Any]:
         if column == "keywords":
             query = "SELECT DISTINCT value FROM photos, json_each(keywords) WHERE value IS NOT NULL"
@@ -105,6 +95,46 @@ def attribute(name: str, missing: Missing = "last") -> Any:
     return (mc.Number if name in NUMBERS else mc.Category)(name, missing=missing)
 
 
+class PhotoResolver:
+    """Resolves the names and values in wishes about photographs; see `mascot.grammar.Resolver`."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    def attribute(self, name: str, near: Any, missing: Missing) -> Any:
+        if name == "season" and near is not None and str(near).casefold() not in SEASONS:
+            return mc.DayOfYear("taken", missing=missing)  # near a month or a day
+        return attribute(name, missing)
+
+    def near(self, name: str, attribute: Any, text: str) -> Any:
+        require_text(text, name)
+        if isinstance(attribute, mc.Category):
+            return _label(name, text, self._rows)
+        if name == "place" and not _is_point(text):
+            return _point(text, self._rows)
+        if name == "date" and re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
+            return f"{_value(name, text)}T12:00"  # noon: midnight is as near to the evening before
+        return _value("number" if name in NUMBERS else name, text)
+
+    def counted(self, name: str) -> Any:
+        if name == "place":
+            raise OptionError("place has no values that could be counted: write city or country")
+        return attribute(name)
+
+    def label(self, name: str, attribute: Any, text: str) -> str:
+        require_text(text, name)
+        if isinstance(attribute, mc.Category):
+            return str(self.label_of(name, text))
+        if name == "hour":
+            return f"{int(_value('hour', text)) % 24}:00"
+        return str(_value("weekday", text)).capitalize() if name == "weekday" else text
+
+    def label_of(self, column: str, value: str) -> Any:
+        """Return the label in the library that a value means; the value itself if no photograph has it."""
+        label = _find_label(column, value, sorted(self._rows.labels(column), key=_numbers_first))
+        return value if label is None else label
+
+
 def parse(kind: str, text: str, fill: bool = False) -> dict[str, Any]:
     """Return a wish as typed on the command line in the form that requests have.
 
@@ -117,109 +147,52 @@ def parse(kind: str, text: str, fill: bool = False) -> dict[str, Any]:
     if kind == "share":
         name, shares = grammar.split_share(text)
         return {"share": name, "shares": shares}
-    name, value, weight = grammar.split(text)
+    name, near, weight = grammar.split(text)
     wish: dict[str, Any] = {kind: name}
-    if value is not None:
+    if near is not None:
         if kind == "spread":
-            raise OptionError(f"--spread {text}: spread takes no value; use --focus {name}={value}")
-        tilde, within = "", ""
-        if name == "season" or not isinstance(attribute(name), mc.Category):  # a label may contain ~
-            value, tilde, within = (part.strip() for part in value.partition("~"))
-        wish |= {"near": value} | ({"within": _number(within, text)} if tilde else {})
+            raise OptionError(f"--spread takes no value; use --focus {text.strip()}")
+        within = None
+        if name == "season" or not isinstance(attribute(name), mc.Category):  # a label may contain a tilde
+            near, within = grammar.split_within(name, near)
+        wish |= {"near": near} | ({} if within is None else {"within": within})
     return wish if weight == 1 else wish | {"weight": weight}
 
 
-def wish_of(wish: Mapping[str, Any], rows: Rows, missing: Missing = "last") -> mc.AnyWish:
+def wish_of(wish: Mapping[str, Any], resolver: PhotoResolver, missing: Missing = "last") -> mc.AnyWish:
     """Return the wish that a request describes; names and values are looked up in the photographs.
 
     `{"spread": "place"}`, `{"focus": "hour", "near": "6pm", "within": 1}`, `{"limit": "day", "n": 2, "fill": True}`
-    or `{"share": "country", "shares": {"Portugal": 0.6}}`.
+    or `{"share": "country", "shares": {"Portugal": 0.6}}`. Attributes may also be dictionaries as for `from_dict`.
     """
-    kind, name = _kind_of(wish)
-    if isinstance(name, Mapping):  # an attribute with all of its parameters
-        wish_object: mc.AnyWish = mc.from_dict(wish)
-        return wish_object
-    if kind in ("limit", "share"):
-        if name == "place":
-            raise OptionError("place has no values that could be counted: write city or country")
-        if kind == "limit":
-            return mc.Limit(attribute(name), wish.get("n", None), wish.get("fill", False))
-        return _share(name, wish.get("shares"), rows)
-    target, near = attribute(name, missing), wish.get("near")
-    if near is not None:
-        target, near = _target(name, near, rows, missing)
-    return mc.Wish(target, 1 if kind == "spread" else -1, wish.get("weight", 1.0), near, wish.get("within"))
-
-
-def _kind_of(wish: Any) -> tuple[str, Any]:
-    """Return the kind of a wish and the name of its attribute, after a check of the names of its fields."""
     require(isinstance(wish, Mapping), "a wish", 'must be a dictionary such as {"spread": "place"}', wish)
-    kinds = [kind for kind in KINDS if kind in wish]
-    require(len(kinds) == 1, "a wish", f"must have exactly one of {', '.join(KINDS)}", dict(wish))
-    for field in wish:
-        if field != kinds[0] and field not in KINDS[kinds[0]]:
-            raise OptionError(f"{kinds[0]} has no field {field!r}; its fields are {', '.join(KINDS[kinds[0]])}")
-    name = wish[kinds[0]]
-    require(isinstance(name, (str, Mapping)), kinds[0], "must name an attribute", name)
-    return kinds[0], name
+    parts = dict(wish)
+    for kind in ("spread", "focus"):
+        if isinstance(wish.get(kind), str):
+            near = wish.get("near")
+            parts[kind] = resolver.attribute(wish[kind], near, missing)
+            if near is not None and (isinstance(near, str) or isinstance(parts[kind], mc.Category)):
+                parts["near"] = resolver.near(wish[kind], parts[kind], str(near))
+    for kind in ("limit", "share"):
+        if isinstance(wish.get(kind), str):
+            parts[kind] = resolver.counted(wish[kind])
+    if isinstance(wish.get("share"), str) and isinstance(wish.get("shares"), Mapping):
+        shares = {str(value): share for value, share in wish["shares"].items()}
+        return grammar.shares_of(wish["share"], shares, resolver)
+    result: mc.AnyWish = mc.from_dict(parts)
+    return result
 
 
-def _target(name: str, near: Any, rows: Rows, missing: Missing) -> tuple[Any, Any]:
-    """Return the attribute of a focus and the value to be near, which is text as people write it, or a number."""
-    if isinstance(near, str):
-        require_text(near, name)
-    target = attribute(name, missing)
-    if name == "season" and str(near).casefold() not in SEASONS:
-        rule = f"must be one of {', '.join(SEASONS)}, a month like july, or a day like 07-14"
-        return mc.DayOfYear("taken", missing=missing), _value("season", str(near), f"season {rule}, got {near!r}")
-    if isinstance(target, mc.Category):
-        return target, _label(name, str(near), rows)
-    if not isinstance(near, str):
-        return target, tuple(near) if isinstance(near, list) else near
-    if name == "place" and not _is_point(near):
-        return target, _point(near, rows)
-    if name == "hour":
-        near = _on_24_hours(near)
-    if name == "date" and re.fullmatch(r"\d{4}-\d{2}-\d{2}", near):
-        near += "T12:00"  # noon: midnight is as near to the evening before
-    return target, _value("number" if name in NUMBERS else name, near)
-
-
-def _value(kind: str, text: str, message: str = "") -> Any:
+def _value(kind: str, text: str) -> Any:
     """Return the value that a text means for a kind of attribute."""
+    spelling = _on_24_hours(text) if kind == "hour" else text
     try:
-        return grammar.near_value(kind, text)
+        return grammar.near_value(kind, spelling)
     except ValueError as error:
-        raise OptionError(message or f"{kind}={text}: {error}") from None
-
-
-def _share(name: str, target_shares: Any, rows: Rows) -> mc.Share:
-    """Return target shares. A value that no photograph has is kept: the explanation reports that it is missing."""
-    counted = attribute(name)
-    if not isinstance(target_shares, Mapping):
-        return mc.Share(counted, target_shares)  # which refuses it
-    shares: dict[str, Any] = {}
-    for value, part in target_shares.items():
-        require_text(str(value), name)
-        label = _counted_label(name, counted, str(value), rows)
-        shares[label] = shares[label] + part if label in shares else part
-    return mc.Share(counted, shares)
-
-
-def _counted_label(name: str, counted: Any, value: str, rows: Rows) -> str:
-    """Return the label under which a share counts a value."""
-    if isinstance(counted, mc.Category):
-        return str(label_of(name, value, rows))
-    if name == "hour":
-        return f"{int(_value('hour', _on_24_hours(value))) % 24}:00"
-    return str(_value("weekday", value)).capitalize() if name == "weekday" else value
-
-
-def _number(text: str, owner: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise OptionError(f"{owner}: write VALUE~WITHIN, WITHIN a number such as 50, got {text!r}") from None
+        if kind == "season":
+            rule = f"must be one of {', '.join(SEASONS)}, a month like july, or a day like 07-14"
+            raise OptionError(f"season {rule}, got {text!r}") from None
+        raise OptionError(f"{kind}={text}: {error}") from None
 
 
 def _on_24_hours(value: str) -> str:
@@ -267,12 +240,6 @@ def _point(name: str, rows: Rows) -> NamedPoint:
     if point is None:
         raise OptionError(f"no place is called {name!r}: write a city, 'city, country', or latitude,longitude")
     return NamedPoint(*point, name)
-
-
-def label_of(name: str, value: str, rows: Rows) -> Any:
-    """Return the label in the library that a value means; the value itself if no photograph has it."""
-    label = _find_label(name, value, sorted(rows.labels(name), key=_numbers_first))
-    return value if label is None else label
 
 
 def _label(name: str, value: str, rows: Rows) -> Any:

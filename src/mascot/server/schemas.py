@@ -1,4 +1,4 @@
-"""Types of the HTTP API: what requests may contain and what answers look like."""
+"""Types of the HTTP API: requests and their limits, and answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-import mascot as mc
 from mascot import registry
 from mascot.photos.photo import json_types
 from mascot.photos.request import SearchRequest
@@ -51,9 +50,9 @@ class _Body(Struct, forbid_unknown_fields=True):
     """A part of a request: unknown fields and numbers written as text are errors."""
 
 
-# Attributes and methods: one type for each public value class of the library
+# Attributes and methods: one type for each public class of values
 
-_BOUNDS: dict[str, dict[str, float]] = {  # the library itself has no upper limits; a server needs them
+_BOUNDS: dict[str, dict[str, float]] = {  # upper limits of the server; the library has none
     "beta": {"ge": 0, "le": 1},
     "bins": {"ge": 1, "le": 1440},
     "cells": {"ge": 2, "le": 200},
@@ -85,7 +84,7 @@ def _bounded(hint: Any, bounds: dict[str, float]) -> Any:
 
 
 def _struct(cls: type) -> type[Struct]:
-    """Return the type of a value class as `to_dict` writes it: `kind` with its name, and its parameters."""
+    """Return the type of what `to_dict` of a class writes: `kind`, the name of the class, and its parameters."""
     hints = get_type_hints(cls)
     members: list[Any] = []
     for field in fields(cls):
@@ -107,17 +106,7 @@ MethodIn: Any = Union[tuple(METHODS.values())]  # noqa: UP007 - of a tuple
 AttributeIn: Any = Union[Name, Union[tuple(ATTRIBUTES.values())]]  # noqa: UP007 - a text is a Category of that column
 
 
-def value_of(part: Struct) -> Any:
-    """Return the library's attribute or method."""
-    return mc.from_dict({"kind": type(part).__name__, **msgspec.structs.asdict(part)})
-
-
-def attribute_of(part: Any) -> Any:
-    """Return the library's attribute; a text is a `Category` of that column."""
-    return mc.Category(part) if isinstance(part, str) else value_of(part)
-
-
-# Wishes: one type each, identified by its first field, which makes the wish of the library
+# Wishes: one type each, identified by its first field, in the form that `mascot.from_dict` reads
 
 
 class SpreadWish(_Body):
@@ -126,21 +115,14 @@ class SpreadWish(_Body):
     spread: AttributeIn
     weight: Weight = 1.0
 
-    def wish(self) -> mc.AnyWish:
-        return mc.spread(attribute_of(self.spread), self.weight)
-
 
 class FocusWish(_Body):
-    """Results from few values of an attribute, or near one."""
+    """Results from few values of an attribute, or near one value."""
 
     focus: AttributeIn
     near: Near = None
     within: Within | None = None
     weight: Weight = 1.0
-
-    def wish(self) -> mc.AnyWish:
-        near = tuple(self.near) if isinstance(self.near, list) else self.near
-        return mc.focus(attribute_of(self.focus), self.weight, near, self.within)
 
 
 class LimitWish(_Body):
@@ -150,44 +132,16 @@ class LimitWish(_Body):
     n: Count
     fill: bool = False
 
-    def wish(self) -> mc.AnyWish:
-        return mc.limit(attribute_of(self.limit), self.n, fill=self.fill)
-
-
-class ShareOf(_Body):
-    """The target share of one value; needed where values are not text."""
-
-    value: Leaf
-    share: Share
-
 
 class ShareWish(_Body):
-    """Target shares of the values of an attribute."""
+    """Target shares of the values of an attribute; a value is written as text."""
 
     share: AttributeIn
-    shares: Annotated[dict[str, Share], _SHARES] | Annotated[list[ShareOf], _SHARES]
-
-    def wish(self) -> mc.AnyWish:
-        shares = self.shares if isinstance(self.shares, dict) else {part.value: part.share for part in self.shares}
-        return mc.share(attribute_of(self.share), shares)
-
-
-class DirectedWish(_Body):
-    """The older form of spread and focus."""
-
-    direction: Direction
-    attribute: AttributeIn
-    near: Near = None
-    weight: Weight = 1.0
-
-    def wish(self) -> mc.AnyWish:
-        if self.direction == "spread":
-            return SpreadWish(self.attribute, self.weight).wish()
-        return FocusWish(self.attribute, self.near, weight=self.weight).wish()
+    shares: Annotated[dict[str, Share], _SHARES]
 
 
 WISHES: dict[str, type[_Body]] = {
-    cls.__struct_fields__[0]: cls for cls in (SpreadWish, FocusWish, LimitWish, ShareWish, DirectedWish)
+    cls.__struct_fields__[0]: cls for cls in (SpreadWish, FocusWish, LimitWish, ShareWish)
 }
 
 
@@ -216,7 +170,7 @@ class Rerank(RerankOptions, kw_only=True):
 
 
 class RankedOut(Struct, omit_defaults=True):
-    """One of the candidates, re-ranked."""
+    """One result: a candidate, and its ranks before and after."""
 
     id: Id
     position: int
@@ -225,10 +179,11 @@ class RankedOut(Struct, omit_defaults=True):
     score: float
     relevance: float
     gains: dict[str, float] | UnsetType = UNSET
+    because: Annotated[str, Meta(description="One sentence: why this result is here.")] | UnsetType = UNSET
 
 
 class RerankOut(Struct, omit_defaults=True):
-    """The re-ranked candidates, best first; `gains` and `explanation` only if they were requested."""
+    """The re-ranked candidates, best first. `gains`, `because` and `explanation` are there only if requested."""
 
     results: list[RankedOut]
     strength: float

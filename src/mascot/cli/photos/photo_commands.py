@@ -21,10 +21,9 @@ from mascot.cli import options, printing
 from mascot.cli.hit_tables import RecordedQuery
 from mascot.cli.photos import set_commands
 from mascot.cli.photos.encoder_choice import choose_encoder
-from mascot.cli.photos.set_commands import Interrupted
 from mascot.cli.printing import note, number_of, progress_bar, visible
 from mascot.cli.ray_options import Ray
-from mascot.errors import require
+from mascot.errors import Interrupted, require
 from mascot.extras import package
 from mascot.photos.database.filters import within
 from mascot.photos.files.decode_limits import Limits
@@ -335,7 +334,7 @@ def _photo_ids(texts: list[str] | None) -> list[int] | None:
 @contextmanager
 def _print_warnings() -> Iterator[None]:
     """Print the warnings of mascot as one line each on standard error."""
-    from mascot.connect.engines.source import FewCandidates, NoKey
+    from mascot.connect.engines import FewCandidates, NoKey
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")

@@ -14,18 +14,13 @@ import typer
 import mascot as mc
 from mascot.cli import options
 from mascot.cli.printing import FOLD, RIGHT, new_grid, note, number_of, progress_bar, show, show_json, visible
+from mascot.errors import Interrupted
 from mascot.photos.library import Library
 from mascot.photos.photo import Photo
 from mascot.photos.sharing.album import AlbumSection, place_of, time_of, write_album
 from mascot.photos.sharing.export import copy_originals, originals, write_zip
 from mascot.photos.sharing.saved_sets import Choice
 from mascot.photos.wish_text import parse
-
-
-class Interrupted(mc.MascotError):
-    """Ctrl-C: everything is closed, and the process may exit without waiting for running threads."""
-
-    ends_threads = True
 
 
 @dataclass(frozen=True)
