@@ -36,7 +36,7 @@ def _question(client: int, turn: int) -> tuple[str, str, dict[str, Any] | None]:
         name, direction = _WISHES[(client + turn) % len(_WISHES)]
         asked = {
             "text": _WORDS[client % len(_WORDS)], "k": 20, "strength": (turn % 11) / 10,
-            "wishes": [{"name": name, "direction": direction}],
+            "wishes": [{direction: name}],
         }  # fmt: skip
         return "search", "/api/search", asked
     if kind < 9:

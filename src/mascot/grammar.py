@@ -139,7 +139,7 @@ def wish(
     if not near:
         raise OptionError(f"{f'{name}='!r}: write a value after the equals sign")
     if within is None and not isinstance(attribute, Category):  # a label may contain a tilde
-        near, within = _split_within(name, near)
+        near, within = split_within(name, near)
     return Wish(attribute, sign, weight, resolver.near(name, attribute, near), within)
 
 
@@ -291,7 +291,8 @@ def _attribute(text: str, missing: Missing) -> Attribute:
         raise OptionError(f"{text!r}: {error}") from None
 
 
-def _split_within(name: str, text: str) -> tuple[str, float | None]:
+def split_within(name: str, text: str) -> tuple[str, float | None]:
+    """Return the value and the distance of `VALUE~WITHIN`; `name` is the attribute, for messages."""
     near, tilde, within = (part.strip() for part in text.rpartition("~"))
     try:
         return (near, _number(within)) if tilde else (text, None)

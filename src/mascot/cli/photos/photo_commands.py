@@ -28,6 +28,7 @@ from mascot.extras import package
 from mascot.photos.database.filters import within
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.library import Library
+from mascot.photos.request import SearchRequest
 from mascot.photos.results import Results
 from mascot.photos.sharing.album import album, section_of
 from mascot.photos.sharing.overview import overview, points
@@ -290,8 +291,8 @@ def search(
             where=[*([] if where is None else [where]), *flags] or None, values=values, encoder=encoder,
             already=_photo_ids(already), stacks=not no_stacks, pin=ids["pin"], reject=ids["reject"],
         )  # fmt: skip
-        for word in typed.focus or []:
-            place = opened.place_meant(word)
+        for part in set_commands.typed_wishes(typed, quotas):
+            place = opened.place_meant(part["near"]) if part.get("focus") == "place" and "near" in part else None
             note(place and f"place: {place}")
         note(None if len(results) else "no photograph matches these conditions")
         for shortfall in results.explain().notes if quotas.share else ():
@@ -311,8 +312,9 @@ def search(
             printing.show_records(results.records(explain, compare), shape == "json")
         if save_choice is not None:
             like_id = None if like is None else opened.id_of(like)
-            fields = {"text": text, "like": like_id, "k": k, "strength": method_choice.strength}
-            query = set_commands.query_of(fields, typed, quotas, where, flags, values)
+            query = SearchRequest(
+                text, like_id, since, until, folder=folder, wishes=tuple(set_commands.typed_wishes(typed, quotas)), k=k
+            ).to_dict()
             photo_ids = [photo.id for photo in results.photos]
             saved_choice = opened.choices.put(save_choice, photo_ids, ids["reject"], query)
             note(f"choice {saved_choice.name!r}: {number_of(len(photo_ids), 'photograph')} saved")
