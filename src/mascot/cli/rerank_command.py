@@ -18,8 +18,8 @@ from mascot.cli import example, hit_tables, options, printing
 from mascot.methods.method import Method
 from mascot.tuning.probe import probe as run_probe
 
-_CHUNK = 500  # queries per batch, so that the progress bar moves
-_BAR = 100  # least queries for a progress bar
+_CHUNK = 500  # queries per batch and step of the progress bar
+_BAR = 100  # the smallest number of queries with a progress bar
 _DEMO_RESULTS = 10
 
 
@@ -85,7 +85,7 @@ def rerank(
       look:10            look             (clusters of the vectors)
       branches:16        branches         (branches of a tree of the vectors)
 
-    The output has the input records in their new order, with rank, was
+    The output consists of the input records in their new order, with rank, was
     (the rank by score), relevance (0 to 1) and, with --explain, reason.
     """
     steering = _method(method, paper, strength, protect, keep, order)
@@ -126,10 +126,10 @@ def probe(
 ) -> None:
     """Measure how sensitive the results are to each parameter.
 
-    Each parameter is stepped once past its value and the results are compared:
-    strength by 0.1, widths by a factor of 1.5. A step is steady where 90% of the
-    relevance survives, collapses where less than half does, and drifts between.
-    Wishes and options are those of rerank.
+    Each parameter is changed by one step, strength by 0.1 and widths by a factor
+    of 1.5, and the results are compared. A step is steady if 90% of the relevance
+    survives, collapses if less than half does, and drifts in between. Wishes are
+    written as for rerank.
     """
     steering = _method(method, paper, strength, protect, keep, order)
     wishes = _TypedWishes(spread or (), focus or ())
@@ -182,8 +182,8 @@ def tune(
     mascot tune hits.jsonl --judged relevance --clusters meaning --spread topic --figure tune.png
 
     Settings are compared by cross-validation over queries: each query is scored
-    with the setting that the other folds chose. Where that does not beat the
-    defaults, the answer is the defaults. Wishes are those of rerank.
+    with the setting that the other folds chose. If that does not beat the
+    defaults, the defaults are recommended. Wishes are written as for rerank.
     """
     from mascot.cli import tune_command as program  # loads the benchmark's packages
 
@@ -263,7 +263,7 @@ def _count_line(records: Sequence[hit_tables.Record]) -> str:
 
 @dataclass(frozen=True)
 class _Request:
-    """A table, its queries, and the wishes on its columns."""
+    """A table, its queries, and the wishes about its columns."""
 
     table: hit_tables.RecordTable
     queries: list[hit_tables.RecordedQuery]
@@ -320,7 +320,7 @@ def _read_request(path: str | None, input_format: str | None, typed: _TypedWishe
 
 @contextmanager
 def _line_in_errors(request: _Request) -> Iterator[None]:
-    """Add the line of the input to the error where a wish cannot read a cell."""
+    """Add the line of the input to the error if a wish cannot read a cell."""
     try:
         yield
     except mc.InputError:
