@@ -207,6 +207,22 @@ def test_what_no_engine_can_is_said(engine: Engine, photos: str) -> None:
             use()
 
 
+def test_a_sink_has_the_columns_and_the_key_of_its_caller(engine: Engine) -> None:
+    uri, fields = engine.uri("goods", id="sku"), {"sku": str, "tags": list, "stock": int}
+    rows: list[dict[str, Any]] = [
+        {"sku": "a'b", "tags": ["x", "y"], "stock": 3},
+        {"sku": "b"},
+        {"sku": "c", "tags": ["y"]},
+    ]
+    with open_sink(uri, fields=fields, dim=3) as sink:
+        for part in (slice(0, 3), slice(0, 1)):
+            sink.put(rows[part], np.eye(3, dtype=np.float32)[part])
+        assert sorted(sink.select(["sku", "stock"])) == [("a'b", 3), ("b", None), ("c", None)]
+        sink.remove(["b"])
+    hits = search(uri, [1.0, 0.5, 0.1])
+    assert (hits.ids, hits.candidates().columns["tags"].tolist()) == (["a'b", "c"], [["x", "y"], ["y"]])
+
+
 def test_tables_of_others(engine: Engine, products: str) -> None:
     with pytest.raises(mc.InputError, match=r"name it with \?vector=; it has: seen, said"):
         search(engine.uri(products))
