@@ -12,7 +12,6 @@ from mascot.connect.converters.hit_lists import as_scores, as_vectors
 from mascot.errors import check_whole, warn
 from mascot.grammar import columns_of
 from mascot.reranking import check_method
-from mascot.wishes import Wishes as Wishes
 from mascot.wishes import check_wishes
 
 MethodClass = Callable[..., Any]

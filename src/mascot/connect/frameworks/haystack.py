@@ -9,8 +9,9 @@ from typing import Any
 
 import mascot as mc
 from mascot.connect.converters.hit_lists import names_of
-from mascot.connect.frameworks.documents import NOTE, DocumentKind, MethodClass, Steering, Wishes, method_from_lambda
+from mascot.connect.frameworks.documents import NOTE, DocumentKind, MethodClass, Steering, method_from_lambda
 from mascot.extras import missing
+from mascot.wishes import Wishes
 
 try:
     from haystack import Document, component, default_from_dict, default_to_dict

@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 import mascot as mc
 from mascot.candidates import value_of
-from mascot.connect.frameworks.documents import NOTE, DocumentKind, MethodClass, Wishes, method_from_lambda
+from mascot.connect.frameworks.documents import NOTE, DocumentKind, MethodClass, method_from_lambda
 from mascot.extras import missing
+from mascot.wishes import Wishes
 
 try:
     from langchain_core.callbacks import Callbacks

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import mascot as mc
-from mascot.connect.frameworks.documents import NOTE, DocumentKind, MethodClass, Steering, Wishes, method_from_lambda
+from mascot.connect.frameworks.documents import NOTE, DocumentKind, MethodClass, Steering, method_from_lambda
 from mascot.extras import missing
+from mascot.wishes import Wishes
 
 try:
     from llama_index.core.base.embeddings.base import BaseEmbedding

@@ -21,7 +21,7 @@ _KEEP = 4  # cost factor of searching for the strength
 _NUMPY = 4_000_000  # candidates x bins of a dense array in numpy
 _SMALL = 60_000  # candidates x bins per candidate, up to which a request takes about a millisecond
 _GLOBE = 32  # the largest number of bins that a point on the globe or on a line belongs to
-_FEW = 1000  # up to so many candidates, labels are assumed to be distinct
+_FEW = 1000  # the labels of fewer candidates are not counted but assumed to be distinct
 _SCALED = 2000  # number of bins if the width depends on the candidates
 
 
