@@ -24,7 +24,7 @@ from starlette.types import Receive, Scope, Send
 
 from mascot.server.guard import Guard
 from mascot.server.library import library_routes
-from mascot.server.middleware import REQUEST_ID, Envelope, Metrics
+from mascot.server.middleware import REQUEST_ID, HeadersAndMetrics, Metrics
 from mascot.server.openapi import GZIP, Operation, document
 from mascot.server.request_body import ByteBudget
 from mascot.server.rerank import rerank_routes
@@ -95,7 +95,7 @@ def make_app(settings: Settings | None = None) -> Starlette:
     )  # fmt: skip
     # The outermost comes first: it sets headers on every answer. CORS precedes the guard: preflights carry no token.
     middleware = [
-        Middleware(Envelope, metrics=metrics, shared=_PICTURE if settings.cors else None),
+        Middleware(HeadersAndMetrics, metrics=metrics, shared=_PICTURE if settings.cors else None),
         *([cors] if settings.cors else []),
         Middleware(Guard, token=settings.token, hosts=settings.hosts, origins=settings.cors),
     ]

@@ -67,7 +67,7 @@ class Metrics:
             mark_process_dead(os.getpid())  # type: ignore[no-untyped-call]
 
 
-class Envelope:
+class HeadersAndMetrics:
     """Outermost middleware: counts and times requests, sets headers and a request id on answers.
 
     An unexpected exception becomes an error answer. Pages of other origins may embed paths that match `shared`.
