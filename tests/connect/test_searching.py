@@ -14,9 +14,10 @@ import pytest
 import mascot as mc
 from mascot import errors
 from mascot.cli.options import Quotas, Wishes
-from mascot.connect.engines.source import Found, open_sink
+from mascot.connect.engines import Found, open_sink
 from mascot.photos import encoders
 from mascot.photos.engine_search import HitWords, Question, search_source
+from mascot.photos.indexing.table_sink import FIELDS
 from tests.connect.engine_stores import some_rows
 from tests.photos.bag_of_words import BagOfWords
 from tests.retelling import run_command
@@ -34,7 +35,7 @@ def trips(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     uri = f"lance://{tmp_path_factory.mktemp('trips')}/trips"
     sights = {"Lisbon": "boats in the harbour", None: "a brick wall"}
     vectors = bag.texts([sights.get(row["city"], f"boats in the harbour of {row['city']}") for row in ROWS])
-    with pytest.MonkeyPatch.context() as patch, open_sink(uri, dim=bag.dim) as sink:
+    with pytest.MonkeyPatch.context() as patch, open_sink(uri, fields=FIELDS, dim=bag.dim) as sink:
         patch.setattr(encoders, "open_encoder", lambda name, device: bag)
         sink.put(ROWS, vectors)
         with pytest.raises(mc.OptionError, match="name it with --encoder"):
@@ -99,7 +100,7 @@ def test_the_command_searches_steers_warns_and_refuses(trips: str) -> None:
     assert len({row["city"] for row in after} - {None}) > len({row["city"] for row in before} - {None})
     few = run_command(*words, "--candidates", "8", "--format", "paths", "--where", "country IS NOT NULL")
     assert (few.returncode, few.stderr) == (
-        0, "mascot: candidates=8 and k=8: nothing is left to choose from; ask for ten times as many candidates\n"
+        0, "mascot: candidates=8 and k=8: there is nothing to choose from; search for ten times as many candidates\n"
     )  # fmt: skip
     expected = search_source(trips, QUESTION, k=8, candidates=9, where="country IS NOT NULL").found
     assert few.stdout.splitlines() == expected.ids[:8]

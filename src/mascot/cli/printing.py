@@ -6,6 +6,7 @@ import json
 import math
 import re
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as Grid
 
-Report = Callable[[str, int, int], None]  # the current step, how much of it is done, and the total
+Report = Callable[[str, int, "int | None"], None]  # the current step, the count of finished items, and the total
 _ENDLESS = 10_000  # characters per line in a pipe: nothing is cut or folded
 _SENTENCE = 50  # characters per line of the reasons in the demo
 _ID = 32  # characters of an id that a narrow terminal does not fold
@@ -59,10 +60,13 @@ def note(message: str | None) -> None:
 
 
 @contextmanager
-def progress_bar(in_bytes: bool = False) -> Iterator[Report]:
-    """Show a progress bar of items, or of bytes, on standard error, if it is a terminal."""
+def progress_bar(in_bytes: bool = False, lines: bool = False) -> Iterator[Report]:
+    """Yield a function that shows the progress of items or bytes on standard error.
+
+    A terminal shows a bar. Elsewhere nothing is printed unless `lines` is set.
+    """
     if not sys.stderr.isatty():
-        yield lambda step, count, total: None
+        yield _ProgressLines() if lines else lambda step, count, total: None
         return
     from rich import progress as rich
     from rich.console import Console
@@ -75,7 +79,7 @@ def progress_bar(in_bytes: bool = False) -> Iterator[Report]:
     with rich.Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=None, rate="")
 
-        def report(step: str, count: int, total: int) -> None:
+        def report(step: str, count: int, total: int | None) -> None:
             if progress.tasks[0].description != step:
                 progress.reset(task, description=step, total=total or None, rate="")
             seconds = progress.tasks[0].elapsed
@@ -83,6 +87,20 @@ def progress_bar(in_bytes: bool = False) -> Iterator[Report]:
             progress.update(task, completed=count, total=total or None, rate=rate)
 
         yield report
+
+
+class _ProgressLines:
+    """Print a line after each tenth of a step, or after 30 seconds; at most one line in two seconds."""
+
+    def __init__(self) -> None:
+        self._time, self._step, self._count = time.monotonic(), "", 0
+
+    def __call__(self, step: str, count: int, total: int | None) -> None:
+        silence = time.monotonic() - self._time
+        new = count - (self._count if step == self._step else 0)
+        if silence >= 30 or (silence >= 2 and total is not None and new >= max(total / 10, 1)):
+            print(f"{step}: {count}" + (f" of {total}" if total is not None else ""), file=sys.stderr, flush=True)
+            self._time, self._step, self._count = time.monotonic(), step, count
 
 
 def number_of(count: int, word: str) -> str:

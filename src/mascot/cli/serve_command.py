@@ -26,7 +26,6 @@ _ORIGIN = re.compile(r"https?://[^/\s*]+")
 _PACKAGES = ("uvicorn", "starlette", "anyio", "msgspec", "prometheus_client", "cachetools", "httptools")
 
 
-@options.expanded
 def serve(
     library: Annotated[
         list[Path] | None,

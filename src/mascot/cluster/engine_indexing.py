@@ -16,10 +16,10 @@ from mascot.photos.files.decode_limits import Limits
 from mascot.photos.indexing.indexer import Indexer, Report, Summary
 from mascot.photos.indexing.runners import LocalRunner
 from mascot.photos.indexing.stages import Encode
-from mascot.photos.indexing.table_sink import TableSink
+from mascot.photos.indexing.table_sink import FIELDS, TableSink
 
 if TYPE_CHECKING:
-    from mascot.connect.engines.source import Sink
+    from mascot.connect.engines import Sink
 
 
 def index_into(
@@ -47,7 +47,7 @@ def index_into(
     root
         The folder; every machine of the cluster must see it under this path.
     into
-        The table's address, as `mascot.connect.engines.source.open_sink` takes it; or a sink, which stays open.
+        The table's address, as `mascot.connect.engines.open_sink` takes it; or a sink, which stays open.
     encoder
         Name or encoder (default: that of the table; `lite` for a new one). A different encoder needs `again`.
     ray
@@ -73,10 +73,10 @@ def index_into(
             runner = stack.enter_context(RayRunner(connection, limits, device, workers))
         local_device = device if ray is None else "cpu"
         if isinstance(into, str):
-            from mascot.connect.engines.source import open_sink
+            from mascot.connect.engines import open_sink
 
             model = _opened(encoder or _table_encoder(into) or "lite", local_device)
-            table: Sink = open_sink(into, dim=model.dim, tokens=model.tokens)
+            table: Sink = open_sink(into, fields=FIELDS, dim=model.dim, tokens=model.tokens)
             stack.callback(table.close)
         else:
             table = into
@@ -102,7 +102,7 @@ def index_into(
 
 def _table_encoder(uri: str) -> str | None:
     """Return the encoder of a table, None where the table does not exist."""
-    from mascot.connect.engines.source import open_source
+    from mascot.connect.engines import open_source
 
     try:
         source = open_source(uri)

@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 
 import mascot as mc
 from mascot import grammar
+from mascot.attributes.attribute import Missing
 from mascot.attributes.category import labels_of
 from mascot.attributes.columns import is_missing
-from mascot.connect.engines.engine import EngineSource
-from mascot.connect.engines.source import CANDIDATES, Found, Steered, open_source, warn_of_few
+from mascot.connect.engines import EngineSource, Found, Steered, open_source
+from mascot.connect.engines.engine import CANDIDATES
+from mascot.connect.engines.source import warn_of_few
 from mascot.errors import OptionError
 from mascot.methods.method import Method
 from mascot.photos import wish_text
@@ -82,28 +84,30 @@ def vector_of(source: EngineSource, question: Question) -> NDArray[np.float32]:
 
 
 class HitWords:
-    """Reads wishes in words about hits: of photographs where the table has their columns, else as `mascot rerank`."""
+    """Parses wishes about hits: about photographs if the table has their columns, else as `mascot rerank` does."""
 
     def __init__(self, hits: Found) -> None:
         self._names = set(hits.columns)
         self._columns: Any = hits.candidates().columns
 
-    def spread(self, text: str, missing: str = "last") -> mc.Wish:
-        return self._wish(text, 1, missing)
+    def spread(self, text: str, missing: Missing = "last") -> mc.Wish:
+        """Return the wish typed after `--spread`."""
+        return grammar.spread(text, missing, self._resolver(grammar.split(text)[0]))
 
-    def focus(self, text: str, missing: str = "last") -> mc.Wish:
-        return self._wish(text, -1, missing)
+    def focus(self, text: str, missing: Missing = "last") -> mc.Wish:
+        """Return the wish typed after `--focus`."""
+        return grammar.focus(text, missing, self._resolver(grammar.split(text)[0]))
 
     def limit(self, text: str, fill: bool = False) -> mc.Limit:
-        name, count = grammar.split_limit(text)
-        return wish_text.limit(name, count, fill) if self._is_of_photos(name) else grammar.limit(text, fill)
+        """Return the limit typed after `--limit`."""
+        return grammar.limit(text, fill, self._resolver(grammar.split_limit(text)[0]))
 
     def share(self, text: str) -> mc.Share:
-        name, shares = grammar.split_share(text)
-        return wish_text.share(name, shares, self) if self._is_of_photos(name) else grammar.share(text)
+        """Return the target shares typed after `--share`."""
+        return grammar.share(text, self._resolver(grammar.split_share(text)[0]))
 
     def middle(self, column: str, value: str) -> tuple[float, float] | None:
-        """Return the middle of a city or country, as `steering` asks for."""
+        """Return the middle of a city or country; see `wish_text.Rows`."""
         if not {column, "lat", "lon"} <= self._names:
             return None
         country = "country" if "country" in self._names else column
@@ -115,22 +119,13 @@ class HitWords:
         )
 
     def labels(self, column: str) -> list[Any]:
-        """Return the distinct labels of a column, as `steering` asks for."""
+        """Return the distinct labels of a column; see `wish_text.Rows`."""
         return list(dict.fromkeys(label for cell in self._columns[column].tolist() for label in labels_of(cell)))
 
-    def _wish(self, text: str, sign: int, missing: Any) -> mc.Wish:
-        parts = grammar.split(text)
-        if self._is_of_photos(parts[0]):
-            return wish_text.wish(*parts, sign, self, missing)
-        wish: Any = grammar.spread(text, missing) if sign > 0 else grammar.focus(text, missing)
-        for column in grammar.columns_of(wish):
-            cells = self._columns.cells(column)
-            if column in self._names or any(cell is not None for cell in cells):  # else it is all missing
-                wish = grammar.anchored(wish, cells)
-        return wish
-
-    def _is_of_photos(self, name: str) -> bool:
-        """Return whether the table has the columns of an attribute of photographs."""
-        if name == "look" or name not in wish_text.NAMES:
-            return False
-        return set(grammar.columns_of(mc.Wish(wish_text.attribute(name), 1))) <= self._names
+    def _resolver(self, name: str) -> grammar.Resolver:
+        """Return the resolver of a name: of photographs, if the table has the columns of that attribute."""
+        if name in wish_text.NAMES and name != "look":
+            columns = grammar.columns_of(mc.Wish(wish_text.attribute(name), 1))
+            if set(columns) <= self._names:
+                return wish_text.PhotoResolver(self)
+        return grammar.TableResolver(self._columns.cells)

@@ -89,9 +89,9 @@ class Client:
         Wishes and the method are dictionaries of the HTTP API, or objects of the library.
         """
         request = {
-            "scores": _plain(scores), "wishes": [_wish(wish) for wish in wishes], "k": k, "ids": _plain(ids),
+            "scores": _plain(scores), "wishes": [_described(wish) for wish in wishes], "k": k, "ids": _plain(ids),
             "columns": {name: _plain(column) for name, column in (columns or {}).items()}, "vectors": _plain(vectors),
-            "method": method.to_dict() if hasattr(method, "to_dict") else method, "already": _plain(already),
+            "method": _described(method), "already": _plain(already),
             "pin": _plain(pin), "strength": strength, "keep": keep, "protect": protect, "gains": gains,
             "explain": explain,
         }  # fmt: skip
@@ -161,12 +161,5 @@ def _plain(values: Any) -> Any:
     return values.tolist() if hasattr(values, "tolist") else None if values is None else list(values)
 
 
-def _wish(wish: Any) -> Any:
-    """Return a wish as a dictionary of the HTTP API."""
-    if isinstance(wish, Mapping) or not hasattr(wish, "attribute"):
-        return wish
-    data = {name: value for name, value in wish.to_dict().items() if name != "kind" and value is not None}
-    attribute = data.pop("attribute")
-    if "sign" not in data:  # a limit or a share
-        return {"limit" if "n" in data else "share": attribute, **data}
-    return {"spread" if data.pop("sign") > 0 else "focus": attribute, **data}
+def _described(value: Any) -> Any:
+    return value.to_dict() if hasattr(value, "to_dict") else value

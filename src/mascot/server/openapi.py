@@ -39,7 +39,7 @@ _EXAMPLES: dict[str, dict[str, Any]] = {
     "Search": {
         "text": "sunset over water",
         "k": 20,
-        "wishes": [{"name": "place", "direction": "spread"}, {"name": "hour", "direction": "focus", "near": "18"}],
+        "wishes": [{"spread": "place"}, {"focus": "hour", "near": "18:00"}],
     },
     "Rerank": {
         "ids": ["a", "b", "c"],

@@ -21,14 +21,14 @@ from mascot.cli import options, printing
 from mascot.cli.hit_tables import RecordedQuery
 from mascot.cli.photos import set_commands
 from mascot.cli.photos.encoder_choice import choose_encoder
-from mascot.cli.photos.set_commands import Interrupted
 from mascot.cli.printing import note, number_of, progress_bar, visible
 from mascot.cli.ray_options import Ray
-from mascot.errors import require
+from mascot.errors import Interrupted, require
 from mascot.extras import package
 from mascot.photos.database.filters import within
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.library import Library
+from mascot.photos.request import SearchRequest
 from mascot.photos.results import Results
 from mascot.photos.sharing.album import album, section_of
 from mascot.photos.sharing.overview import overview, points
@@ -291,8 +291,8 @@ def search(
             where=[*([] if where is None else [where]), *flags] or None, values=values, encoder=encoder,
             already=_photo_ids(already), stacks=not no_stacks, pin=ids["pin"], reject=ids["reject"],
         )  # fmt: skip
-        for word in typed.focus or []:
-            place = opened.place_meant(word)
+        for part in set_commands.typed_wishes(typed, quotas):
+            place = opened.place_meant(part["near"]) if part.get("focus") == "place" and "near" in part else None
             note(place and f"place: {place}")
         note(None if len(results) else "no photograph matches these conditions")
         for shortfall in results.explain().notes if quotas.share else ():
@@ -312,8 +312,9 @@ def search(
             printing.show_records(results.records(explain, compare), shape == "json")
         if save_choice is not None:
             like_id = None if like is None else opened.id_of(like)
-            fields = {"text": text, "like": like_id, "k": k, "strength": method_choice.strength}
-            query = set_commands.query_of(fields, typed, quotas, where, flags, values)
+            query = SearchRequest(
+                text, like_id, since, until, folder=folder, wishes=tuple(set_commands.typed_wishes(typed, quotas)), k=k
+            ).to_dict()
             photo_ids = [photo.id for photo in results.photos]
             saved_choice = opened.choices.put(save_choice, photo_ids, ids["reject"], query)
             note(f"choice {saved_choice.name!r}: {number_of(len(photo_ids), 'photograph')} saved")
@@ -333,7 +334,7 @@ def _photo_ids(texts: list[str] | None) -> list[int] | None:
 @contextmanager
 def _print_warnings() -> Iterator[None]:
     """Print the warnings of mascot as one line each on standard error."""
-    from mascot.connect.engines.source import FewCandidates, NoKey
+    from mascot.connect.engines import FewCandidates, NoKey
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")

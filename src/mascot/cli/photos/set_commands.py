@@ -12,20 +12,15 @@ from typing import Any, Literal
 import typer
 
 import mascot as mc
-from mascot import grammar
 from mascot.cli import options
 from mascot.cli.printing import FOLD, RIGHT, new_grid, note, number_of, progress_bar, show, show_json, visible
+from mascot.errors import Interrupted
 from mascot.photos.library import Library
 from mascot.photos.photo import Photo
 from mascot.photos.sharing.album import AlbumSection, place_of, time_of, write_album
 from mascot.photos.sharing.export import copy_originals, originals, write_zip
 from mascot.photos.sharing.saved_sets import Choice
-
-
-class Interrupted(mc.MascotError):
-    """Ctrl-C: everything is closed, and the process may exit without waiting for running threads."""
-
-    ends_threads = True
+from mascot.photos.wish_text import parse
 
 
 @dataclass(frozen=True)
@@ -118,35 +113,10 @@ def _note_missing(choice: Choice, owner: str = "") -> None:
         note(f"{owner}{number_of(choice.missing, 'photograph')} of it {verb} not in the library any more")
 
 
-def query_of(
-    fields: dict[str, Any],
-    typed: options.Wishes,
-    quotas: options.Quotas,
-    where: str | None,
-    flags: Sequence[str],
-    values: Sequence[Any],
-) -> dict[str, Any]:
-    """Return a search as a request of `/api/search`, from which the page can continue.
-
-    `fields` are those that need no translation, `flags` conditions besides `where`, and `values` their values.
-    """
-    wishes: list[dict[str, Any]] = []
-    for direction, texts in asdict(typed).items():
-        for name, near, weight in map(grammar.split, texts or ()):
-            wish = {"name": name, "direction": direction, "near": near, "weight": weight}
-            wishes.append({key: value for key, value in wish.items() if value is not None})
-    wishes += [dict(zip(("limit", "n"), grammar.split_limit(text), strict=True)) for text in quotas.limit or ()]
-    wishes += [dict(zip(("share", "shares"), grammar.split_share(text), strict=True)) for text in quotas.share or ()]
-    literals = iter(values)
-    conditions = [re.sub(r"\?", lambda _: _literal(next(literals)), flag) for flag in flags]
-    conditions = conditions if where is None else [where, *conditions]
-    condition = conditions[0] if len(conditions) == 1 else " AND ".join(f"({part})" for part in conditions)
-    query = {**fields, "wishes": wishes, "where": condition or None}
-    return {name: value for name, value in query.items() if value is not None}
-
-
-def _literal(value: Any) -> str:
-    return str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
+def typed_wishes(typed: options.Wishes, quotas: options.Quotas) -> list[dict[str, Any]]:
+    """Return the typed wishes as a request has them."""
+    texts = {"spread": typed.spread, "focus": typed.focus, "limit": quotas.limit, "share": quotas.share}
+    return [parse(kind, text, quotas.fill) for kind, kind_texts in texts.items() for text in kind_texts or ()]
 
 
 @options.expanded

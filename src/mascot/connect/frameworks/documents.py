@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,12 +9,12 @@ from typing import Any
 import mascot as mc
 from mascot.candidates import RecordColumns
 from mascot.connect.converters.hit_lists import as_scores, as_vectors
-from mascot.errors import check_whole
+from mascot.errors import check_whole, warn
 from mascot.grammar import columns_of
 from mascot.reranking import check_method
+from mascot.wishes import Wishes as Wishes
 from mascot.wishes import check_wishes
 
-Wishes = mc.AnyWish | Sequence[mc.AnyWish]
 MethodClass = Callable[..., Any]
 NOTE = "mascot"  # the metadata key under which a document says why it is there
 
@@ -137,14 +135,6 @@ class Steering:
         return columns
 
 
-def warn(message: str, kind: type[Warning] = UserWarning) -> None:
-    """Warn, and name the nearest line outside of this package."""
-    level, frame = 1, sys._getframe()
-    while frame.f_globals.get("__name__", "").partition(".")[0] == "mascot" and frame.f_back is not None:
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, kind, stacklevel=level)
-
-
 def method_from_lambda(value: float, method: MethodClass = mc.Mascot, owner: str = "lambda") -> Any:
     """Return a method of the strength that an MMR's lambda stands for: 1 is relevance only there, 0 is so here.
 
@@ -189,11 +179,10 @@ def plain_method(method: Any) -> dict[str, Any]:
 
 
 def _notes(ranking: mc.Ranking) -> list[dict[str, Any]]:
-    """Return for each result its rank, its rank by relevance, and the gains of relevance and of each wish."""
-    gains = ranking.gains
+    """Return for each result its rank, its rank by relevance, the gains by name, and one sentence that says why."""
     return [
-        {"rank": place + 1, "was": int(was), "gains": {name: float(values[place]) for name, values in gains.items()}}
-        for place, was in enumerate(ranking.was)
+        {"rank": rank, "was": reason.was, "gains": reason.gains, "because": reason.because}
+        for rank, reason in enumerate(ranking.explain().results, 1)
     ]
 
 
