@@ -12,7 +12,7 @@ const ADDRESSES = [
   "/?text=boats+in+the+harbour&spread=place*0.7&focus=hour=18:00&since=2019-01-01&compare=1",
   "/?like=12&spread=look&k=48",
   "/?focus=place=38.7000,-9.1000~50*0.5&focus=camera&focus=title=50%25~2",
-  "/?text=a&limit=day=2&share=country=PT:60%25,Spain:12.5%25&fill=1&strength=0.5&keep=0.9&order=date",
+  "/?text=a&limit=day=2&share=country=PT:60%25,Spain:12.5%25&fill=1&strength=0.5&keep=0.9&order=selection",
   "/?text=a&country=PT&city=Lisbon&camera=X100&rating=3&since=2019-01-01&until=2020-12-31&folder=stra%C3%9Fe&box=-10,170,10,-170",
   "/?text=a&protect=0&pin=3,1&reject=2&complete=15",
   "/?k=10&map=large&photo=7",
@@ -45,6 +45,11 @@ const INVALID = [
 for (const parameter of INVALID) {
   test(`an invalid value is ignored: ${parameter}`, () => assert.deepEqual(read(`/?${parameter}`), freshAddress()));
 }
+
+test("a month or a year as a filter means its first or last day", () => {
+  const { since, until } = read("/?since=2019&until=2020-02");
+  assert.deepEqual([since, until, read("/?until=2019").until], ["2019-01-01", "2020-02-29", "2019-12-31"]);
+});
 
 test("like takes precedence over text", () => {
   assert.equal(read("/?text=cat&like=3").text, "");

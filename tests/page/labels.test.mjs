@@ -22,7 +22,7 @@ const TEXTS = [
   [wishText({ focus: "city", weight: 0.6 }), "Keep cities together 60%"], [wishText({ focus: "hour", near: "18:00", weight: 1 }), "Near 18:00"],
   [wishText({ limit: "day", n: 2 }), "At most 2 per day"], [wishText({ share: "country", shares: { PT: 0.6, ES: 0.25 } }), "Country: 60% Portugal, 25% Spain"],
   [nearText("date", "2019-07"), "July 2019"], [nearText("season", "late_summer"), "Late summer"], [nearText("place", "1.0,2.0"), "1.0° N 2.0° E"],
-  [optionText("strength", 0.5), "Strength 50%"], [optionText("keep", 0.9), "Keep 90% of the best match"], [optionText("order", "date"), "Shown by date"],
+  [optionText("strength", 0.5), "Strength 50%"], [optionText("keep", 0.9), "Keep 90% of the best match"], [optionText("order", "selection"), "Shown in order of selection"],
   [filterText("country", "PT"), "Country Portugal"], [filterText("rating", 3), "Rating ★★★ or more"], [filterText("rating", "5"), "Rating ★★★★★"],
   [filterText("since", "2019-07-14"), "From 14 July 2019"], [filterText("folder", "AT"), "Folder “AT”"],
   [filterText("box", [-10, -20, 10, 20]), "Inside 10° S to 10° N, 20° W to 20° E"],

@@ -8,11 +8,11 @@ import { FILTERS, MAX_PICKS, MAX_RESULTS, freshAddress } from "./state.js";
 
 const MAX_ID = Number.MAX_SAFE_INTEGER;
 const MAX_VALUE = 200; // characters
-const ORDERS = ["relevance", "selection", "date"];
+const ORDERS = ["relevance", "selection"];
 const DISTANCES = new Set(["place", "hour", "date", "weekday", "season", "rating", "altitude", "width", "height", "size"]);
 
 /** How each filter is read from the address; the result is empty if the value is not valid. */
-const READERS = { since: dayOf, until: dayOf, rating: (/** @type {string} */ text) => String(wholeOf(text, 1, 5) ?? ""), box: boxOf };
+const READERS = { since: firstDayOf, until: lastDayOf, rating: ratingOf, box: boxOf };
 
 /**
  * Return the state that an address holds. Values that are not valid are ignored.
@@ -127,6 +127,25 @@ function shareOf(text) {
     shares[value.trim()] = percent ? rounded(share / 100) : share;
   }
   return name ? { share: name, shares } : null;
+}
+
+/** The first day of a year, a month or a day; empty for anything else. */
+function firstDayOf(/** @type {string} */ text) {
+  const missing = { 4: "-01-01", 7: "-01" }[text.length] ?? "";
+  return dayOf(`${text}${missing}`);
+}
+
+/** The last day of a year, a month or a day; empty for anything else. */
+function lastDayOf(/** @type {string} */ text) {
+  const month = text.length === 4 ? `${text}-12` : text;
+  const day = firstDayOf(month);
+  if (day === "" || month.length > 7) return day;
+  const [year, number] = month.split("-").map(Number);
+  return new Date(Date.UTC(year, number, 0)).toISOString().slice(0, 10);
+}
+
+function ratingOf(/** @type {string} */ text) {
+  return String(wholeOf(text, 1, 5) ?? "");
 }
 
 /** A day of the calendar, as `2019-07-31`; empty for anything else. */
