@@ -40,9 +40,6 @@ def _photos(root: Path, numbers: list[int]) -> list[Any]:
     return photos
 
 
-# Searching and filtering
-
-
 def test_the_start_page_offers_searches(tab: Tab) -> None:
     page = tab.open()
     assert page.inner_text("#welcome h2").startswith(f"{POSTCARDS} photographs")
@@ -94,6 +91,7 @@ def test_filters_that_leave_nothing_can_be_removed(tab: Tab) -> None:
     assert {"From 1 January 2099", "Folder “AT”"} <= page.chips()
     page.ask("text=Remove the filters")
     assert page.parameters() == {"text": [QUERY]}
+    assert page.input_value("#filter-folder") == ""
 
 
 def test_fields_without_a_control_are_sent_and_are_chips(tab: Tab, postcards: Path) -> None:
@@ -105,23 +103,17 @@ def test_fields_without_a_control_are_sent_and_are_chips(tab: Tab, postcards: Pa
     assert page.parameters() == {"strength": ["0.5"], "order": ["relevance"]}
 
 
-# Steering
-
-
 def test_a_dial_changes_the_first_photographs(tab: Tab) -> None:
     page = tab.open(f"/?text={QUERY}")
     before, places = page.ids(), int(page.get_attribute("#map", "data-places"))
     page.lean("place", 10)
     assert page.counted("places") == (places, int(page.get_attribute("#map", "data-places")))
     assert places < page.counted("places")[1]
-    assert page.get_attribute("#lean-place", "aria-valuetext") == "Mix it up 100%"
     steered = page.ids()
     assert steered[0] == before[0], "the best match stays"
     assert len(set(steered[:8]) & set(before[:8])) <= 5, "the first rows change"
     assert page.parameters() == {"text": [QUERY], "spread": ["place"]}
-    page.lean("place", -5)
-    assert page.parameters()["focus"] == ["place*0.5"]
-    page.ask("[aria-label='Remove Keep places together 50%']")
+    page.ask("[aria-label='Remove Mix up places']")
     assert page.ids() == before
 
 
@@ -135,10 +127,7 @@ def test_compare_shows_what_was_added_removed_and_kept(tab: Tab) -> None:
     assert added == steered - before != set()
     assert (removed, kept) == (before - steered, before & steered)
     page.locator("#removed-grid .removed button.tile").first.click()
-    assert page.inner_text(".why h3") == "Why it was left out"
-    assert page.inner_text(".why .because")
-    page.keyboard.press("Escape")
-    page.without("photo=")
+    assert page.inner_text(".why").startswith("Why it was left out\n")
 
 
 def test_targets_are_chips_of_their_own(tab: Tab) -> None:
@@ -165,14 +154,7 @@ def test_targets_far_from_all_photographs_are_drawn(tab: Tab) -> None:
     assert re.search(r"nearest is .*\d", page.inner_text("[data-name=date] .near"))
 
 
-def test_a_refused_request_shows_the_reason(tab: Tab) -> None:
-    page = tab.open(f"/?text={QUERY}&focus=place=Nowhereville", ready=False)
-    page.wait_for_selector("#results[data-state=failed]")
-    assert "Nowhereville" in page.inner_text("#error")
-    tab.errors.clear()  # the browser itself reports the refused request
-
-
-def test_one_step_back_undoes_one_gesture(tab: Tab, postcards: Path) -> None:
+def test_one_step_back_undoes_one_gesture(tab: Tab) -> None:
     page = tab.open()
     views = [(page.url, page.ids())]
 
@@ -192,8 +174,6 @@ def test_one_step_back_undoes_one_gesture(tab: Tab, postcards: Path) -> None:
     remember()
     page.select_option("#filter-rating", "3")
     remember()
-    assert "Rating ★★★ or more" in page.chips()
-    assert all(photo.rating >= 3 for photo in _photos(postcards, page.ids()))
     page.locator("#grid button.tile").first.click()
     assert page.is_visible("#viewer")
     page.go_back()
@@ -205,15 +185,9 @@ def test_one_step_back_undoes_one_gesture(tab: Tab, postcards: Path) -> None:
             page.settled()
             assert page.ids() == photos
     assert page.input_value("#text") == QUERY
-    page.click("[aria-label='Remove the filter Rating ★★★ or more']")
-    page.wait_for_url(views[-2][0])
-    assert page.input_value("#filter-rating") == ""
 
 
-# The map
-
-
-def test_the_grid_the_map_and_the_clock_highlight_the_same_photographs(tab: Tab) -> None:
+def test_the_map_shows_and_highlights_the_photographs_that_have_a_place(tab: Tab, postcards: Path) -> None:
     page = tab.open(f"/?text={QUERY}&spread=place")
     page.locator("#grid button.tile").nth(1).hover()
     assert page.is_visible("#map-tip")
@@ -221,10 +195,6 @@ def test_the_grid_the_map_and_the_clock_highlight_the_same_photographs(tab: Tab)
     _, x, y = page.evaluate(SPOT, "")
     page.mouse.move(x, y)
     assert page.locator("#grid .linked").count() >= 1
-
-
-def test_the_map_shows_every_photograph_that_has_a_place(tab: Tab, postcards: Path) -> None:
-    page = tab.open(f"/?text={QUERY}&spread=place")
     placed = {photo.id for photo in _photos(postcards, page.ids()) if photo.lat is not None}
     spots = "all => all.map((spot) => Number(spot.dataset.id))"
     assert set(page.eval_on_selector_all("#map .spot:not(.leaving)", spots)) == placed
@@ -259,19 +229,13 @@ def test_a_box_on_the_large_map_filters(tab: Tab, postcards: Path) -> None:
     assert page.parameters()["photo"] == [number]
 
 
-# The large view and the tray
-
-
 def test_the_large_view_shows_reason_metadata_and_neighbours(tab: Tab, postcards: Path) -> None:
     page = tab.open(f"/?text={QUERY}&spread=place&focus=hour=18:00")
     numbers = page.ids()
     at = next(i for i, photo in enumerate(_photos(postcards, numbers)) if i and photo.city and photo.taken)
     page.locator("#grid button.tile").nth(at).click()
-    assert page.inner_text(".why h3") == "Why it is here"
-    assert page.inner_text(".why .because")
+    assert page.inner_text(".why").startswith("Why it is here\n")
     assert re.search(r"Moment\s+\d+ [A-Z][a-z]+ \d{4}, \d\d:\d\d", page.inner_text(".known"))
-    page.locator(".stage img").evaluate("picture => picture.decode()")
-    assert page.locator(".stage img").evaluate("picture => picture.naturalWidth") in (320, 480)
     assert page.get_attribute("text=Open the original", "href") == f"/api/photos/{numbers[at]}/image"
     page.click("[aria-label='Previous photograph']")
     assert page.parameters()["photo"] == [str(numbers[at - 1])]
@@ -280,11 +244,14 @@ def test_the_large_view_shows_reason_metadata_and_neighbours(tab: Tab, postcards
     assert numbers[at - 1] not in page.ids()
 
 
-def test_a_photograph_that_is_gone_is_reported(tab: Tab) -> None:
+def test_what_the_server_refuses_is_reported(tab: Tab) -> None:
     page = tab.open(f"/?text={QUERY}&photo=99999", ready=False)
     page.wait_for_selector(".stage-note:text('no longer in the library')")
     assert page.is_hidden(".stage img")
-    tab.errors.clear()  # the browser itself reports what it could not load
+    tab.open(f"/?text={QUERY}&focus=place=Nowhereville", ready=False)
+    page.wait_for_selector("#results[data-state=failed]")
+    assert "Nowhereville" in page.inner_text("#error")
+    tab.errors.clear()  # the browser itself reports the refused requests
 
 
 def test_results_are_copied_and_downloaded(tab: Tab, postcards: Path) -> None:
@@ -349,9 +316,6 @@ def test_the_tray_completes_downloads_and_saves_a_set(tab: Tab) -> None:
     page.wait_for_selector("#tray summary", state="hidden")
 
 
-# Answers that are late, hostile, empty or missing
-
-
 def test_answers_that_are_late_hostile_or_empty(tab: Tab) -> None:
     """The library answers after the first search, knows no place, and has similar photographs and hostile names."""
     hostile, delayed, numbers = "<img src=x onerror=alert(1)>", list[Any](), list[int]()
@@ -397,7 +361,7 @@ def test_answers_that_are_late_hostile_or_empty(tab: Tab) -> None:
     page.goto("about:blank")  # the next test loads the real library
 
 
-def test_a_server_that_is_gone_comes_back(tab: Tab) -> None:
+def test_a_server_that_is_gone_comes_back_and_is_slow(tab: Tab) -> None:
     page = tab.open(f"/?text={QUERY}")
     before = page.ids()
     tab.route(re.compile("/healthz|/api/"), lambda route: route.abort())
@@ -410,11 +374,6 @@ def test_a_server_that_is_gone_comes_back(tab: Tab) -> None:
     page.settled()
     assert page.is_hidden("#error")
     assert page.counted("places")[1] > page.counted("places")[0]
-    tab.errors.clear()  # the browser itself reports what it could not load
-
-
-def test_a_slow_request_is_cancelled_by_the_next(tab: Tab) -> None:
-    page = tab.open(f"/?text={QUERY}")
     delayed: list[Any] = []
     tab.route("**/api/search", lambda route: delayed.append(route))
     page.locator("#lean-place").fill("10")
@@ -424,8 +383,8 @@ def test_a_slow_request_is_cancelled_by_the_next(tab: Tab) -> None:
     page.locator("#lean-place").fill("9")
     page.settled()
     assert page.is_hidden("#progress")
-    assert page.parameters()["spread"] == ["place*0.9"]
-    tab.errors.clear()
+    assert page.parameters()["spread"] == ["place*0.9"], "the slow request was cancelled"
+    tab.errors.clear()  # the browser itself reports what it could not load
 
 
 # Keyboard, touch, widths, colours, assistive technology
