@@ -33,7 +33,7 @@ test("a saved request is restored", () => {
 });
 
 test("a saved target may be numbers, and a saved photograph a path", () => {
-  const state = stateOf({ like: "a.jpg", wishes: [{ focus: "place", near: [38.7, -9.1] }, { focus: "hour", near: 18 }] });
+  const state = stateOf({ like: "a.jpg", wishes: [{ spread: { kind: "Number" } }, { focus: "place", near: [38.7, -9.1] }, { focus: "hour", near: 18 }] });
   assert.deepEqual(state.wishes.map(({ near }) => near), ["38.7,-9.1", "18"]);
   assert.equal(state.like, null);
 });

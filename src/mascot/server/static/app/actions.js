@@ -107,7 +107,8 @@ export function createActions(store, history) {
     /** Remove a photograph from this search; another takes its place. */
     reject(id) {
       const { pin, reject } = store.get();
-      changeTray({ pin: pin.filter((other) => other !== id), reject: [...reject.filter((other) => other !== id), id].slice(-MAX_PICKS) });
+      const without = (ids) => ids.filter((other) => other !== id);
+      changeTray({ pin: without(pin), reject: [...without(reject), id].slice(-MAX_PICKS) });
     },
     /** Put a saved choice on the tray, and continue its search. */
     loadChoice(choice) {

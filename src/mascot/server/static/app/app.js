@@ -39,9 +39,12 @@ search.load();
 function createViews() {
   const { steer, turnDial, setNear, removeDial, openPhoto, pick, reject } = actions;
   const tiles = { open: (id) => openPhoto(id), pick, reject };
-  const grids = { results: new Grid(byId("grid"), tiles), removed: new Grid(byId("removed-grid"), tiles), kept: new Grid(byId("kept-grid"), tiles) };
   return {
-    grids,
+    grids: {
+      results: new Grid(byId("grid"), tiles),
+      removed: new Grid(byId("removed-grid"), tiles),
+      kept: new Grid(byId("kept-grid"), tiles),
+    },
     controls: new Controls({ turn: turnDial, setNear, remove: removeDial }),
     options: new Options(byId("options"), steer),
     filters: new Filters(byId("filters"), (changes) => steer(changes, Object.keys(changes).join())),

@@ -2,6 +2,7 @@
 // The state as the body of a search, and back. The server decides everything that a request leaves open.
 
 import { FILTERS, STEERING, freshAddress } from "./state.js";
+import { attributeOf } from "./wishes.js";
 
 /** @typedef {import("./types.js").AddressState} AddressState */
 /** @typedef {import("./types.js").SearchRequest} SearchRequest */
@@ -39,16 +40,25 @@ export function stateOf(request) {
   const state = {};
   for (const name of ["text", "like", "wishes", "k", ...STEERING, "protect"]) state[name] = request[name] ?? fresh[name];
   for (const name of FILTERS) state[name] = String(request[name] ?? "");
-  state.wishes = state.wishes.map(textualNear);
+  state.wishes = state.wishes.filter(hasName).map(textualNear);
   if (!Number.isInteger(state.like)) state.like = null; // the command line saves a path
   return state;
 }
 
-/** A value may be saved as a number, or as latitude and longitude; the address holds text. */
-const textualNear = (/** @type {any} */ wish) => (wish.near === undefined || wish.near === null ? wish : { ...wish, near: String(wish.near) });
+/** Python can save wishes about attributes without a name; the page cannot show these. */
+const hasName = (/** @type {any} */ wish) => typeof attributeOf(wish) === "string" && attributeOf(wish) !== "";
 
-/** Whether two requests are the same. */
-export const isSame = (/** @type {SearchRequest | null} */ one, /** @type {SearchRequest | null} */ other) => JSON.stringify(one) === JSON.stringify(other);
+/** A value may be saved as a number, or as latitude and longitude; the address holds text. */
+function textualNear(/** @type {any} */ wish) {
+  return wish.near === undefined || wish.near === null ? wish : { ...wish, near: String(wish.near) };
+}
+
+/**
+ * Whether two requests are the same.
+ * @param {SearchRequest | null} one
+ * @param {SearchRequest | null} other
+ */
+export const isSame = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
 /**
  * Whether two requests have the same candidates, and differ only in how these are steered.

@@ -62,4 +62,6 @@ function withWish(wishes, wish, isReplaced) {
 }
 
 /** The names of the attributes that have a dial or a target. */
-export const dialNames = (/** @type {Wish[]} */ wishes) => [...new Set(wishes.filter((wish) => isDial(wish) || isTarget(wish)).map(attributeOf))];
+export function dialNames(/** @type {Wish[]} */ wishes) {
+  return [...new Set(wishes.filter((wish) => isDial(wish) || isTarget(wish)).map(attributeOf))];
+}

@@ -17,7 +17,10 @@ const FILTER_TEXTS = {
 
 export const filterName = (/** @type {string} */ filter) => FILTER_TEXTS[filter].name;
 export const filterValue = (/** @type {string} */ filter, /** @type {any} */ value) => FILTER_TEXTS[filter].read(value);
-export const filterText = (/** @type {string} */ filter, /** @type {any} */ value) => `${filterName(filter)} ${filterValue(filter, value)}`;
+
+export function filterText(/** @type {string} */ filter, /** @type {any} */ value) {
+  return `${filterName(filter)} ${filterValue(filter, value)}`;
+}
 
 function boxText(/** @type {number[]} */ [south, west, north, east]) {
   return `${degrees(south, "NS")} to ${degrees(north, "NS")}, ${degrees(west, "EW")} to ${degrees(east, "EW")}`;

@@ -79,7 +79,9 @@ export const photoName = (/** @type {Photo} */ photo) => photo.title || photo.ca
 export const placeName = (/** @type {Photo} */ photo) => [photo.city, countryName(photo.country)].filter(Boolean).join(", ");
 
 /** Alt text for a photograph. */
-export const altText = (/** @type {Photo} */ photo) => [photoName(photo), placeName(photo), dayText(photo.taken)].filter(Boolean).join(", ");
+export function altText(/** @type {Photo} */ photo) {
+  return [photoName(photo), placeName(photo), dayText(photo.taken)].filter(Boolean).join(", ");
+}
 
 /** The place that a photograph is counted under: its city, or a cell of a tenth of a degree. */
 export function placeKey(/** @type {Photo} */ photo) {

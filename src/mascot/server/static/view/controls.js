@@ -39,7 +39,8 @@ class Control {
     const ends = h("div", { class: "ends", "aria-hidden": "true" }, h("span", {}, "Keep together"), h("span", {}, "Mix it up"));
     this.nearRow = WITHOUT_TARGET.has(name) ? null : this.#createNearRow(values, word);
     this.element = h("div", { class: "control", "data-name": name },
-      h("div", { class: "control-head" }, h("label", { for: id }, label(name)), this.reading, this.undo, removal), this.slider, ends, this.nearRow);
+      h("div", { class: "control-head" }, h("label", { for: id }, label(name)), this.reading, this.undo, removal),
+      this.slider, ends, this.nearRow);
     host.append(this.element);
     this.show(0, null, null);
   }
@@ -62,7 +63,8 @@ class Control {
       if (event.key === "Escape" || event.key === "Enter") this.opener.focus();
     });
     this.input.addEventListener("blur", () => this.#setInputOpen(false));
-    this.opener = h("button", { type: "button", class: "near-open", "aria-label": `Near which ${word}?`, onclick: () => this.#setInputOpen(true) }, "Near…");
+    this.opener = h("button", { type: "button", class: "near-open", "aria-label": `Near which ${word}?`,
+      onclick: () => this.#setInputOpen(true) }, "Near…");
     this.hint = h("span", { class: "hint" }, HINTS[this.name] ?? "");
     this.chip = h("span", { class: "chip near-chip", hidden: true });
     this.nearest = h("span", { class: "nearest" });
@@ -176,7 +178,8 @@ export class Controls {
 
   #updateMenu() {
     const others = this.#library.attributes.filter((name) => !this.#controls.has(name));
-    this.menu.replaceChildren(h("option", { value: "" }, "Add a dial…"), ...others.map((name) => h("option", { value: name }, label(name))));
+    const options = others.map((name) => h("option", { value: name }, label(name)));
+    this.menu.replaceChildren(h("option", { value: "" }, "Add a dial…"), ...options);
     this.menu.hidden = others.length === 0;
   }
 }

@@ -133,18 +133,18 @@ export class Grid {
   }
 
   #animate(before) {
-    const ease = "cubic-bezier(.2, .8, .2, 1)";
-    for (const [id, tile] of this.#tiles) for (const running of tile.item.getAnimations()) running.cancel();
+    const timing = { duration: MOVE_MS, easing: "cubic-bezier(.2, .8, .2, 1)" };
+    for (const tile of this.#tiles.values()) for (const animation of tile.item.getAnimations()) animation.cancel();
     const after = this.#positions();
     for (const [id, tile] of this.#tiles) {
       const [from, to] = [before.get(id), after.get(id)];
       if (!from) {
-        tile.item.animate([{ opacity: 0, transform: "scale(.94)" }, { opacity: 1, transform: "none" }], { duration: MOVE_MS, easing: ease });
+        tile.item.animate([{ opacity: 0, transform: "scale(.94)" }, { opacity: 1, transform: "none" }], timing);
         continue;
       }
       const [dx, dy] = [from.left - to.left, from.top - to.top];
       if (Math.abs(dx) + Math.abs(dy) < 1) continue;
-      tile.item.animate([{ transform: `translate(${dx}px, ${dy}px)` }, { transform: "none" }], { duration: MOVE_MS, easing: ease });
+      tile.item.animate([{ transform: `translate(${dx}px, ${dy}px)` }, { transform: "none" }], timing);
     }
   }
 }

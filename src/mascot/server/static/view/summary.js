@@ -31,12 +31,15 @@ export function summary(answer, request, title, actions) {
 
 function chips(request, { removeWish, removeFields }) {
   const { pin = [], wishes = [] } = request;
-  const set = pin.length ? [chip("picked", `Completes the ${counted(pin.length, "photograph")} you picked`, "the set", () => removeFields(["complete"]))] : [];
+  const setText = `Completes the ${counted(pin.length, "photograph")} you picked`;
   const options = STEERING.filter((name) => request[name] !== undefined);
   return [
-    ...set,
+    ...(pin.length ? [chip("picked", setText, "the set", () => removeFields(["complete"]))] : []),
     ...wishes.map((wish) => chip(wishKind(wish), wishText(wish), wishText(wish), () => removeWish(wish))),
-    ...options.map((name) => chip("", optionText(name, request[name]), optionText(name, request[name]), () => removeFields([name]))),
+    ...options.map((name) => {
+      const text = optionText(name, request[name]);
+      return chip("option", text, text, () => removeFields([name]));
+    }),
     ...filtersOf(request).map((name) => {
       const text = filterText(name, request[name]);
       return chip("only", text, `the filter ${text}`, () => removeFields([name]));
@@ -51,7 +54,8 @@ function wishKind(wish) {
 }
 
 function chip(kind, text, object, remove) {
-  return h("li", { class: `chip ${kind}` }, text, h("button", { type: "button", "aria-label": `Remove ${object}`, onclick: remove }, "×"));
+  const button = h("button", { type: "button", "aria-label": `Remove ${object}`, onclick: remove }, "×");
+  return h("li", { class: `chip ${kind}` }, text, button);
 }
 
 function stat(name, before, after) {
@@ -59,12 +63,13 @@ function stat(name, before, after) {
   const isChanged = before !== after;
   return h("li", { class: isChanged ? "stat changed" : "stat", "data-stat": name, "data-before": before, "data-after": after },
     h("span", { class: "visually-hidden" }, isChanged ? `${after} ${word}, ${before} as found` : `${after} ${word}`),
-    h("span", { "aria-hidden": "true", class: "values" }, isChanged ? h("i", {}, `${before}`) : null, isChanged ? " → " : null, h("b", {}, `${after}`)),
+    h("span", { "aria-hidden": "true", class: "values" }, ...(isChanged ? [h("i", {}, `${before}`), " → "] : []), h("b", {}, `${after}`)),
     h("span", { "aria-hidden": "true", class: "word" }, word));
 }
 
 function matchStat(share) {
-  return h("li", { class: "stat" }, h("span", { class: "values" }, h("b", {}, percent(share))), h("span", { class: "word" }, "of the best match"));
+  return h("li", { class: "stat" },
+    h("span", { class: "values" }, h("b", {}, percent(share))), h("span", { class: "word" }, "of the best match"));
 }
 
 const counts = ({ plain, results }) => [countValues(plain), countValues(results.map(({ photo }) => photo))];

@@ -5,7 +5,10 @@ import { Stage } from "./stage.js";
 import { imageUrl, loadImageError, loadPhoto, thumbUrl } from "../app/api.js";
 import { capitalized, counted, dayText, momentText, photoName, placeName, pointText, stars, timeText } from "../text/labels.js";
 
-const ICONS = { previous: "M12.5 4 6.5 10l6 6", next: "m7.5 4 6 6-6 6", zoom: "M8.5 3a5.5 5.5 0 1 0 0 11 5.5 5.5 0 0 0 0-11ZM13 13l4 4M6 8.5h5M8.5 6v5" };
+const ICONS = {
+  previous: "M12.5 4 6.5 10l6 6", next: "m7.5 4 6 6-6 6",
+  zoom: "M8.5 3a5.5 5.5 0 1 0 0 11 5.5 5.5 0 0 0 0-11ZM13 13l4 4M6 8.5h5M8.5 6v5",
+};
 
 export class Viewer {
   #ids = [];
@@ -26,7 +29,8 @@ export class Viewer {
     this.previous = iconButton("previous", "Previous photograph", () => this.#turn(-1));
     this.next = iconButton("next", "Next photograph", () => this.#turn(1));
     this.zoom = iconButton("zoom", "Actual size");
-    const close = h("button", { type: "button", class: "close", "aria-label": "Close", autofocus: true, onclick: () => dialog.close() }, "×");
+    const close = h("button", { type: "button", class: "close", "aria-label": "Close", autofocus: true,
+      onclick: () => dialog.close() }, "×");
     this.like = h("button", { type: "button", class: "more", onclick: () => searchLike(this.#id) }, "More like this");
     this.pick = h("button", { type: "button", class: "more pick", onclick: () => pick(this.#id) }, "Pick");
     this.reject = h("button", { type: "button", class: "more reject", onclick: () => this.#reject() }, "Reject");
@@ -84,7 +88,8 @@ export class Viewer {
   }
 
   #render(photo) {
-    for (const part of [this.picture, this.previous, this.next, this.zoom, this.like, this.pick, this.reject]) part.hidden = photo === null;
+    const parts = [this.picture, this.previous, this.next, this.zoom, this.like, this.pick, this.reject];
+    for (const part of parts) part.hidden = photo === null;
     this.note.hidden = photo !== null;
     if (photo === null) {
       this.note.textContent = "This photograph is no longer in the library.";
@@ -121,9 +126,10 @@ export class Viewer {
   #similar(photo) {
     const ids = resultOf(photo, this.#answer)?.similar ?? [];
     if (!ids.length) return [];
-    const button = (id) => h("button", { type: "button", "aria-label": "Open a similar photograph", onclick: () => this.showPhoto(id) },
-      h("img", { src: thumbUrl(id), alt: "", width: 72, height: 72, loading: "lazy" }));
-    return [h("section", { class: "similar" }, h("h3", {}, counted(ids.length, "similar photograph")), h("div", {}, ...ids.map(button)))];
+    const button = (id) => h("button", { type: "button", "aria-label": "Open a similar photograph",
+      onclick: () => this.showPhoto(id) }, h("img", { src: thumbUrl(id), alt: "", width: 72, height: 72, loading: "lazy" }));
+    const title = h("h3", {}, counted(ids.length, "similar photograph"));
+    return [h("section", { class: "similar" }, title, h("div", {}, ...ids.map(button)))];
   }
 
   /** Show the thumbnail if the file is gone or the browser cannot show it. */
