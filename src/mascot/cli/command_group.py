@@ -18,7 +18,7 @@ MODULES = {  # the module of each command; it holds a function, or for a group a
     "tune": "rerank_command",
     "demo": "rerank_command",
     "index": "photos.photo_commands",
-    "search": "photos.photo_commands",
+    "search": "photos.search_command",
     "choices": "photos.set_commands",
     "library": "photos.photo_commands",
     "sample": "photos.photo_commands",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -17,10 +17,10 @@ from mascot.cli.printing import FOLD, RIGHT, new_grid, note, number_of, progress
 from mascot.errors import Interrupted
 from mascot.photos.library import Library
 from mascot.photos.photo import Photo
+from mascot.photos.request import SearchRequest
 from mascot.photos.sharing.album import AlbumSection, place_of, time_of, write_album
 from mascot.photos.sharing.export import copy_originals, originals, write_zip
 from mascot.photos.sharing.saved_sets import Choice
-from mascot.photos.wish_text import parse
 
 
 @dataclass(frozen=True)
@@ -81,16 +81,37 @@ class Chosen:
     )
     reject: list[str] | None = typer.Option(None, metavar="PHOTO", help="A photograph not to show. Repeatable.")
     choice: str | None = typer.Option(None, metavar="NAME", help="Pin the photographs of a saved choice.")
+    from_: str | None = typer.Option(
+        None, "--from", metavar="NAME", help="Continue the search of a saved choice; other options replace its own."
+    )
 
-    def ids(self, library: Library) -> dict[str, list[int]]:
-        """Return the photographs that the options `pin` and `reject`. Options override a saved choice."""
+    def names(self) -> list[str]:
+        """Return the options that were given."""
+        return [f"--{name.rstrip('_')}" for name, value in asdict(self).items() if value is not None]
+
+    def request(self, library: Library, fields: Mapping[str, Any]) -> SearchRequest:
+        """Return the request of these fields, or of a saved search with those of them that were given."""
+        saved: dict[str, Any] = {}
+        if self.from_ is not None:
+            saved = dict(library.choices.get(self.from_).query or {})
+        defaults = SearchRequest()
+        given = {
+            name: value for name, value in fields.items() if value is not None and value != getattr(defaults, name)
+        }
+        if given.keys() & {"text", "like"}:
+            saved = {name: value for name, value in saved.items() if name not in ("text", "like")}
+        pinned, rejected = self._ids(library)
+        return SearchRequest.from_dict({**saved, **given, "pin": pinned, "reject": rejected})
+
+    def _ids(self, library: Library) -> tuple[list[int], list[int]]:
+        """Return the photographs to pin and to reject. Options override a saved choice."""
         pinned, rejected = _photo_ids(library, self.pin, "--pin"), _photo_ids(library, self.reject, "--reject")
         if self.choice is not None:
             saved_choice = library.choices.get(self.choice)
             pinned = [*(id_ for id_ in saved_choice.photos if id_ not in rejected), *pinned]
             rejected = [*rejected, *(id_ for id_ in saved_choice.rejected if id_ not in pinned)]
             _note_missing(saved_choice, f"choice {saved_choice.name!r}: ")
-        return {"pin": list(dict.fromkeys(pinned)), "reject": list(dict.fromkeys(rejected))}
+        return pinned, rejected
 
 
 def _photo_ids(library: Library, names: Sequence[str] | None, owner: str) -> list[int]:
@@ -111,12 +132,6 @@ def _note_missing(choice: Choice, owner: str = "") -> None:
     if choice.missing:
         verb = "is" if choice.missing == 1 else "are"
         note(f"{owner}{number_of(choice.missing, 'photograph')} of it {verb} not in the library any more")
-
-
-def typed_wishes(typed: options.Wishes, quotas: options.Quotas) -> list[dict[str, Any]]:
-    """Return the typed wishes as a request has them."""
-    texts = {"spread": typed.spread, "focus": typed.focus, "limit": quotas.limit, "share": quotas.share}
-    return [parse(kind, text, quotas.fill) for kind, kind_texts in texts.items() for text in kind_texts or ()]
 
 
 @options.expanded
@@ -159,9 +174,18 @@ def _list(all_choices: Sequence[Choice], shape: str) -> None:
         return
     grid = new_grid(("photographs", RIGHT), ("rejected", RIGHT), ("choice", FOLD), ("search", FOLD))
     for choice in all_choices:
-        text = str((choice.query or {}).get("text") or "")
-        grid.add_row(str(len(choice.photos)), str(len(choice.rejected)), visible(choice.name), text)
+        search = visible(_search_text(choice.query or {}))
+        grid.add_row(str(len(choice.photos)), str(len(choice.rejected)), visible(choice.name), search)
     show(grid if all_choices else "no choices yet: `mascot search ... --save-choice NAME` saves one")
+
+
+def _search_text(query: Mapping[str, Any]) -> str:
+    """Return a saved search as text: `boats; since 2019; spread place; k 20`."""
+    parts = [str(query["text"])] if "text" in query else []
+    parts += [f"{name} {value}" for name, value in query.items() if name not in ("text", "wishes")]
+    for wish in query.get("wishes", ()):
+        parts.append(" ".join(f"{name} {value}" for name, value in wish.items()))
+    return "; ".join(parts)
 
 
 def _show(root: Path, choice: Choice, photos: Sequence[Photo], shape: str) -> None:
