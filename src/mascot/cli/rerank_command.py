@@ -54,7 +54,7 @@ def rerank(
     order: options.Order = None,
     method: options.MethodOption = None,
     paper: options.Paper = False,
-    missing: options.Missing = "last",
+    missing: options.MissingOption = "last",
     score: Score = "score",
     id: Id = None,
     query: Query = None,
@@ -89,7 +89,7 @@ def rerank(
     (the rank by score), relevance (0 to 1) and, with --explain, reason.
     """
     steering = _method(method, paper, strength, protect, keep, order)
-    wishes = _TypedWishes(spread or (), focus or (), limit or (), share or (), fill)
+    wishes = options.TypedWishes(spread or (), focus or (), limit or (), share or (), fill)
     request = _read_request(path, input_format, wishes, _InputColumns(missing, score, id, query, vector))
     with _line_in_errors(request):
         rankings = list(_bar(_ranked(request.queries, request.wishes, k, steering, already), len(request.queries)))
@@ -116,7 +116,7 @@ def probe(
     order: options.Order = None,
     method: options.MethodOption = None,
     paper: options.Paper = False,
-    missing: options.Missing = "last",
+    missing: options.MissingOption = "last",
     score: Score = "score",
     id: Id = None,
     query: Query = None,
@@ -132,7 +132,7 @@ def probe(
     written as for rerank.
     """
     steering = _method(method, paper, strength, protect, keep, order)
-    wishes = _TypedWishes(spread or (), focus or ())
+    wishes = options.TypedWishes(spread or (), focus or ())
     request = _read_request(path, input_format, wishes, _InputColumns(missing, score, id, query, vector))
     groups = request.queries
     with _line_in_errors(request):
@@ -167,7 +167,7 @@ def tune(
     figure: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write a picture of relevance and diversity by strength.")
     ] = None,
-    missing: options.Missing = "last",
+    missing: options.MissingOption = "last",
     score: Score = "score",
     id: Id = None,
     query: Query = None,
@@ -193,7 +193,7 @@ def tune(
         raise mc.OptionError(f"--judged and --score must be different columns, got {judged!r} twice")
     if figure is not None:
         program.check_figure(figure)
-    wishes = _TypedWishes(spread or (), focus or (), limit or (), share or (), fill)
+    wishes = options.TypedWishes(spread or (), focus or (), limit or (), share or (), fill)
     columns = _InputColumns(missing, score, id, query, vector)
     request = _read_request(path, input_format, wishes, columns)
     request.table.require(judged, "name another with --judged")
@@ -271,24 +271,6 @@ class _Request:
 
 
 @dataclass(frozen=True)
-class _TypedWishes:
-    """The wishes as typed."""
-
-    spread: Sequence[str]
-    focus: Sequence[str]
-    limit: Sequence[str] = ()
-    share: Sequence[str] = ()
-    fill: bool = False
-
-    def read(self, resolver: grammar.Resolver, missing: Missing) -> list[mc.AnyWish]:
-        """Return the wishes; the resolver knows the labels of the table."""
-        wishes: list[mc.AnyWish] = [grammar.spread(text, missing, resolver) for text in self.spread]
-        wishes += [grammar.focus(text, missing, resolver) for text in self.focus]
-        wishes += [grammar.limit(text, self.fill, resolver) for text in self.limit]
-        return wishes + [grammar.share(text, resolver) for text in self.share]
-
-
-@dataclass(frozen=True)
 class _InputColumns:
     """The columns of the input with a fixed meaning, and what a missing value means."""
 
@@ -306,7 +288,9 @@ def _method(name: str | None, paper: bool, *parameters: Any) -> Any:
     return grammar.method("paper" if paper else name or "mascot", *parameters)
 
 
-def _read_request(path: str | None, input_format: str | None, typed: _TypedWishes, names: _InputColumns) -> _Request:
+def _read_request(
+    path: str | None, input_format: str | None, typed: options.TypedWishes, names: _InputColumns
+) -> _Request:
     table = hit_tables.read(path, input_format, (names.id or "id", names.query or "query"))
     wishes = typed.read(grammar.TableResolver(table.column), names.missing)
     columns = list(dict.fromkeys(column for wish in wishes for column in grammar.columns_of(wish)))

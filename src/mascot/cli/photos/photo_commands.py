@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 _SKIPPED_SHOWN = 10
 
 
-@options.expanded
 def index(
     folders: list[Path] | None = typer.Argument(
         None,
@@ -166,7 +165,6 @@ def _summary_lines(summary: Summary) -> list[str]:
     return lines
 
 
-@options.expanded
 def library(
     path: Path | None = typer.Argument(
         None, metavar="FOLDER", help="Default: the library around the current folder, or the last one indexed."
@@ -226,7 +224,6 @@ def _repair(library: Library) -> None:
     printing.show(*lines)
 
 
-@options.expanded
 def sample(
     folder: Path = typer.Argument(metavar="DIR", help="A new folder, or part of the same sample."),
     count: int = typer.Option(600, help="How many postcards."),
