@@ -146,7 +146,7 @@ def test_scores_are_higher_for_the_better(engine: Engine, metric: str) -> None:
     assert found.ids == paths(nearest(scores))
     assert np.allclose(found.scores, np.sort(scores)[::-1], atol=1e-4)
     if engine.name in ("qdrant", "milvus"):  # a collection knows its metric
-        with pytest.raises(mc.OptionError, match=f"made with metric {metric}"):
+        with pytest.raises(mc.OptionError, match=f"uses the metric {metric}, got"):
             search(engine.uri(f"by_{metric}", metric="ip" if metric == "l2" else "l2"))
 
 
