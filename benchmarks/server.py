@@ -36,13 +36,13 @@ def _question(client: int, turn: int) -> tuple[str, str, dict[str, Any] | None]:
         name, direction = _WISHES[(client + turn) % len(_WISHES)]
         body = {
             "text": _WORDS[client % len(_WORDS)], "k": 20, "strength": (turn % 11) / 10,
-            "wishes": [{"name": name, "direction": direction}],
+            "wishes": [{direction: name}],
         }  # fmt: skip
         return "search", "/api/search", body
     if kind < 9:
         return "thumb", f"/api/photos/{1 + (client * 7 + turn) % 30}/thumb", None
     hours = [float((i * 7 + client) % 24) for i in range(200)]
-    wish = {"attribute": {"kind": "HourOfDay", "column": "hour"}, "direction": "spread"}
+    wish = {"spread": {"kind": "HourOfDay", "column": "hour"}}
     return "rerank", "/api/rerank", {"scores": [1 - i / 200 for i in range(200)], "columns": {"hour": hours},
                                      "wishes": [wish]}  # fmt: skip
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mascot.cli import main
 from mascot.cli.bench_commands import _benchmark
+from tests.retelling import run_command
 
 
 @pytest.mark.parametrize(
@@ -23,15 +23,11 @@ from mascot.cli.bench_commands import _benchmark
         (["prepare", "skyscript", "--option", "?", "--out", "x"], "skyscript has rows=20000, smallest=32"),
     ],
 )
-def test_refusals_are_one_line(
-    arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_refusals_are_one_line(arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MASCOT_DIV400", raising=False)
-    monkeypatch.setattr("sys.argv", ["mascot", "bench", *arguments])
-    with pytest.raises(SystemExit) as done:
-        main()
-    assert done.value.code == 2
-    lines = capsys.readouterr().err.strip().splitlines()
+    done = run_command("bench", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    lines = done.stderr.strip().splitlines()
     assert len(lines) == 1
     assert message in lines[0]
 
