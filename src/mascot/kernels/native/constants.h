@@ -1,4 +1,4 @@
-/* Constants of the method, shared by C and CUDA. `mascot.kernels.constants` has the same values; a test compares them. */
+/* Constants of the method, shared by C and CUDA. `mascot.kernels.constants` has the same values, and a test compares them. */
 #ifndef MASCOT_CONSTANTS_H
 #define MASCOT_CONSTANTS_H
 
