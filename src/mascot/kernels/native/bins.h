@@ -38,7 +38,7 @@ typedef struct {
     Range *range;                 /* product: [rows] */
     double *unknown;              /* [n] 1 if the value is missing, otherwise 0 */
     double *mean;                 /* [size] what a missing value covers under the rule NEUTRAL, or NULL */
-    double capacity;              /* how much of a bin one whole membership fills */
+    double coverage_per_result;   /* part of a bin that one whole membership covers */
     double *site[3], reach[2];    /* [n] where a candidate's bins lie, see overlap.h; NULL: anywhere */
 } Bins;
 

@@ -28,7 +28,7 @@ enum {
     FLAG_NORMALIZE = 2,    /* relevance runs from 0 to 1; otherwise raw scores are used */
     FLAG_SCALE = 4,        /* coverage is divided by its largest first-step value */
     FLAG_ROBUST = 8,       /* scores that are far outliers count as the nearest score that is not */
-    FLAG_BALANCE = 16,     /* one result fills only its share of a bin of spread */
+    FLAG_BALANCE = 16,     /* one result covers only its share of a bin of spread */
     FLAG_BY_RELEVANCE = 32 /* `ranked` is ordered by relevance; otherwise in the order of selection */
 };
 

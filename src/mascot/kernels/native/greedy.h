@@ -125,7 +125,7 @@ INLINE void mark(const Query *q, int64_t a, int64_t shape, int64_t best, double 
 static void cover(const Query *q, int64_t best, double lam, double *state, int64_t padded) {
     for (int64_t a = 0; a < q->attributes; a++) {
         const Bins *b = q->bins + a;
-        double fall = sum(visit(COVER, b, best, state, b->capacity));
+        double fall = sum(visit(COVER, b, best, state, b->coverage_per_result));
         if (fall == 0.0) continue;
         if (!b->site[0] || b->mean) mark(q, a, ANYWHERE, best, fall, lam, padded);
         else if (b->shape == SHAPE_GLOBE) mark(q, a, SHAPE_GLOBE, best, fall, lam, padded);

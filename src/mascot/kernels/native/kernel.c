@@ -124,9 +124,9 @@ static void raise_to_peaks(const Query *q, const Bins *b, const double *factors,
     settle_bins(PEAK, b, state);
 }
 
-/* Return how much of a bin one result fills if an even result list fills every bin: 1 / results per bin, at most 1.
+/* Return the part of a bin that a result covers, so that an even result list fills every bin: 1 / results per bin, at most 1.
  * `memberships` is the sum of all memberships. */
-static double capacity_of(Arena *arena, const Query *q, const Bins *b, double memberships) {
+static double even_coverage(Arena *arena, const Query *q, const Bins *b, double memberships) {
     double *ones = take_doubles(arena, q->n);
     for (int64_t i = 0; i < q->n; i++) ones[i] = 1.0;
     raise_to_peaks(q, b, ones, q->live);
@@ -136,7 +136,7 @@ static double capacity_of(Arena *arena, const Query *q, const Bins *b, double me
     return results_per_bin <= 1.0 ? 1.0 : 1.0 / results_per_bin;
 }
 
-/* Set the worth of the bins, the first sums over them and the capacity. Returns the largest sum. */
+/* Set the worth of the bins, the first sums over them, and the coverage per result. Returns the largest sum. */
 static double measure_bins(Arena *arena, Query *q, Bins *b, int64_t flags) {
     double *state = q->state, *sums = q->sums, top = 0.0, memberships = 0.0;
     if (flags & FLAG_QUERY_WEIGHT) raise_to_peaks(q, b, q->relevance, state);
@@ -157,7 +157,7 @@ static double measure_bins(Arena *arena, Query *q, Bins *b, int64_t flags) {
             memberships = 0.0;
             for (int64_t i = 0; i < q->n; i++) memberships += sum(visit(WORTH, b, i, q->live, 0.0));
         }
-        b->capacity = capacity_of(arena, q, b, memberships);
+        b->coverage_per_result = even_coverage(arena, q, b, memberships);
     }
     return top;
 }
@@ -171,12 +171,12 @@ static void weigh_attribute(Arena *arena, Query *q, const Batch *batch, int64_t 
     for (int64_t j = 0; j < b->size; j++) q->state[b->origin + j] *= factor;
     q->total_worth += factor * top;
     int64_t at = query * q->attributes + a;
-    batch->multipliers[at] = b->sign * factor;
-    batch->tops[at] = top;
-    batch->capacities[at] = b->capacity;
+    batch->gain_factors[at] = b->sign * factor;
+    batch->largest_gains[at] = top;
+    batch->coverage_per_result[at] = b->coverage_per_result;
 
     double fall = 0.0;
-    for (int64_t j = 0; j < q->already_count; j++) fall += sum(visit(COVER, b, q->already[j], q->state, b->capacity));
+    for (int64_t j = 0; j < q->already_count; j++) fall += sum(visit(COVER, b, q->already[j], q->state, b->coverage_per_result));
     int recompute = fall > 0.0 || factor < TINY_FACTOR; /* if products underflow, the sum of products is not the product */
     for (int64_t i = 0; i < q->n; i++) {
         q->start[a][i] = recompute ? sum(visit(WORTH, b, i, q->state, 0.0)) : q->sums[i] * factor;
@@ -245,8 +245,8 @@ static void write_nothing(const Batch *batch, int64_t query) {
     int64_t attributes = batch->attributes, at = query * attributes;
     for (int64_t j = query * batch->k; j < (query + 1) * batch->k; j++) batch->positions[j] = batch->ranked[j] = -1;
     for (int64_t a = at; a < at + attributes; a++) {
-        batch->multipliers[a] = batch->tops[a] = 0.0;
-        batch->capacities[a] = 1.0;
+        batch->gain_factors[a] = batch->largest_gains[a] = 0.0;
+        batch->coverage_per_result[a] = 1.0;
     }
     batch->strengths[query] = 0.0;
     batch->stages[query] = 1;

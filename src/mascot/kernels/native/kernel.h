@@ -46,7 +46,7 @@ typedef struct {
     int64_t *positions; /* [Q, k] in the order of selection; -1 after the last */
     int64_t *ranked;    /* [Q, k] the same positions, best first */
     double *strengths;  /* [Q] */
-    double *multipliers, *tops, *capacities; /* [Q, A] */
+    double *gain_factors, *largest_gains, *coverage_per_result; /* [Q, A] */
     int64_t *stages;    /* [Q] how many stages the quotas needed: 1 if all were met */
 } Batch;
 

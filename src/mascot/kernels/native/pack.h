@@ -10,7 +10,7 @@
 /* Lay out the bins of n candidates, starting at state index `origin`. */
 static Bins pack_bins(Arena *arena, const Attribute *attribute, const int64_t *rows, int64_t n, int64_t origin) {
     Bins b = {.shape = attribute->shape, .rule = attribute->missing, .sign = attribute->sign, .origin = origin};
-    b.capacity = 1.0;
+    b.coverage_per_result = 1.0;
     b.unknown = take_doubles(arena, n);
     if (b.shape == SHAPE_LABELS) {
         pack_labels(arena, &b, attribute, rows, n);

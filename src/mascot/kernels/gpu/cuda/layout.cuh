@@ -14,7 +14,7 @@ enum { SHAPE_CIRCLE = 4, SHAPE_TILE = 5 };
 // What is computed for an attribute after its rows were read. FIT_LOWEST and FIT_STRIDE number the cells of the globe densely: the
 // lowest ring and the cells per ring. A stride of 0 means that cells are hashed.
 enum {
-    FIT_COUNT, FIT_HEIGHT, FIT_REACH, FIT_LIMIT, FIT_FOLD, FIT_UNKNOWN, FIT_NEUTRAL, FIT_PENALTY, FIT_POOL, FIT_CAPACITY,
+    FIT_COUNT, FIT_HEIGHT, FIT_REACH, FIT_LIMIT, FIT_FOLD, FIT_UNKNOWN, FIT_NEUTRAL, FIT_PENALTY, FIT_POOL, FIT_COVERAGE,
     FIT_LOWEST, FIT_STRIDE
 };
 
@@ -61,7 +61,7 @@ struct Input {
     const i64 *already_ptr, *already, *list;
 };
 
-// For `total` queries: strengths, stages, multipliers, tops and capacities, then as 32-bit numbers the positions in the order of
+// For `total` queries: strengths, stages, gain factors, largest gains and coverage per result, then as 32-bit numbers the positions in the order of
 // selection and the same positions, best first.
 struct Output {
     i64 total;
@@ -71,15 +71,15 @@ struct Output {
 
 // The places of one query's results.
 struct Results {
-    double *strength, *stages, *multipliers, *tops, *capacities;
+    double *strength, *stages, *gain_factors, *largest_gains, *coverage_per_result;
     int *positions, *ranked;
 
     DEVICE_MEMBER Results(const Plan& plan, const Output& out, i64 query) {
         strength = out.results + query;
         stages = strength + out.total;
-        multipliers = out.results + out.total * 2 + query * plan.attributes;
-        tops = multipliers + out.total * plan.attributes;
-        capacities = tops + out.total * plan.attributes;
+        gain_factors = out.results + out.total * 2 + query * plan.attributes;
+        largest_gains = gain_factors + out.total * plan.attributes;
+        coverage_per_result = largest_gains + out.total * plan.attributes;
         positions = (int*)(out.results + out.total * (2 + 3 * plan.attributes)) + query * plan.k;
         ranked = positions + out.total * plan.k;
     }

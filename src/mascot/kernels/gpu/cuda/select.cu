@@ -195,8 +195,8 @@ DEVICE void write_nothing(const Query& q, const Results& results) {
     EACH_THREAD {
         for (int j = t; j < (int)q.plan.k; j += THREADS) results.positions[j] = results.ranked[j] = -1;
         for (int a = t; a < q.plan.attributes; a += THREADS) {
-            results.multipliers[a] = results.tops[a] = 0.0;
-            results.capacities[a] = 1.0;
+            results.gain_factors[a] = results.largest_gains[a] = 0.0;
+            results.coverage_per_result[a] = 1.0;
         }
         if (t == 0) *results.strength = 0.0, *results.stages = 1.0;
     }

@@ -9,10 +9,10 @@
 struct Weighing {
     const Attribute& attribute;
     int shape, slots;       // slots: those of this query, at most those of the attribute
-    bool by_query, balance;  // bins are worth their peak relevance; one result fills only its share of a bin
+    bool by_query, balance;  // bins are worth their peak relevance; one result covers only its share of a bin
     double* fit;
     double mean_total;      // memberships of a candidate without a value, under the rule "neutral"
-    double highest, factor, capacity;
+    double highest, factor, coverage;  // coverage: the part of a bin that one result covers
 
     DEVICE_MEMBER Weighing(const Query& q, int a) : attribute(q.plan.attribute[a]), shape(shape_of(q.plan, a)) {
         slots = (int)attribute.slots;
@@ -21,7 +21,7 @@ struct Weighing {
         fit = q.arena + attribute.fit;
         mean_total = highest = 0.0;
         factor = attribute.weight / q.plan.total_weight;
-        capacity = 1.0;
+        coverage = 1.0;
     }
 };
 
@@ -135,8 +135,8 @@ DEVICE double sum_memberships(const Query& q, const Weighing& w, int i, int lane
     return sum.even + sum.odd;
 }
 
-// Set the capacity, so that an even result list fills every bin; `memberships` is their sum over all candidates.
-DEVICE void measure_capacity(Query& q, Weighing& w, double memberships) {
+// Set the coverage per result, so that an even result list fills every bin; `memberships` is their sum over all candidates.
+DEVICE void measure_coverage(Query& q, Weighing& w, double memberships) {
     const Attribute& attribute = w.attribute;
     EACH_THREAD raise_peaks(q, w, true, true, t);
     SYNC;
@@ -148,10 +148,10 @@ DEVICE void measure_capacity(Query& q, Weighing& w, double memberships) {
     }
     const double peaks = block_sum(q.team, total);
     const double results_per_bin = peaks > 0.0 ? q.wanted * (memberships / q.n) / peaks : 0.0;
-    if (results_per_bin > 1.0) w.capacity = 1.0 / results_per_bin;
+    if (results_per_bin > 1.0) w.coverage = 1.0 / results_per_bin;
 }
 
-// Write the first sums under uniform weights to `spare`; for balance, also measure the capacity.
+// Write the first sums under uniform weights to `spare`; for balance, also set the coverage per result.
 DEVICE void sum_uniform(Query& q, Weighing& w) {
     Private<double> top, total;
     EACH_THREAD MY(top) = MY(total) = 0.0;
@@ -169,7 +169,7 @@ DEVICE void sum_uniform(Query& q, Weighing& w) {
         }
     }
     w.highest = block_max(q.team, top);
-    if (w.balance) measure_capacity(q, w, block_sum(q.team, total));
+    if (w.balance) measure_coverage(q, w, block_sum(q.team, total));
 }
 
 // Write the sums over the state to `spare`, and return the largest.
@@ -215,10 +215,10 @@ DEVICE void scale_bins(Query& q, Weighing& w, const Results& results, int a) {
         if (t == 0) {
             w.fit[FIT_PENALTY] = w.factor * w.highest;
             w.fit[FIT_NEUTRAL] = w.by_query ? w.fit[FIT_NEUTRAL] * w.factor : w.mean_total * w.factor;
-            w.fit[FIT_CAPACITY] = w.capacity;
-            results.multipliers[a] = w.attribute.sign * w.factor;
-            results.tops[a] = w.highest;
-            results.capacities[a] = w.capacity;
+            w.fit[FIT_COVERAGE] = w.coverage;
+            results.gain_factors[a] = w.attribute.sign * w.factor;
+            results.largest_gains[a] = w.highest;
+            results.coverage_per_result[a] = w.coverage;
         }
     }
     SYNC;
