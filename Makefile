@@ -8,7 +8,8 @@ ALBUM := .demo/album.html
 PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 PIP_FLAGS := --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-all check browser lint docs bench torture audit clean
+.PHONY: demo test test-all check fuzz coverage browser lint docs bench torture audit clean
+MINUTES ?= 10
 
 # Makes a sample library, indexes it, and searches it three times: plain, spread by place, focused on one evening.
 # Each search adds its photographs to the album.
@@ -45,6 +46,14 @@ lint: .venv/.dev
 # Lint and the unit tests of the core, without engines, Ray, a browser or torch: a minute on two cores.
 check: .venv/.dev lint
 	$(PYTEST) -m "not slow and not integration" tests/attributes tests/kernels tests/methods tests/metrics tests/test_*.py
+
+# The properties on random examples, for MINUTES (default: 10). `make check` and `make test` always draw the same ones.
+fuzz: .venv/.dev
+	$(BIN)/python tests/fuzz.py --minutes $(MINUTES)
+
+# Lines and branches of src that the tests run, as a table and in build/coverage/index.html.
+coverage: .venv/.dev browser
+	$(PYTEST) -m "not slow" -p pytest_cov --cov=mascot --cov-report=term:skip-covered --cov-report=html:build/coverage
 
 # The site, with an API reference from the docstrings. Strict: a broken link is an error.
 docs: .venv/.dev

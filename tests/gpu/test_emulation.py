@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import mascot as mc
 from mascot.kernels.gpu import cupy
 from mascot.kernels.gpu.plan import Chip, KernelBins, KernelPlan, Task, plan_task
-from mascot.methods.mascot import pack_bins
+from mascot.kernels.native.pack import pack_bins
 from tests.gpu.emulation import emulate
 from tests.gpu.worlds import CASES, QUOTAS, ragged, world
 from tests.test_exactness import assert_same, candidates, constraints, methods, wishes
