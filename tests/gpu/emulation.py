@@ -25,7 +25,6 @@ from mascot.kernels.gpu.plan import INPUT, OUTPUT, KernelBins, Task, address, al
 from mascot.kernels.native import Options, PackedBins
 from mascot.kernels.reference import Quota, Selection
 
-
 DEFAULTS = (
     "THREADS=32", "LANES=1", "BLOCKS=1", "SLAB=0", "WIDE=1", "EAGER=0", "HELD_ROWS=0", "HELD_BINS=0", "COLUMNS=8",
     "PER_THREAD=64", "KEEP=1", "NEUTRAL=1", "QUERY_WEIGHT=1", "ROBUST=1", "BALANCE=1", "QUOTAS=1", "SPREAD=-1",
@@ -80,8 +79,8 @@ def run(task: Task, queries: DeviceQueries, names: tuple[str, ...] = (), tight: 
 
 
 def select(
-    ptr: Any, rows: Any, scores: Any, already_ptr: Any, already: Any, bins: Sequence[PackedBins], signs: Any, weights: Any,
-    rules: Sequence[int], quotas: Sequence[Quota], options: Options, threads: int | None = None,
+    ptr: Any, rows: Any, scores: Any, already_ptr: Any, already: Any, bins: Sequence[PackedBins], signs: Any,
+    weights: Any, rules: Sequence[int], quotas: Sequence[Quota], options: Options, threads: int | None = None,
     names: tuple[str, ...] = (), tight: bool = True,
 ) -> Selection:  # fmt: skip
     """As `mascot.kernels.gpu.select`, by the emulated kernel."""

@@ -48,7 +48,7 @@ def chip(device: int) -> Chip:
 
 @functools.lru_cache(maxsize=64)
 def _compile(device: int, names: tuple[str, ...], shared: int) -> Any:
-    """Return the kernel compiled with this configuration for the current device, with `shared` bytes of shared memory."""
+    """Return the kernel for the current device, compiled with this configuration; `shared` is in bytes."""
     options = ("-std=c++17", *(f"-DCONFIG_{name}" for name in names))
     kernel = cupy().RawModule(code=source(), options=options).get_function("select_all")
     if shared + 1024 > _ALWAYS:  # the kernel needs a few bytes besides its arena
@@ -58,7 +58,10 @@ def _compile(device: int, names: tuple[str, ...], shared: int) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class DeviceQueries:
-    """Queries as arrays on the device. `width` is the number of candidates per query, or the maximum if `ptr` is given."""
+    """Queries as arrays on the device.
+
+    `width` is the number of candidates per query, or the maximum if `ptr` is given.
+    """
 
     count: int
     width: int

@@ -38,32 +38,26 @@ _FEW_THREADS, _FEW_LANES = 512, 2  # of a query where the batch leaves most of t
 _GLOBE_THREADS = 128  # arenas are large, so few blocks fit: more threads each
 _PAIR_LANES = 4  # threads that read a row of explicit bins side by side
 
-# The fields of `layout.cuh`, in the same order.
-_ATTRIBUTE_INTEGERS = (
-    "shape", "neutral", "bits", "origin", "slots", "cycle", "keys", "data", "mean", "fit", "stride", "pool",
-    "pool_slots", "pool_size",
-)  # fmt: skip
-_ATTRIBUTE = np.dtype(
-    [(name, "i8") for name in _ATTRIBUTE_INTEGERS]
-    + [("table", "i8", 2), ("table_from", "i8", 2), ("table_size", "i8", 2)]
-    + [(name, "u8") for name in ("xs", "ys", "indptr", "indices", "values")]
-    + [("sign", "f8"), ("weight", "f8"), ("axes", "f8", (2, _AXIS))]
-)
-_QUOTA = np.dtype([(name, "i8") for name in ("indptr", "labels", "capacity", "stages", "words")])
-_PLAN_INTEGERS = (
-    "attributes", "quotas", "k", "protect", "flags", "spread", "focus", "most", "slots", "at_base", "at_cap", "at_low",
-    "at_spread", "at_focus", "at_state", "at_start", "at_protected", "at_selected", "at_taken", "arena",
-)  # fmt: skip
-_PLAN = np.dtype(
-    [(name, "i8") for name in _PLAN_INTEGERS]
-    + [("strength", "f8"), ("keep", "f8"), ("total_weight", "f8"), ("tables", "u8")]
-    + [("attribute", _ATTRIBUTE, MOST_WISHES), ("quota", _QUOTA, MOST_QUOTAS)]
-)
-INPUT = np.dtype(
-    [("count", "i8"), ("width", "i8")]
-    + [(name, "u8") for name in ("ptr", "rows", "scores", "already_ptr", "already", "list")]
-)
-OUTPUT = np.dtype([("total", "i8"), ("results", "u8"), ("overflow", "u8")])
+
+def _record_types() -> dict[str, np.dtype[Any]]:
+    """Return the records of `layout.cuh` as numpy types; every field takes eight bytes."""
+    text = re.sub(r"//.*", "", (_SOURCES[0] / "layout.cuh").read_text(encoding="utf-8"))
+    sizes = {"AXIS_FIELDS": _AXIS, "MOST_ATTRIBUTES": MOST_WISHES, "MOST_QUOTAS": MOST_QUOTAS, "2": 2}
+    types: dict[str, Any] = {"i64": "i8", "double": "f8"}
+    for record in ("Attribute", "Quota", "Plan", "Input", "Output"):
+        fields = []
+        for declaration in text.split(f"struct {record} {{")[1].split("};")[0].split(";")[:-1]:
+            kind, names = declaration.replace("const ", "").split(maxsplit=1)
+            for name in names.split(","):
+                dimensions = tuple(sizes[size] for size in re.findall(r"\[(\w+)\]", name))
+                pointer = "*" in kind or "*" in name
+                fields.append((name.split("[")[0].strip(" *"), "u8" if pointer else types[kind], dimensions))
+        types[record] = np.dtype(fields)
+    return types
+
+
+_RECORDS = _record_types()
+INPUT, OUTPUT = _RECORDS["Input"], _RECORDS["Output"]
 
 
 @functools.cache
@@ -207,7 +201,7 @@ class _Layout:
 
     def __init__(self, task: Task, most: int, tight: bool) -> None:
         self._task, self._most, self._tight = task, most, tight
-        self.record, self.tables = np.zeros((), _PLAN), list[NDArray[np.float64]]()
+        self.record, self.tables = np.zeros((), _RECORDS["Plan"]), list[NDArray[np.float64]]()
         self.size, self._slots, self.exact = 0, 0, True
         options, record = task.options, self.record
         self._attributes = record["attribute"][: len(task.bins)]

@@ -77,7 +77,8 @@ def select_stream(count: int, width: int, scores: Floats, bins: Sequence[PackedB
             queue.put(conveyor)
         for job in [pool.submit(run, first) for first in range(0, count, chunk)]:
             job.result()
-    return Selection(*map(np.concatenate, zip(*results, strict=True)))
+    arrays: list[Any] = [np.concatenate(parts) for parts in zip(*results, strict=True)]
+    return Selection(*arrays)
 
 
 def _conveyors(cp: Any, columns: int, numbers: int) -> list[_Conveyor]:
