@@ -25,9 +25,11 @@ from numpy.typing import NDArray
 
 import mascot as mc
 from mascot.cluster.connection import cluster
-from mascot.cluster.engine_indexing import index_into
+from mascot.cluster.ray_runner import ray_runner
 from mascot.photos.encoders.encoder import Picture, unit
+from mascot.photos.files.decode_limits import Limits
 from mascot.photos.files.reading import File, photos_of, read
+from mascot.photos.indexing.engine_indexing import index_into
 from mascot.photos.sample import write_sample
 
 _BAR = 1.6
@@ -86,7 +88,8 @@ def measure(root: Path, workers: int) -> tuple[float, float]:
     """Photographs a second while every worker encodes, and seconds of the whole run."""
     with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()
-        index_into(root, Nowhere(), Clip(Path(folder)), ray="local", workers=workers)
+        with ray_runner("local", Limits(), workers=workers) as runner:
+            index_into(root, Nowhere(), Clip(Path(folder)), runner=runner)
         whole = time.perf_counter() - started
         calls = [np.loadtxt(path, ndmin=2) for path in Path(folder).iterdir()]
     # From when the last of them has done its first batch, which waits for torch, until the first has nothing left.

@@ -31,9 +31,6 @@ class Own:
         table = np.random.default_rng(7).random((16, 11)) * (np.random.default_rng(8).random((16, 11)) < 0.4)
         return table[seed]
 
-    def features(self, columns: Any, vectors: Any) -> Any:
-        return self.membership(columns, vectors)
-
 
 def of(*values: Any) -> Any:
     return st.sampled_from(values)

@@ -88,8 +88,8 @@ class FittedWishes:
     @property
     def may_drop(self) -> bool:
         """Whether candidates may be dropped."""
-        aimed = any(missing_rule(wish.attribute) == "drop" for wish in self.aims)
-        return self.removed is not None or "drop" in self.rules or aimed
+        aimed = [missing_rule(wish.attribute) for wish in self.aims]
+        return self.removed is not None or "drop" in self.rules or "drop" in aimed
 
     def dropped(self, rows: Ints | None) -> Bools | None:
         """Return which candidates are dropped because they were removed or lack a value; None: no candidate is."""

@@ -20,6 +20,7 @@ from mascot.wishes import AnyWish, check_wishes
 Already = Ranking[Any] | Iterable[Hashable] | None
 Backend = Literal["auto", "numpy", "native", "gpu"]
 _BACKENDS = ("auto", "numpy", "native", "gpu")
+_BACKEND_RULE = f"must be one of {', '.join(_BACKENDS)}"
 _GUARDED = Mascot()
 
 
@@ -178,7 +179,7 @@ def check_call(k: int, backend: str, method: Any, threads: int | None = None, **
     """Return how to rank, checked. `options` that are not None replace parameters of the method."""
     check_whole("k", k, 1)
     require(k < 1 << 31, "k", "must be below 2**31", k)
-    require(backend in _BACKENDS, "backend", f"must be one of {', '.join(_BACKENDS)}", backend)
+    require(backend in _BACKENDS, "backend", _BACKEND_RULE, backend)
     if threads is not None:
         check_whole("threads", threads, 1)
     base_method = check_method(method)

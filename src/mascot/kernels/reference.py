@@ -283,13 +283,12 @@ class WeighedAttribute(NamedTuple):
         Results are in the order of selection. Their gains are those at their selection; the other candidates have the
         gains that they would have had in place of the last result.
         """
-        left = self.uncovered(np.ones(len(self.bin_weights)), already)
-        parts, other_parts = np.zeros((len(results), len(left))), np.zeros((len(others), len(left)))
-        for step, position in enumerate(results):
-            parts[step], other_parts = self.membership[position] * left, self.membership[others] * left
-            left = self.uncovered(left, results[step : step + 1])
-        gains = (np.concatenate([parts, other_parts]) * self.worth).sum(axis=1)
-        return gains + self.offset[np.concatenate([results, others])], parts
+        left = [self.uncovered(np.ones(len(self.bin_weights)), already)]
+        for step in range(len(results) - 1):
+            left.append(self.uncovered(left[-1], results[step : step + 1]))
+        parts = self.membership[results] * np.array(left)
+        all_parts = np.concatenate([parts, self.membership[others] * left[-1]])
+        return (all_parts * self.worth).sum(axis=1) + self.offset[np.concatenate([results, others])], parts
 
 
 def weigh_attribute(

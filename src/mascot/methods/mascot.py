@@ -95,6 +95,7 @@ class Mascot(Value):
             check_whole("Mascot.protect", self.protect, 0)
         for switch in ("normalize", "scale", "balance"):
             check_switch(f"Mascot.{switch}", getattr(self, switch))
+            object.__setattr__(self, switch, bool(getattr(self, switch)))
         check_one_of("Mascot.bin_weight", self.bin_weight, "uniform", "query")
         check_one_of("Mascot.order", self.order, "relevance", "selection")
 
@@ -150,10 +151,10 @@ class Mascot(Value):
             strength,
             keep,
             query_weight=self.bin_weight == "query",
-            normalize=bool(self.normalize),
-            scale=bool(self.scale),
-            robust=bool(self.robust and not named_weight),
-            balance=bool(self.balance),
+            normalize=self.normalize,
+            scale=self.scale,
+            robust=self.robust and not named_weight,
+            balance=self.balance,
             by_relevance=self.order == "relevance",
         )
 

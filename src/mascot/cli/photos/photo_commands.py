@@ -8,7 +8,7 @@ import tempfile
 import warnings
 import webbrowser
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -102,12 +102,17 @@ def index(
     if into is not None:
         if further_folders or index_folder is not None or watch:
             raise mc.OptionError("--into takes one FOLDER, without --index and --watch")
-        from mascot.cluster.engine_indexing import index_into
+        from mascot.photos.indexing.engine_indexing import index_into
 
-        with Library.open(first) as library, progress_bar() as report, _stopping():
+        with Library.open(first) as library, progress_bar() as report, _stopping(), ExitStack() as stack:
+            runner = None
+            if ray is not None:
+                from mascot.cluster.ray_runner import ray_runner
+
+                runner = stack.enter_context(ray_runner(ray, Limits(**limits), device))
             summary = index_into(
-                library.root, into, None if encoder == "auto" else encoder, ray=ray, again=again,
-                device=device, report=report, **walking, **limits,
+                library.root, into, None if encoder == "auto" else encoder, runner=runner, limits=Limits(**limits),
+                again=again, device=device, report=report, **walking,
             )  # fmt: skip
         printing.show(*_summary_lines(summary))
         return
