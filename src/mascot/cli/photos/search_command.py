@@ -22,6 +22,7 @@ from mascot.cli.hit_tables import RecordedQuery
 from mascot.cli.photos import set_commands
 from mascot.cli.photos.encoder_choice import ENCODERS
 from mascot.cli.printing import note, number_of
+from mascot.photos.database.filters import matching
 from mascot.photos.library import Library
 from mascot.photos.request import K, SearchRequest
 from mascot.photos.results import Results
@@ -41,7 +42,9 @@ class Filters:
     city: str | None = typer.Option(None, metavar="NAME", help="Taken in this city.")
     camera: str | None = typer.Option(None, metavar="NAME", help="Taken with this camera.")
     rating: int | None = typer.Option(None, metavar="STARS", help="With this rating or a higher one.")
-    folder: str | None = typer.Option(None, metavar="FOLDER", help="Only in this folder of the library.")
+    folder: str | None = typer.Option(
+        None, metavar="FOLDER", help="In this folder of the library, or in folders with this text in their names."
+    )
     box: str | None = typer.Option(
         None, metavar="S,W,N,E", help="Taken between these latitudes and longitudes, in degrees."
     )
@@ -50,14 +53,24 @@ class Filters:
         """Return the fields of the request."""
         fields = asdict(self)
         if self.folder is not None:
-            name = library.folder_named(self.folder)
-            fields["folder"] = None if name == "." else f"{name}/"  # that folder, not every name that contains it
+            fields["folder"] = _folder(library, self.folder)
         if self.box is not None:
             try:
                 fields["box"] = tuple(map(float, self.box.split(",")))
             except ValueError:
                 raise mc.OptionError(f"--box must be SOUTH,WEST,NORTH,EAST in degrees, got {self.box!r}") from None
         return fields
+
+
+def _folder(library: Library, text: str) -> str | None:
+    """Return the field of a request for a folder: the folder with a slash, or else a part of the names of folders."""
+    try:
+        name = library.folder_named(text)
+    except mc.OptionError:
+        if len(matching(library.store_path, "instr(fold(folder), fold(?)) > 0", [text])):
+            return text
+        raise
+    return None if name == "." else f"{name}/"
 
 
 @dataclass(frozen=True)
