@@ -21,7 +21,7 @@ from mascot.gpu.device_batch import DeviceBatch
 from mascot.kernels import gpu
 from mascot.kernels.gpu import plan
 from mascot.kernels.gpu.launch import DeviceQueries
-from mascot.methods.mascot import pack_bins
+from mascot.kernels.native.pack import pack_bins
 
 N, K, QUERIES, RUNS = 200, 20, 65_536, 21
 GRID, HOUR, GLOBE = mc.Place.grid(), mc.HourOfDay("hour"), mc.Place()

@@ -25,9 +25,11 @@ from numpy.typing import NDArray
 
 import mascot as mc
 from mascot.cluster.connection import cluster
-from mascot.cluster.engine_indexing import index_into
+from mascot.cluster.ray_runner import ray_runner
 from mascot.photos.encoders.encoder import Picture, unit
+from mascot.photos.files.decode_limits import Limits
 from mascot.photos.files.reading import File, photos_of, read
+from mascot.photos.indexing.engine_indexing import index_into
 from mascot.photos.sample import write_sample
 
 _BAR = 1.6
@@ -69,10 +71,10 @@ class Nowhere:
 
     def put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None: ...
 
-    def states(self) -> Iterator[tuple[str, tuple[int, int, str, str]]]:
+    def select(self, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         return iter(())
 
-    def remove(self, paths: Sequence[str]) -> None: ...
+    def remove(self, keys: Sequence[str]) -> None: ...
 
     def set_facts(self, facts: Mapping[str, str]) -> None: ...
 
@@ -86,7 +88,8 @@ def measure(root: Path, workers: int) -> tuple[float, float]:
     """Photographs a second while every worker encodes, and seconds of the whole run."""
     with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()
-        index_into(root, Nowhere(), Clip(Path(folder)), ray="local", workers=workers)
+        with ray_runner("local", Limits(), workers=workers) as runner:
+            index_into(root, Nowhere(), Clip(Path(folder)), runner=runner)
         whole = time.perf_counter() - started
         calls = [np.loadtxt(path, ndmin=2) for path in Path(folder).iterdir()]
     # From when the last of them has done its first batch, which waits for torch, until the first has nothing left.

@@ -92,7 +92,7 @@ async def _run(address: str, clients: int, seconds: float, most: int, token: str
 def _served(folder: Path) -> tuple[subprocess.Popen[str], str]:
     """A server of its own over thirty photographs."""
     sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "photos"))
-    from tests.photos.jpegs import small_library  # type: ignore[import-not-found]
+    from tests.photos.jpegs import small_library
 
     surroundings = {name: value for name, value in os.environ.items() if not name.startswith("MASCOT_")}
     surroundings["XDG_STATE_HOME"] = str(folder / "state")

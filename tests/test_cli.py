@@ -119,7 +119,7 @@ def test_each_query_has_its_own_results() -> None:
     assert (sky["query"], sea["query"]) == ("sky", "sea")
     assert [record["key"] for record in sea["results"]] == [2, 4]
     assert [(record["key"], record["reason"]["because"]) for record in sea["left_out"]] == [
-        (3, "camera: adds too little new")
+        (3, "its camera is already covered")
     ]
     assert (sea["notes"], sea["method"]["protect"], sea["wishes"][0]["spread"]) == ([], 1, "camera")
 
@@ -201,7 +201,7 @@ def test_columns_nested_missing_and_of_vectors_are_read() -> None:
     rows[5]["year"] = 2019
     assert ranked("--focus", "year=2019", "--missing", "drop", given=lines_of(rows)) == [5]
     printed = records_of(good("rerank", "-k", "2", "--method", "mmr", "--explain", given=lines_of(rows)))
-    assert [record["reason"] for record in printed] == [{"step": 1}, {"step": 2}]
+    assert [record["reason"] for record in printed] == [{"step": n, "because": "selected by Mmr"} for n in (1, 2)]
 
 
 def test_values_that_json_lacks_are_null_or_text(tmp_path: Path) -> None:

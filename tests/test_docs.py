@@ -1,5 +1,5 @@
-"""Every Python block of README, docs and tutorials runs; a comment `# ...` after a print, or a text block, is what it
-prints. Each tutorial has a picture that `python -m docs.tutorials.figures` draws.
+"""Every Python block of README, docs and tutorials runs. A comment `# ...` after a print, or a text block after the
+Python block, is its output. Each tutorial has a picture that `python -m docs.tutorials.figures` draws.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from tests.retelling import environment
 ROOT = Path(__file__).resolve().parents[1]
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")), *TUTORIALS]
-ELSEWHERE = ("frameworks",)  # run by connect/test_frameworks.py: a second process would load the frameworks again
+ELSEWHERE = ("frameworks",)  # connect/test_frameworks.py runs it, because that process has loaded the frameworks
 SERVICE = "http://127.0.0.1:8765"
-NEEDS = {"rag": "langchain_core", "migrating": "pyversity"}  # packages that tutorials compare with
+NEEDS = {"rag": "langchain_core", "migrating": "pyversity"}  # packages that tutorials import
 # Modules and packages whose docstrings have examples.
 CORE = ("__init__", "attributes", "candidates", "metrics", "registry", "reranking", "wishes", "grammar")
 BENCH = ("bench/report", "bench/protocol/published")
@@ -37,7 +37,7 @@ MODULES = [
 
 @pytest.fixture(scope="module")
 def service() -> Iterator[str]:
-    """The address of a re-ranking service, on any free port."""
+    """Yield the address of a re-ranking service on a free port."""
     command = [sys.executable, "-m", "mascot", "serve", "--no-library", "--port", "0"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment())
     assert process.stderr is not None
@@ -53,7 +53,7 @@ def blocks(page: Path) -> list[str]:
 
 
 def run_page(page: Path, request: pytest.FixtureRequest) -> None:
-    """Run the blocks of a page in turn, and compare what they print with what the page says."""
+    """Run the blocks of a page in turn, and compare their output with the page."""
     names: dict[str, object] = {}
     text = page.read_text(encoding="utf-8")
     for block in blocks(page):
@@ -61,8 +61,8 @@ def run_page(page: Path, request: pytest.FixtureRequest) -> None:
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             exec(compile(code, page.name, "exec"), names)
-        behind = re.match(r"```\n\n```text\n(.*?)```", text.partition(block)[2], flags=re.S)
-        assert behind is None or printed.getvalue().endswith(behind.group(1)), f"{page.name} says {behind.group(1)}"
+        output = re.match(r"```\n\n```text\n(.*?)```", text.partition(block)[2], flags=re.S)
+        assert output is None or printed.getvalue().endswith(output.group(1)), f"{page.name} says {output.group(1)}"
         for line in re.findall(r"^print\(.*\)\n# (.*)$", block, flags=re.M):
             assert line in printed.getvalue().splitlines(), f"{page.name} says {line!r}"
 

@@ -31,9 +31,6 @@ class Own:
         table = np.random.default_rng(7).random((16, 11)) * (np.random.default_rng(8).random((16, 11)) < 0.4)
         return table[seed]
 
-    def features(self, columns: Any, vectors: Any) -> Any:
-        return self.membership(columns, vectors)
-
 
 def of(*values: Any) -> Any:
     return st.sampled_from(values)
@@ -116,7 +113,7 @@ def assert_same(slow: mc.Ranking, fast: mc.Ranking) -> None:
     ours, theirs = fast._selection.only(0), slow._selection.only(0)
     assert ours.positions.tolist() == theirs.positions.tolist()
     assert ours.stages.tolist() == theirs.stages.tolist()
-    for name in ("multipliers", "tops", "rooms"):
+    for name in ("gain_factors", "largest_gains", "coverage_per_result"):
         np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=1e-9)
 
 

@@ -62,4 +62,4 @@ def test_scores_of_any_size(case: tuple[mc.Candidates[int], mc.Mascot], wishes: 
     for ranking in (slow, fast):
         assert np.isfinite(ranking.relevance).all()
         assert all(np.isfinite(values).all() for values in ranking.gains.values())
-        assert np.isfinite(ranking._selection.tops).all()
+        assert np.isfinite(ranking._selection.largest_gains).all()

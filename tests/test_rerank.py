@@ -73,7 +73,7 @@ def test_a_focus_near_a_value_of_a_users_attribute() -> None:
 def test_pages_repeat_nothing() -> None:
     page, next_page = (mc.rerank(LABELS, CITY, k=3, already=already) for already in (None, [3, 0, 4]))
     assert sorted([*page, *next_page]) == [0, 1, 2, 3, 4, 5]
-    assert next_page.shown_before == sorted(page)
+    assert next_page.already == sorted(page)
     twice = mc.Candidates(scores=[4, 3, 2, 1], ids=["x", "x", "y", "z"])
     assert mc.rerank(twice, [], k=4, already=mc.rerank(twice, [], k=1)).ids == ["y", "z"]
 
@@ -110,12 +110,12 @@ def test_explanations_word_by_word() -> None:
         "3rd, was 5th      4  the only one from Lima; first of at most two from Lima",
         "4th, was 6th      5  the only one from Bern; first of at most two from Bern",
         "left out",
-        "was 2nd           1  city: adds too little new",
-        "was 3rd           2  city: adds too little new",
+        "was 2nd           1  its city is already covered",
+        "was 3rd           2  its city is already covered",
     ]
     assert [mc.Mascot().protected(k) for k in (1, 3, 4, 7, 20)] == [1, 1, 2, 3, 3]  # of few results few
     whole = mc.rerank(LABELS, CITY, k=3, protect=3)
-    assert {reason.because for reason in whole.explain().left_out} == {"every place is protected"}
+    assert {reason.because for reason in whole.explain().left_out} == {"every result is protected"}
     named = mc.Candidates(scores=[3, 2, 1], columns={"relevance": ["a", "a", "b"]})
     assert list(mc.rerank(named, mc.spread("relevance"), k=2).gains) == ["relevance", "relevance 2"]
 

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from mascot.methods import Clustering, KDpp, Mascot, Mmr, MsDpp, Relevance
     from mascot.ranking import Ranking, Rankings
     from mascot.registry import from_dict
-    from mascot.reranking import Reranker, rerank, rerank_many
+    from mascot.reranker import Reranker
+    from mascot.reranking import rerank, rerank_many
     from mascot.tuning.probe import probe
     from mascot.wishes import AnyWish, Limit, Share, Wish, focus, limit, share, spread
 
@@ -41,7 +42,7 @@ __all__ = [
 
 
 _MODULES = (
-    "attributes", "errors", "explain", "methods", "registry", "reranking", "tuning.probe", "wishes",
+    "attributes", "errors", "explain", "methods", "registry", "reranker", "reranking", "tuning.probe", "wishes",
 )  # fmt: skip
 
 

@@ -33,7 +33,7 @@ class Candidates(Generic[Id]):
     Parameters
     ----------
     scores
-        N numbers, higher is better, finite. Any order; ties go to the earlier position.
+        N finite numbers in any order, higher is better. Of equal scores the earlier position wins.
     ids
         N hashable names (default: positions 0..N-1).
     columns
@@ -92,14 +92,14 @@ class Candidates(Generic[Id]):
         records
             Hits of a search. `Ranking.records()` returns the same objects.
         score
-            Name of the score, higher is better (default: "score"); None: the order of the records is their relevance.
+            Name of the score, higher is better (default: "score"). None takes the order of the records as relevance.
         id
-            Name of the id (default: "id"); positions where no record has it.
+            Name of the id (default: "id"). If no record has it, ids are positions.
         vector
             Name of a vector (default: None).
 
-        Names may reach into nested dictionaries: ``"_source.seller"``, ``"geo.lat"``. Columns are read when a wish
-        needs them; a value that a record lacks is missing.
+        Names may be paths through nested dictionaries: ``"_source.seller"``, ``"geo.lat"``. Columns are read when a
+        wish needs them. A value that a record does not have is missing.
 
         Examples
         --------
@@ -137,7 +137,7 @@ class Candidates(Generic[Id]):
 
 
 def value_of(record: Any, name: str) -> Any:
-    """Return a record's value under a name, else under a path through nested dictionaries; None where there is none.
+    """Return a record's value under a name or a dotted path through nested dictionaries; None if it is missing.
 
     >>> value_of({"location": {"lat": 38.7}}, "location.lat")
     38.7
@@ -160,7 +160,7 @@ class RecordColumns(Mapping[str, NDArray[Any]]):
         self._columns: dict[str, NDArray[Any]] = {}
 
     def cells(self, name: str) -> list[Any]:
-        """Return the value of each record, None where it is missing."""
+        """Return the value of each record; None if it is missing."""
         if "." not in name:
             return [record.get(name) for record in self._records]
         return [value_of(record, name) for record in self._records]
@@ -223,7 +223,7 @@ def as_ids(ids: Any, count: int, owner: str, like: str = "candidates") -> list[H
 
 
 def finite_scores(scores: ArrayLike, dimensions: int, owner: str = "scores") -> Floats:
-    """Return scores as float64, checked: finite, with this many dimensions. Those of one query are copied."""
+    """Return scores as float64, checked: finite, with this many dimensions. The scores of one query are copied."""
     values = scores if isinstance(scores, np.ndarray) else on_host(scores)
     if hasattr(values, "to_numpy") or hasattr(values, "to_pylist"):
         values = as_array(values)
@@ -250,7 +250,7 @@ def finite_scores(scores: ArrayLike, dimensions: int, owner: str = "scores") -> 
 
 
 def scaled(scores: Floats, robust: bool = False) -> Floats:
-    """Return scores scaled to 0..1 over the candidates, as rankings show relevance."""
+    """Return scores scaled to 0..1 over the candidates, which is the relevance of rankings."""
     return normalized(scores, robust) if len(scores) else scores
 
 
@@ -280,7 +280,7 @@ def as_columns(columns: Any, shape: tuple[int, ...], owner: str, like: str = "sc
 
 
 def as_corpus(columns: Any, vectors: Any, owner: str) -> tuple[Table, int]:
-    """Return the columns and vectors (float32) of a corpus, and its number of rows: those of the first column."""
+    """Return the columns and vectors (float32) of a corpus, and the number of its rows, which the first column sets."""
     pairs = named_columns(columns, owner)
     arrays = {name: as_array(_sequence(values, f"{owner}.columns[{name!r}]")) for name, values in pairs}
     matrix = None if vectors is None else vectors_of(_sequence(vectors, f"{owner}.vectors"), f"{owner}.vectors")
@@ -314,7 +314,7 @@ def _checked_vectors(array: Floats, count: int, rule: str) -> Floats:
 
 
 def _sequence(values: Any, owner: str) -> Any:
-    """Return the values, in main memory, if they are a list or an array."""
+    """Return a list or an array in main memory; raise for other values."""
     values = on_host(values)
     if not any(hasattr(values, name) for name in ("__iter__", "__array__", "to_numpy", "to_pylist")):
         raise InputError(f"{owner} must be a list or an array of values, got {values!r:.80}")
@@ -337,7 +337,7 @@ def named_columns(columns: Any, owner: str) -> Iterable[tuple[str, Any]]:
 
 
 def _flat(values: Any, shape: tuple[int, ...], rule: str) -> Any:
-    """Return Q x N values flattened to an array or list of Q * N; refuse another shape by the rule."""
+    """Return Q x N values flattened to an array or list of Q * N values; `rule` begins the message on other shapes."""
     if not isinstance(values, (list, tuple)):
         array = as_array(values)
         if array.ndim > 1:

@@ -20,30 +20,30 @@ from mascot.wishes import AnyWish, Limit, Share, Wish
 if TYPE_CHECKING:
     from mascot.ranking import Ranking
 
-_OPEN = 0.5  # a bin is opened by a result that newly covers at least this share of its own best membership
-_MOST_BINS = 3  # bins named per candidate and attribute
-_LEFT_OUT = 3  # best candidates left out that are explained
+_OPEN = 0.5  # a result opens a bin if it newly covers at least this share of its own largest membership
+_MOST_BINS = 3  # names of bins per candidate and attribute
+_LEFT_OUT = 3  # candidates left out that are explained
 
 
 class Account(NamedTuple):
-    """Contributions to the gain, already weighted by strength, and the names of bins opened."""
+    """Contributions to the gains, weighted by strength, and the names of the bins that results open."""
 
-    gains: Floats  # [1 + A, k + M] of relevance and the attributes: results as selected; others as the last choice
+    gains: Floats  # [1 + A, k + M] of relevance and the attributes: of results, and of others in place of the last one
     opened: list[list[list[str]]]  # [A][k] names of bins
 
 
 @dataclass(frozen=True)
 class Reason:
-    """Why one candidate is where it is. Its gains add up to `gain`."""
+    """Why one candidate is a result or was left out. `because` says it in one sentence, never an empty one."""
 
     id: Hashable
     position: int  # in the input, from 0
     was: int  # its rank by score, from 1
-    relevance: float  # from 0 to 1 over the candidates
+    relevance: float  # in 0..1 over the candidates
     step: int | None  # when it was selected, from 1; None: left out
-    gains: dict[str, float]  # of relevance and of each attribute
+    gains: dict[str, float]  # of relevance and of each attribute; their sum is `gain`
     opened: dict[str, list[str]] = field(default_factory=dict)  # bins it was the first to cover
-    because: str = ""  # why it was selected, or why not
+    because: str = ""
 
     @property
     def gain(self) -> float:
@@ -58,7 +58,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Reasons for each result, best first, and for the best candidates left out. `print` shows it as text."""
+    """Reasons for each result, best first, and for the best candidates that were left out. `print` shows it as text."""
 
     results: list[Reason]
     left_out: list[Reason]
@@ -82,7 +82,7 @@ class Explanation:
         return "\n".join([*lines, *self.notes])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the same as plain data, ready for JSON."""
+        """Return the explanation as plain data, ready for JSON."""
         return {
             "strength": self.strength,
             "wishes": [plain(wish) for wish in self.wishes],
@@ -93,7 +93,7 @@ class Explanation:
 
 
 def names_of(wishes: Sequence[Wish]) -> list[str]:
-    """Return the attributes' names, numbered where they repeat or equal "relevance"."""
+    """Return the names of the attributes. Names that repeat, or that equal "relevance", get a number."""
     names = ["relevance"]
     for wish in wishes:
         name, number = wish.attribute.name, 2
@@ -118,69 +118,53 @@ def describe_wish(wish: AnyWish) -> str:
 
 def replay_gains(ranking: Ranking[Any]) -> Account | None:
     """Return the gains of each result and of the best candidates left out; None for methods other than `Mascot`."""
-    method = ranking.method
+    method, problem, selection = ranking.method, ranking._problem, ranking._selection
     if not isinstance(method, Mascot) or not len(ranking):
         return None
-    problem, selection, runners_up = ranking._problem, ranking._selection, _runners_up(ranking)
-    scores, shown_before, rows = problem.scores, problem.seen_of(0), problem.rows_of(0)
-    relevance = scores
+    options = method.kernel_options(len(ranking), problem.weights, problem.named_weight)
+    strength = options.strength if method.keep is None else float(selection.strengths[0])
+    relevance = problem.scores
     if method.normalize:
-        relevance = reference.normalized(scores, robust=method.robust and not problem.aimed)
-    picks = selection.positions[0][: len(ranking)]
-    lam = float(selection.strengths[0])
-    if problem.named_weight > 0 and method.keep is None:
-        covered = float(problem.weights.sum())
-        lam *= covered / (covered + problem.named_weight)
-    if not problem.bins:
-        lam = 0.0
-    shown, rows_needed = np.concatenate([picks, runners_up]), np.concatenate([picks, runners_up, shown_before])
-    gains = np.zeros((1 + len(problem.signs), len(shown)))
-    gains[0] = (1 - lam) * relevance[shown]
+        relevance = reference.normalized(problem.scores, options.robust)
+    results, others, already = selection.positions[0][: len(ranking)], _runners_up(ranking), problem.already_of(0)
+    candidates = np.concatenate([results, others, already])
+    gains = [(1 - strength) * relevance[candidates[: len(results) + len(others)]]]
     opened: list[list[list[str]]] = []
-    by_peak = method.bin_weight == "query"
     for a, bins in enumerate(problem.bins):
-        resolved, missing, own = bins.take(rows).resolve(), bins.missing(rows), gains[1 + a]
-        neutral = problem.rules[a] == "neutral" and bool(missing.any())
-        if neutral or by_peak:  # both look at all candidates
-            pairs, used = resolved.sparse().compact()
-            matrix = pairs.dense()
-            if neutral:
-                matrix[missing] = reference.mean_membership(matrix, missing)
-            weight = reference.peak_relevance(matrix, relevance) if by_peak else np.ones(pairs.count)
-            matrix = matrix[rows_needed]
-        else:
-            pairs, used = resolved.take(rows_needed).sparse().compact()
-            matrix, weight = pairs.dense(), np.ones(pairs.count)
-        if selection.tops[0, a] == 0:
-            weight = np.zeros_like(weight)
-        fade = float(selection.rooms[0, a])
-        uncovered = reference.covered(np.ones(len(weight)), matrix[len(shown) :], fade)
-        names: list[list[str]] = []
-        for step, row in enumerate(matrix[: len(picks)]):
-            if step == len(picks) - 1:
-                own[len(picks) :] = (matrix[len(picks) : len(shown)] * (weight * uncovered)).sum(axis=1)
-            own[step] = (row * weight * uncovered).sum()
-            fresh = row * uncovered
-            best = np.argsort(-fresh, kind="stable")[:_MOST_BINS]
-            limit = _OPEN * row.max(initial=0.0)
-            names.append([resolved.name(int(used[u])) for u in best if fresh[u] > 0 and fresh[u] >= limit])
-            uncovered = uncovered * (1 - fade * row)
+        resolved = bins.take(problem.rows_of(0)).resolve()
+        neutral = problem.rules[a] == "neutral"
+        # Neutral values and query weights depend on all candidates; otherwise a few rows are enough.
+        rows = np.arange(resolved.rows) if neutral or options.query_weight else candidates
+        pairs, used = resolved.take(rows).sparse().compact()
+        membership, missing = pairs.dense(), resolved.missing(rows)
+        query_bins = reference.QueryBins(membership, missing, problem.signs[a], problem.weights[a], neutral)
+        attribute = reference.WeighedAttribute(
+            *query_bins.weighed(relevance[rows], options.query_weight), query_bins.last,
+            selection.gain_factors[0, a], selection.largest_gains[0, a], selection.coverage_per_result[0, a],
+        )  # fmt: skip
+        at: list[Any] = [results, others, already]
+        if rows is candidates:
+            at = np.split(np.arange(len(candidates)), [len(results), len(results) + len(others)])
+        attribute_gains, parts = attribute.replay(*at)
+        gains.append(strength * attribute_gains)
+        names = []
+        for position, part in zip(at[0], parts, strict=True):
+            largest = np.argsort(-part, kind="stable")[:_MOST_BINS]
+            least = _OPEN * attribute.membership[position].max(initial=0.0)
+            names.append([resolved.name(int(used[u])) for u in largest if part[u] > 0 and part[u] >= least])
         opened.append(names)
-        if problem.signs[a] < 0 and problem.rules[a] == "last":
-            own[missing[shown]] = selection.tops[0, a]
-        own *= lam * selection.multipliers[0, a]
-    return Account(gains, opened)
+    return Account(np.array(gains), opened)
 
 
 def _runners_up(ranking: Ranking[Any]) -> Ints:
     """Return the best candidates left out, by score."""
-    excluded = np.concatenate([ranking._problem_positions, ranking._problem.seen_of(0)])
+    excluded = np.concatenate([ranking._problem_positions, ranking._problem.already_of(0)])
     order = np.argsort(-ranking._problem.scores, kind="stable")
     return np.asarray(order[~np.isin(order, excluded)][:_LEFT_OUT])
 
 
 class Explainer:
-    """Writes the explanation of one ranking from its fitted wishes and gains."""
+    """Explains one ranking by its fitted wishes and gains."""
 
     def __init__(self, ranking: Ranking[Any]) -> None:
         self.ranking, self.fitted, self.results = ranking, ranking._fitted, ranking._problem_positions
@@ -196,7 +180,7 @@ class Explainer:
 
     def _reason(self, i: int, step: int | None, gains: dict[str, float], opened: Any, because: str) -> Reason:
         ranking = self.ranking
-        position = i if ranking._remaining is None else int(ranking._remaining[i])
+        position = int(ranking._problem.remaining.to_input(np.array([i]))[0])
         was, relevance = int(ranking._rank_of[position]), float(ranking._all_relevance[position])
         return Reason(ranking._ids[position], position, was, relevance, step, gains, opened, because)
 
@@ -209,7 +193,9 @@ class Explainer:
         if self.account is not None:
             opened = {name: self.account.opened[a][self.step[i]] for a, name in enumerate(self.names)}
         gains = {name: float(values[place]) for name, values in self.ranking.gains.items()}
-        return self._reason(i, self.step[i] + 1, gains, opened, "; ".join(filter(None, self._sentences(i, place))))
+        reason = "for its relevance" if self.account is not None else f"by {type(self.ranking.method).__name__}"
+        because = "; ".join(filter(None, self._sentences(i, place))) or f"selected {reason}"
+        return self._reason(i, self.step[i] + 1, gains, opened, because)
 
     def _sentences(self, i: int, place: int) -> Iterator[str]:
         fitted, selection = self.fitted, self.ranking._selection
@@ -223,7 +209,8 @@ class Explainer:
         for constraint, labels in zip(fitted.constraints, fitted.labels, strict=True):
             yield self._count_text(constraint, labels, i, place)
         if 0 <= step < selection.protect:
-            yield "one of the best matches" if selection.protect > 1 else "the best match"
+            best = "closest good" if fitted.aims else "best"  # closeness to named values is part of relevance
+            yield f"one of the {best} matches" if selection.protect > 1 else f"the {best} match"
 
     def _count_text(self, wish: Limit | Share, labels: SparseBins, i: int, place: int) -> str:
         codes = self._codes(labels, i)
@@ -245,21 +232,26 @@ class Explainer:
                     return self._reason(i, None, {}, {}, f"{labels.name(code)} already has {_number(wish.n)}")
         account, selection = self.account, self.ranking._selection
         if account is None or not len(self.results):
-            return self._reason(i, None, {}, {}, "")
+            return self._reason(i, None, {}, {}, f"not selected by {type(self.ranking.method).__name__}")
         names, count = ["relevance", *self.names], len(self.results)
         behind = account.gains[:, count - 1] - account.gains[:, count + m]
         worst = int(behind.argmax())
         if len(self.results) - selection.pinned <= selection.protect:
-            because = f"every place is {'protected' if len(self.results) > selection.pinned else 'pinned'}"
+            because = f"every result is {'protected' if len(self.results) > selection.pinned else 'pinned'}"
         elif behind[worst] <= 0:
-            because = "as good as the last result, and behind it in the input"
+            because = "as good as the last result, but later in the input"
         elif worst == 0:
-            because = "less relevant than the last result"
+            because = f"less relevant {'or less close ' if self.fitted.aims else ''}than the last result"
         else:
-            sign = self.fitted.coverage[worst - 1].sign
-            because = f"{names[worst]}: {'adds too little new' if sign > 0 else 'is too far from the others'}"
+            because = f"its {names[worst]} {self._shortcoming(worst - 1, i)}"
         gains = dict(zip(names, account.gains[:, count + m].tolist(), strict=True))
         return self._reason(i, None, gains, {}, because)
+
+    def _shortcoming(self, a: int, i: int) -> str:
+        """Return why the value of attribute a speaks against candidate i."""
+        if self.fitted.bins[a].missing(self.rows[[i]])[0]:
+            return "is unknown"
+        return "is already covered" if self.fitted.coverage[a].sign > 0 else "is too far from the other results"
 
     def _notes(self) -> Iterator[str]:
         """Yield the shares that could not be met."""
@@ -299,7 +291,7 @@ def _near_text(wish: Wish, bins: Bins, point: Bins, row: int) -> str:
 
 
 def _coverage_text(wish: Wish, bins: Bins, row: int, results: Ints) -> str:
-    """Return how a result compares with the other results, all by their rows, in one attribute."""
+    """Return how the value of one result compares with those of the other results; results are rows of the bins."""
     own = bins.take(np.array([row]))
     if own.missing()[0]:
         return f"{wish.attribute.name} unknown"

@@ -4,29 +4,63 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from functools import partial
-from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mascot.attributes.attribute import missing_rule
 from mascot.bins import AxisBins, Bins, Bools, Floats, GlobeBins, Ints, SparseBins
 from mascot.errors import OptionError
-from mascot.kernels.native import MOST_QUOTAS
-from mascot.kernels.reference import Quota
+from mascot.kernels.reference import MOST_QUOTAS, Quota
 from mascot.methods.mascot import DEFAULT_STRENGTH
-from mascot.methods.method import NO_POSITIONS, Method, Problem, Table
+from mascot.methods.method import ALL_REMAIN, NO_POSITIONS, Method, Problem, Remaining, Table
 from mascot.methods.named_focus import NamedFocus, aim_scores
 from mascot.wishes import AnyWish, Limit, Share, Wish, labels_of_rows
 
 LEAST_WEIGHT = 1e-150  # smaller weights count as this: products with them would underflow
 
 
+SortedWishes = tuple[tuple[Wish, ...], tuple[Wish, ...], tuple[Limit | Share, ...]]
+
+
+class Queries(NamedTuple):
+    """The candidates of Q queries, one query after the other."""
+
+    ptr: Ints  # [Q + 1]: query q has the candidates ptr[q] .. ptr[q + 1]
+    scores: Floats  # [T]
+    rows: Ints | None = None  # [T] rows that the wishes were fitted to; None: candidate t is row t
+    ids: Sequence[Any] | Ints | None = None  # a list for each query, or an array [T]; None: positions
+    already: Sequence[Ints] | None = None  # positions in each query that earlier pages showed
+    pinned: Ints = NO_POSITIONS  # in a single query: positions that are results, count for quotas and are never dropped
+    sources: Sequence[Any] | None = None  # for each query the records of its candidates, or None
+
+    def ids_of(self, q: int) -> Sequence[Any]:
+        if self.ids is not None and not isinstance(self.ids, np.ndarray):
+            return self.ids[q]
+        start, end = int(self.ptr[q]), int(self.ptr[q + 1])
+        return range(end - start) if self.ids is None else self.ids[start:end].tolist()
+
+    def only(self, q: int) -> Queries:
+        """Return the ids, scores and records of one query."""
+        scores = self.scores[self.ptr[q] : self.ptr[q + 1]]
+        sources = None if self.sources is None else [self.sources[q]]
+        return Queries(np.array([0, len(scores)]), scores, ids=[self.ids_of(q)], sources=sources)
+
+
+class Call(NamedTuple):
+    """How to rank."""
+
+    k: int
+    method: Method
+    backend: str = "auto"
+    threads: int | None = None
+
+
 @dataclass(eq=False, slots=True)
 class FittedWishes:
-    """Wishes, and the bins and labels of the rows they are about."""
+    """Wishes, and the bins and labels of the rows that they were fitted to."""
 
     wishes: tuple[AnyWish, ...]
     rows: int
@@ -35,23 +69,30 @@ class FittedWishes:
     focuses: tuple[NamedFocus, ...]  # of the aims
     labels: tuple[SparseBins, ...]  # of the constraints
     removed: Bools | None = None  # [rows] rows that were removed
+    sorted_wishes: InitVar[SortedWishes | None] = None  # if the caller has sorted them
     coverage: tuple[Wish, ...] = field(init=False)  # spread, and focus without a named value
     aims: tuple[Wish, ...] = field(init=False)  # focus with a named value
     constraints: tuple[Limit | Share, ...] = field(init=False)
     quotas: tuple[Quota, ...] = field(init=False)  # of the constraints; capacities of shares depend on k
+    signs: Floats = field(init=False)  # of the coverage wishes, as in `Problem`
+    weights: Floats = field(init=False)
+    rules: tuple[str, ...] = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.coverage, self.aims, self.constraints = sort_wishes(self.wishes)
+    def __post_init__(self, sorted_wishes: SortedWishes | None) -> None:
+        self.coverage, self.aims, self.constraints = sorted_wishes or sort_wishes(self.wishes)
+        self.signs = np.array([float(wish.sign) for wish in self.coverage])
+        self.weights = np.array([max(float(wish.weight), LEAST_WEIGHT) for wish in self.coverage])
+        self.rules = tuple(missing_rule(wish.attribute) for wish in self.coverage)
         self.quotas = tuple(wish.quota(labels) for wish, labels in zip(self.constraints, self.labels, strict=True))
 
     @property
     def may_drop(self) -> bool:
         """Whether candidates may be dropped."""
-        wishes = (*self.coverage, *self.aims)
-        return self.removed is not None or any(missing_rule(wish.attribute) == "drop" for wish in wishes)
+        aimed = [missing_rule(wish.attribute) for wish in self.aims]
+        return self.removed is not None or "drop" in self.rules or "drop" in aimed
 
     def dropped(self, rows: Ints | None) -> Bools | None:
-        """Return which candidates are left out, because they were removed or miss a value; None: none."""
+        """Return which candidates are dropped because they were removed or lack a value; None: no candidate is."""
         all_bins = (*self.bins, *(focus.bins for focus in self.focuses))
         binned = zip((*self.coverage, *self.aims), all_bins, strict=True)
         masks = [bins.missing(rows) for wish, bins in binned if missing_rule(wish.attribute) == "drop"]
@@ -60,63 +101,47 @@ class FittedWishes:
         mask = np.logical_or.reduce(masks) if masks else None
         return mask if mask is not None and mask.any() else None
 
-    def problem(
-        self, ptr: Ints, rows: Ints | None, scores: Floats, seen: Sequence[Ints] | None, k: int, method: Method,
-        backend: str, threads: int | None = None, pinned: Ints = NO_POSITIONS,
-    ) -> Problem:  # fmt: skip
-        """Return the problem of Q queries.
-
-        `ptr` [Q + 1], `rows` [T] and `scores` [T] are those of `Problem`. `seen` are the positions in each query that
-        earlier pages showed; `pinned`, in a single query, those of them that count towards the quotas and are never
-        left out.
-        """
+    def problem(self, queries: Queries, call: Call) -> Problem:
+        """Return the problem that a method solves: bins, quotas, and scores with named focuses blended in."""
+        ptr, scores, rows, tables = queries.ptr, queries.scores, queries.rows, self.tables
+        already, pinned = queries.already, queries.pinned
         quotas = tuple(
-            _reduced(wish.for_k(quota, k), pinned if rows is None else rows[pinned])
+            _reduced(wish.for_k(quota, call.k), pinned if rows is None else rows[pinned])
             for wish, quota in zip(self.constraints, self.quotas, strict=True)
         )
-        dropped = self.dropped(rows) if self.may_drop else None
-        if dropped is not None and len(pinned):
+        if already is not None and len(pinned):
+            already = [np.concatenate([*already, pinned])]
+        remaining, dropped = ALL_REMAIN, self.dropped(rows) if self.may_drop else None
+        if dropped is not None:
             dropped = dropped.copy()
             dropped[pinned] = False
-        remaining: Ints | None = None
-        tables = self.tables
-        if dropped is not None:
-            remaining = np.flatnonzero(~dropped)
-            rows = remaining if rows is None else rows[remaining]
-            starts = np.repeat(ptr[:-1], np.diff(ptr))
-            within = (remaining - starts[remaining]).astype(np.int64)  # positions in the query
-            scores = scores[remaining]
-            counts = np.add.reduceat(np.append(~dropped, False), ptr[:-1]) * (np.diff(ptr) > 0)
-            shorter = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-            parts = [within[a:b] for a, b in pairwise(shorter)]
+            remaining, kept = Remaining.without(dropped, ptr), np.flatnonzero(~dropped)
+            ptr, scores, rows = remaining.ptr, scores[kept], kept if rows is None else rows[kept]
             if len(tables) > 1:
-                tables = tuple(table.take(part) for table, part in zip(tables, parts, strict=True))
-            if seen is not None:
-                seen = [np.flatnonzero(np.isin(part, of)) for of, part in zip(seen, parts, strict=True)]
-            ptr, remaining = shorter, within
-        seen_ptr = seen_flat = None
-        if seen is not None and any(len(of) for of in seen):
-            seen_ptr = np.concatenate([[0], np.cumsum([len(of) for of in seen])]).astype(np.int64)
-            seen_flat = np.concatenate(seen).astype(np.int64)
-        coverage = self.coverage
-        named_weight = float(sum(focus.weight for focus in self.focuses))
+                tables = tuple(table.take(np.asarray(remaining.of(q))) for q, table in enumerate(tables))
+            if already is not None:
+                already = [remaining.from_input(q, positions) for q, positions in enumerate(already)]
+        already_ptr = already_flat = None
+        if already is not None and any(map(len, already)):
+            already_ptr = np.concatenate([[0], np.cumsum([len(positions) for positions in already])]).astype(np.int64)
+            already_flat = np.concatenate(already).astype(np.int64)
         if self.focuses:
-            strength = getattr(method, "strength", None)
+            strength = getattr(call.method, "strength", None)
             strength = DEFAULT_STRENGTH if strength is None else float(strength)
-            scores = aim_scores(scores, ptr, rows, self.focuses, k, strength, getattr(method, "robust", True))
+            robust = getattr(call.method, "robust", True)
+            scores = aim_scores(scores, ptr, rows, self.focuses, call.k, strength, robust)
         return Problem(
             ptr=ptr, scores=scores, rows=rows, bins=self.bins, tables=tables,
-            signs=np.array([float(wish.sign) for wish in coverage]),
-            weights=np.array([max(float(wish.weight), LEAST_WEIGHT) for wish in coverage]),
-            rules=tuple(missing_rule(wish.attribute) for wish in coverage),
-            attributes=tuple(wish.attribute for wish in coverage),
-            seen_ptr=seen_ptr, seen=seen_flat, remaining=remaining,
-            quotas=quotas, named_weight=named_weight, aimed=bool(self.focuses), backend=backend, threads=threads,
+            signs=self.signs, weights=self.weights, rules=self.rules,
+            attributes=tuple(wish.attribute for wish in self.coverage), already_ptr=already_ptr, already=already_flat,
+            remaining=remaining, quotas=quotas,
+            named_weight=float(sum(focus.weight for focus in self.focuses)),
+            backend=call.backend, threads=call.threads,
         )  # fmt: skip
 
 
 def _reduced(quota: Quota, rows: Ints) -> Quota:
-    """Return what a quota leaves beside results that are rows `rows`."""
+    """Return a quota without the places that the results `rows` take."""
     if not len(rows):
         return quota
     labels = np.concatenate([quota.of(int(row)) for row in rows])
@@ -125,11 +150,11 @@ def _reduced(quota: Quota, rows: Ints) -> Quota:
 
 
 def fit_wishes(wishes: tuple[AnyWish, ...], table: Table, rows: int, groups: int = 1) -> FittedWishes:
-    """Compute the bins and labels of all rows; with `groups`, the rows are that many queries of equal size.
+    """Compute the bins and labels of all rows, which are `groups` queries of equal size.
 
-    Attributes that search for their bins (`local`) do so in each query.
+    Attributes whose bins depend on the other rows (`local`) compute them for each query.
     """
-    coverage, aims, constraints = sort_wishes(wishes)
+    coverage, aims, constraints = sorted_wishes = sort_wishes(wishes)
     vectors = table.floats
 
     def by_group(make: Any, attribute: Any) -> Any:
@@ -145,10 +170,10 @@ def fit_wishes(wishes: tuple[AnyWish, ...], table: Table, rows: int, groups: int
     bins = tuple(by_group(wish.bins, wish.attribute) for wish in coverage)
     focuses = tuple(wish.named_focus(by_group(wish.bins, wish.attribute)) for wish in aims)
     labels = tuple(by_group(partial(labels_of_rows, wish), wish.attribute) for wish in constraints)
-    return FittedWishes(wishes, rows, (table,), bins, focuses, labels)
+    return FittedWishes(wishes, rows, (table,), bins, focuses, labels, None, sorted_wishes)
 
 
-def sort_wishes(wishes: Sequence[AnyWish]) -> tuple[tuple[Wish, ...], tuple[Wish, ...], tuple[Limit | Share, ...]]:
+def sort_wishes(wishes: Sequence[AnyWish]) -> SortedWishes:
     """Return the coverage wishes, the focuses with a named value, and the limits and shares."""
     groups: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
     for wish in wishes:
@@ -160,7 +185,7 @@ def sort_wishes(wishes: Sequence[AnyWish]) -> tuple[tuple[Wish, ...], tuple[Wish
 
 
 def join_fitted(parts: Sequence[FittedWishes]) -> FittedWishes:
-    """Return the rows of several queries side by side; their columns need not be alike."""
+    """Return the rows of several queries, one query after the other. Their columns may differ."""
     first = parts[0]
     if len(parts) == 1:
         return first
@@ -176,10 +201,10 @@ def join_fitted(parts: Sequence[FittedWishes]) -> FittedWishes:
 
 
 def _join_by_name(parts: list[Any]) -> Any:
-    """Join bins side by side; labels, numbered on their own in each part, get one numbering by name."""
+    """Join bins, one part after the other. Labels, which each part numbers for itself, get one numbering by name."""
     if not all(isinstance(part, SparseBins) and part.labels is not None for part in parts):
         return _join_bins(parts)
-    names: dict[tuple[str, int], int] = {}  # 1 and "1" are two labels with one name: they are counted
+    names: dict[tuple[str, int], int] = {}  # 1 and "1" are two labels with one name: count them
     renumbered: list[Bins] = []
     for part in parts:
         occurrences = Counter[str]()

@@ -106,7 +106,7 @@ def spread(text: str, missing: Missing = "last", resolver: Resolver = COLUMNS) -
     name, near, weight = split(text)
     if near is not None:
         raise OptionError(f"--spread takes no value; use --focus {text.strip()}")
-    return wish(1, name, weight=weight, missing=missing, resolver=resolver)
+    return Wish(resolver.attribute(name, None, missing), 1, weight)
 
 
 def focus(text: str, missing: Missing = "last", resolver: Resolver = COLUMNS) -> Wish:
@@ -116,31 +116,14 @@ def focus(text: str, missing: Missing = "last", resolver: Resolver = COLUMNS) ->
     (35.7, 139.7)
     """
     name, near, weight = split(text)
-    return wish(-1, name, near, weight=weight, missing=missing, resolver=resolver)
-
-
-def wish(
-    sign: int,
-    name: str,
-    near: str | None = None,
-    within: float | None = None,
-    weight: float = 1.0,
-    missing: Missing = "last",
-    resolver: Resolver = COLUMNS,
-) -> Wish:
-    """Return the wish of typed parts; sign 1 is spread, -1 is focus. `near` may end with `~WITHIN`.
-
-    >>> wish(-1, "hour", "18:30~1").within
-    1.0
-    """
-    attribute = resolver.attribute(name, near, missing)
+    attribute, within = resolver.attribute(name, near, missing), None
     if near is None:
-        return Wish(attribute, sign, weight)
+        return Wish(attribute, -1, weight)
     if not near:
-        raise OptionError(f"{f'{name}='!r}: write a value after the equals sign")
-    if within is None and not isinstance(attribute, Category):  # a label may contain a tilde
+        raise OptionError(f"{text!r}: write a value after the equals sign")
+    if not isinstance(attribute, Category):  # a label may contain a tilde
         near, within = split_within(name, near)
-    return Wish(attribute, sign, weight, resolver.near(name, attribute, near), within)
+    return Wish(attribute, -1, weight, resolver.near(name, attribute, near), within)
 
 
 def limit(text: str, fill: bool = False, resolver: Resolver = COLUMNS) -> Limit:

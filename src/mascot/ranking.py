@@ -12,7 +12,7 @@ import numpy as np
 from mascot.bins import Floats, Ints
 from mascot.candidates import Id, scaled
 from mascot.explain import Account, Explainer, Explanation, names_of, replay_gains
-from mascot.fitting import FittedWishes
+from mascot.fitting import FittedWishes, Queries
 from mascot.methods.method import Method, Problem, Selection
 from mascot.serialize import plain
 
@@ -23,27 +23,26 @@ class Ranking(Generic[Id]):
     Attributes
     ----------
     ids, positions, scores, relevance, was
-        Of each result: its id, its position in the input, its score, its relevance from 0 to 1 over the candidates,
-        its rank by score from 1.
+        For each result: its id, its position in the input, its score, its relevance in 0..1 over the candidates, and
+        its rank by score, counted from 1.
     strength
-        The strength used: that of the method, or the one found for `keep`.
+        The strength of the method, or the strength that was found for `keep`.
     method, wishes
         The method and the wishes that were used.
     """
 
     def __init__(
-        self, ids: Sequence[Any], scores: Floats, problem: Problem, selection: Selection, method: Method,
-        fitted: FittedWishes, source: Sequence[Any] | None,
-    ) -> None:  # fmt: skip
-        self._ids, self._scores, self._problem, self._selection = ids, scores, problem, selection
-        self._remaining, self._fitted, self.source = problem.remaining, fitted, source
+        self, queries: Queries, problem: Problem, selection: Selection, method: Method, fitted: FittedWishes
+    ) -> None:
+        self._ids, self._scores, self._problem, self._selection = queries.ids_of(0), queries.scores, problem, selection
+        self._fitted, self.source = fitted, None if queries.sources is None else queries.sources[0]
         self.method, self.wishes, self.strength = method, fitted.wishes, float(selection.strengths[0])
         positions = selection.ranked[0]
         if selection.positions.shape[1] and positions[-1] < 0:
             positions = positions[positions >= 0]
         self._problem_positions: Ints = positions
-        self.positions: Ints = positions if self._remaining is None else self._remaining[positions]
-        self.ids: list[Id] = [ids[i] for i in self.positions.tolist()]
+        self.positions: Ints = problem.remaining.to_input(positions)
+        self.ids: list[Id] = [self._ids[i] for i in self.positions.tolist()]
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -87,16 +86,15 @@ class Ranking(Generic[Id]):
         return self._rank_of[self.positions]
 
     def records(self) -> list[Any]:
-        """Return the records that the candidates were made from, best first; see `Candidates.from_records`."""
+        """Return the records of the results, best first; see `Candidates.from_records`."""
         if self.source is None:
             raise ValueError("records() needs candidates made by Candidates.from_records or a converter")
         return [self.source[i] for i in self.positions.tolist()]
 
     @property
-    def shown_before(self) -> list[Id]:
+    def already(self) -> list[Id]:
         """Ids that earlier pages showed."""
-        positions = self._problem.seen_of(0)
-        return [self._ids[i] for i in (positions if self._remaining is None else self._remaining[positions]).tolist()]
+        return [self._ids[i] for i in self._problem.remaining.to_input(self._problem.already_of(0)).tolist()]
 
     @cached_property
     def _account(self) -> Account | None:
@@ -140,34 +138,28 @@ class Ranking(Generic[Id]):
 class Rankings(Sequence[Ranking[Id]], Generic[Id]):
     """The rankings of a batch; an item is a `Ranking`.
 
-    `positions` [Q, k] is all that most callers need; queries with fewer than k results are padded with -1. `ids` are
-    the ids of the results, a list for each query; `strengths` [Q] are the strengths used.
+    `positions` [Q, k] is all that most callers need; queries with fewer than k results are padded with -1. `ids` has a
+    list of ids for each query. `strengths` [Q] are the strengths that were used.
     """
 
     def __init__(
-        self, ids: Sequence[Any] | Ints | None, ptr: Ints, scores: Floats, problem: Problem, selection: Selection,
-        k: int, method: Method, fitted: FittedWishes,
-    ) -> None:  # fmt: skip
-        self._ids, self._ptr, self._scores, self._problem, self._selection = ids, ptr, scores, problem, selection
-        self._fitted, self.method, self.wishes = fitted, method, fitted.wishes
-        self.sources: list[Any] | None = None
+        self, queries: Queries, problem: Problem, selection: Selection, k: int, method: Method, fitted: FittedWishes
+    ) -> None:
+        self._queries, self._problem, self._selection, self._fitted = queries, problem, selection, fitted
+        self.method, self.wishes = method, fitted.wishes
         self.strengths: Floats = selection.strengths
-        positions, remaining = selection.ranked, problem.remaining
-        if remaining is not None:  # from positions among the remaining candidates to positions among all
-            at = np.minimum(problem.ptr[:-1, None] + np.maximum(positions, 0), max(len(remaining) - 1, 0))
-            positions = np.where(positions >= 0, remaining[at] if len(remaining) else -1, -1)
+        positions = problem.remaining.to_input(selection.ranked)
         if positions.shape[1] < k:  # all queries have fewer
             positions = np.pad(positions, ((0, 0), (0, k - positions.shape[1])), constant_values=-1)
         self.positions: Ints = positions
 
     @cached_property
     def ids(self) -> list[list[Any]]:
+        ids = self._queries.ids
         rows = [row[row >= 0] for row in self.positions]
-        if self._ids is None:
-            return [row.tolist() for row in rows]
-        if isinstance(self._ids, np.ndarray):  # row numbers of all queries, one after the other
-            return [self._ids[start + row].tolist() for start, row in zip(self._ptr, rows, strict=False)]
-        return [[ids[i] for i in row.tolist()] for ids, row in zip(self._ids, rows, strict=True)]
+        if isinstance(ids, np.ndarray):
+            return [ids[start + row].tolist() for start, row in zip(self._queries.ptr, rows, strict=False)]
+        return [row.tolist() if ids is None else [ids[q][i] for i in row.tolist()] for q, row in enumerate(rows)]
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -190,12 +182,5 @@ class Rankings(Sequence[Ranking[Id]], Generic[Id]):
         return f"Rankings({len(self)} queries, k={self.positions.shape[1]})"
 
     def _ranking(self, q: int) -> Ranking[Id]:
-        start, end = int(self._ptr[q]), int(self._ptr[q + 1])
-        ids: Any = range(end - start)
-        if isinstance(self._ids, np.ndarray):
-            ids = self._ids[start:end].tolist()
-        elif self._ids is not None:
-            ids = self._ids[q]
-        source = None if self.sources is None else self.sources[q]
         problem, selection = self._problem.only(q), self._selection.only(q)
-        return Ranking(ids, self._scores[start:end], problem, selection, self.method, self._fitted, source)
+        return Ranking(self._queries.only(q), problem, selection, self.method, self._fitted)

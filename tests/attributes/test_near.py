@@ -96,3 +96,5 @@ def test_reasons_name_the_distance(wish: Any, sentence: str) -> None:
     (reason,) = [reason for reason in ranking.explain().results if reason.id == 60]
     assert reason.because.split("; ")[0] == sentence
     assert reason.gain > 0  # the best match is never shown as a penalty
+    first = mc.rerank(candidates, wish, 20, strength=0.8).explain().results[0]
+    assert first.because.endswith("one of the closest good matches")

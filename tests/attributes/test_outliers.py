@@ -65,8 +65,8 @@ def agree(columns: dict[str, Any], wish: mc.Wish, k: int) -> mc.Ranking:
     slow, fast = (mc.rerank(candidates, wish, k, backend=backend) for backend in ("numpy", "native"))
     assert fast.ids == slow.ids
     # The largest first-step coverage depends on every centre and on the width.
-    np.testing.assert_allclose(fast._selection.tops, slow._selection.tops, rtol=1e-9)
-    np.testing.assert_allclose(fast._selection.rooms, slow._selection.rooms, rtol=1e-9)
+    np.testing.assert_allclose(fast._selection.largest_gains, slow._selection.largest_gains, rtol=1e-9)
+    np.testing.assert_allclose(fast._selection.coverage_per_result, slow._selection.coverage_per_result, rtol=1e-9)
     return fast
 
 
@@ -90,7 +90,7 @@ def test_native_globes_are_those_of_the_reference(wrong: list[int]) -> None:
     assert (width < 2) == (len(wrong) <= 2)  # a tenth of all candidates are not outliers
     open_, fixed = (agree({"lat": lat, "lon": lon}, mc.spread(mc.Place(sigma_km=w)), 20) for w in (None, width))
     assert open_.ids == fixed.ids
-    np.testing.assert_allclose(open_._selection.tops, fixed._selection.tops, rtol=1e-9)
+    np.testing.assert_allclose(open_._selection.largest_gains, fixed._selection.largest_gains, rtol=1e-9)
 
 
 def test_what_is_far_out_lies_just_beyond_the_others() -> None:

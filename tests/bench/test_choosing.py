@@ -18,7 +18,7 @@ from mascot.bench.running.measure import per_query
 from mascot.bench.running.query_set import QuerySet
 from mascot.bench.running.select import choose, time_single
 from mascot.methods import Clustering, KDpp, Mmr
-from mascot.reranking import Reranker
+from mascot.reranker import Reranker
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from mascot.cluster.ray_runner import ray_runner
 from mascot.photos.encoders.encoder import Picture
+from mascot.photos.files.decode_limits import Limits
+from mascot.photos.indexing.engine_indexing import index_into
+from mascot.photos.indexing.indexer import Summary
 from tests.photos.bag_of_words import BagOfWords
 
 COUNT = 14  # photographs of the folder
@@ -82,6 +86,11 @@ class Reader(BagOfWords):
     """An encoder whose vectors contain the words of paths, as those of `lite` do."""
 
     uses_words = True
+
+
+def index_on_ray(root: Path, sink: MemorySink, encoder: Reader, workers: int | None = None) -> Summary:
+    with ray_runner("local", Limits(), workers=workers) as runner:
+        return index_into(root, sink, encoder, runner=runner)
 
 
 class Failing(Reader):

@@ -18,11 +18,11 @@ from typer.testing import CliRunner
 from mascot.cli.photos import photo_commands
 from mascot.cli.ray_options import TakesRay, with_address
 from mascot.cluster.connection import cluster
-from mascot.cluster.engine_indexing import index_into
 from mascot.errors import InputError, MissingExtra, OptionError
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.files.walk import PictureFile
 from mascot.photos.indexing import indexer, table_sink
+from mascot.photos.indexing.engine_indexing import index_into
 from mascot.photos.indexing.indexer import Indexer
 from mascot.photos.indexing.stages import HEADERS, IndexRow, Order, Stage
 from mascot.photos.indexing.table_sink import TableSink
@@ -30,6 +30,7 @@ from mascot.photos.photo import Photo
 from mascot.photos.sample import write_sample
 from tests.cluster.engines_of_tests import COUNT, MemorySink, Reader, assert_same, library_of
 from tests.connect.engine_stores import started
+from tests.photos.libraries import bare_photo
 
 ENCODER = Reader(dim=64)
 
@@ -57,16 +58,28 @@ def test_a_stopped_run_continues_and_its_rows_are_those_of_a_library(
     assert reasons == {"broken.jpg": "truncated", "empty.jpg": "empty file"}
     assert summary.unread == local.unread == ((".mov", 1),)
 
-    writes = sink.writes
-    second = index_into(folder, sink, ENCODER)
-    assert (second.unchanged, second.new, second.changed, sink.writes) == (COUNT, 0, 0, writes)
-    assert set(second.skipped) == set(summary.skipped)
-    (tmp_path / "drive").mkdir()
-    summary = index_into(tmp_path / "drive", sink, ENCODER, prune=True)
-    assert (summary.pruned, len(sink.rows)) == (0, COUNT)
+
+@pytest.fixture
+def filled(folder: Path, sink: MemorySink) -> MemorySink:
+    index_into(folder, sink, ENCODER)
+    return sink
+
+
+def test_a_second_run_writes_nothing(folder: Path, filled: MemorySink) -> None:
+    writes = filled.writes
+    second = index_into(folder, filled, ENCODER)
+    assert (second.unchanged, second.new, second.changed, filled.writes) == (COUNT, 0, 0, writes)
+    assert {item.path.name for item in second.skipped} == {"broken.jpg", "empty.jpg"}
+
+
+def test_an_empty_folder_does_not_empty_the_table(filled: MemorySink, tmp_path: Path) -> None:
+    summary = index_into(tmp_path, filled, ENCODER, prune=True)
+    assert (summary.pruned, len(filled.rows)) == (0, COUNT)
     assert "not mounted" in summary.skipped[0].reason
 
-    other = Reader("other", dim=64)
+
+def test_another_encoder_is_refused_without_again(folder: Path, filled: MemorySink) -> None:
+    sink, other = filled, Reader("other", dim=64)
     with pytest.raises(OptionError, match="this table was encoded with bag, and other is not the same"):
         index_into(folder, sink, other)
     summary = index_into(folder, sink, other, again=True)
@@ -150,10 +163,7 @@ def test_why_there_is_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     monkeypatch.setattr(ray, "init", init)
     for address, message in (
-        (
-            "head:6379",
-            r"at 'head:6379': Failed to connect \(AuthenticationError: token is missing\); see whether it runs",
-        ),
+        ("head:6379", r"'head:6379': Failed to connect \(AuthenticationError: token is missing\); check that it runs"),
         ("ray://head:10001", "must be local, auto or host:port, got 'ray://head:10001'"),
     ):
         with pytest.raises((InputError, OptionError), match=message), cluster(address):
@@ -174,10 +184,9 @@ class PretendingRunner:
             yield [IndexRow(order, self._photo(order, int(order.path[-8:-4])), b"", vectors, vectors)]
 
     def _photo(self, order: Order, number: int) -> Photo:
-        values: dict[str, Any] = dict.fromkeys(Photo.__dataclass_fields__) | {"keywords": (), "problems": ()}
-        values |= {"path": order.path, "size": 1, "mtime_ns": order.source.mtime_ns, "lat": 38.7, "lon": number / 999}
-        values |= {"taken": datetime(2019, 7, 14) + timedelta(minutes=number), "caption": f"caption {number}"}
-        return Photo(**values)
+        file = {"path": order.path, "size": 1, "mtime_ns": order.source.mtime_ns}
+        taken = datetime(2019, 7, 14) + timedelta(minutes=number)
+        return bare_photo(lat=38.7, lon=number / 999, taken=taken, caption=f"caption {number}", **file)
 
 
 def test_memory_does_not_grow_with_the_files(sink: MemorySink, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

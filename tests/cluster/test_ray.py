@@ -23,7 +23,6 @@ from mascot.bench.running.run import run
 from mascot.cli.bench_commands import bench
 from mascot.cluster import ray_runner
 from mascot.cluster.bench_workers import RayCrew
-from mascot.cluster.engine_indexing import index_into
 from mascot.errors import MascotError, OptionError
 from mascot.photos.indexing import indexer, table_sink
 from mascot.photos.sample import write_sample
@@ -37,6 +36,7 @@ from tests.cluster.engines_of_tests import (
     Reader,
     assert_same,
     busy_worker,
+    index_on_ray,
 )
 
 pytestmark = [
@@ -52,10 +52,10 @@ def test_a_failed_run_continues_and_its_rows_are_those_of_a_library(
     monkeypatch.setattr(table_sink, "_ROWS", 2)
     monkeypatch.setattr(indexer, "_BATCH", 4)
     with pytest.raises(MascotError, match=r"(?i)^a worker failed at '.*\.jpg', .*: RuntimeError: CUDA out of memory$"):
-        index_into(folder, sink, Failing(dim=64), ray="local")
+        index_on_ray(folder, sink, Failing(dim=64))
     written = len(sink.rows)
     assert 0 < written < COUNT
-    summary = index_into(folder, sink, Reader(dim=64), ray="local")
+    summary = index_on_ray(folder, sink, Reader(dim=64))
     assert (summary.new, summary.unchanged) == (COUNT - written, written)
     local = assert_same(sink, folder, tmp_path, Reader(dim=64))
     assert set(summary.skipped) == set(local.skipped)
@@ -79,24 +79,23 @@ def test_a_picture_that_kills_its_worker_is_skipped(
     root = tmp_path / "own"
     write_sample(root, 3)
     Image.new("RGB", DEADLY).save(root / "deadly.png")
-    summary = index_into(root, sink, Mortal(dim=64), ray="local", workers=1)
+    summary = index_on_ray(root, sink, Mortal(dim=64), workers=1)
     assert len(sink.rows) == summary.new == 3
     [skipped] = summary.skipped
     assert skipped.path.name == "deadly.png"
     assert skipped.reason == "killed its worker 2 times: a crash, or too little memory"
     monkeypatch.setattr(ray_runner, "_MOST_LOST", 0)
     os.utime(root / "deadly.png", (1, 1))
-    with pytest.raises(MascotError, match=r"workers died at 1 batches.*index a few without --ray to see: 'deadly.png'"):
-        index_into(root, sink, Mortal(dim=64), ray="local", workers=1)
+    with pytest.raises(MascotError, match=r"workers died at 1 batches.*index these without --ray: 'deadly.png'"):
+        index_on_ray(root, sink, Mortal(dim=64), workers=1)
 
 
 _ON_A_GPU = """
 import ray, sys
 from pathlib import Path
-from tests.cluster.engines_of_tests import MemorySink, Reader
-from mascot.cluster.engine_indexing import index_into
+from tests.cluster.engines_of_tests import MemorySink, Reader, index_on_ray
 ray.init(num_cpus=2, num_gpus=1, include_dashboard=False, object_store_memory=128 << 20)
-print("new:", index_into(Path(sys.argv[1]), MemorySink(), Reader(dim=64), ray="local").new)
+print("new:", index_on_ray(Path(sys.argv[1]), MemorySink(), Reader(dim=64)).new)
 """
 
 

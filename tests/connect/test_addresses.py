@@ -98,6 +98,6 @@ def test_addresses_that_lead_nowhere_are_refused(uri: str, message: str) -> None
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == "qdrant_client"] + ["qdrant_client"]:
         monkeypatch.setitem(sys.modules, name, None)
-    message = r"this engine needs the package qdrant_client\b.*pip install .*\bqdrant-client\b"
+    message = r"this engine needs the package qdrant_client\b.*pip install 'mascot-rerank\[qdrant\]'"
     with pytest.raises(mc.MissingExtra, match=message):
         open_source("qdrant://host/photos")

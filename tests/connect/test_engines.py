@@ -146,7 +146,7 @@ def test_scores_are_higher_for_the_better(engine: Engine, metric: str) -> None:
     assert found.ids == paths(nearest(scores))
     assert np.allclose(found.scores, np.sort(scores)[::-1], atol=1e-4)
     if engine.name in ("qdrant", "milvus"):  # a collection knows its metric
-        with pytest.raises(mc.OptionError, match=f"made with metric {metric}"):
+        with pytest.raises(mc.OptionError, match=f"uses the metric {metric}, got"):
             search(engine.uri(f"by_{metric}", metric="ip" if metric == "l2" else "l2"))
 
 
@@ -205,6 +205,22 @@ def test_what_no_engine_can_is_said(engine: Engine, photos: str) -> None:
     for use in (lambda: sink.put(ROWS[:3], VECTORS[:3]), lambda: list(sink.select(STATE)), sink.facts, source.facts):
         with pytest.raises(mc.InputError, match="is closed: open it again"):
             use()
+
+
+def test_a_sink_has_the_columns_and_the_key_of_its_caller(engine: Engine) -> None:
+    uri, fields = engine.uri("goods", id="sku"), {"sku": str, "tags": list, "stock": int}
+    rows: list[dict[str, Any]] = [
+        {"sku": "a'b", "tags": ["x", "y"], "stock": 3},
+        {"sku": "b"},
+        {"sku": "c", "tags": ["y"]},
+    ]
+    with open_sink(uri, fields=fields, dim=3) as sink:
+        for part in (slice(0, 3), slice(0, 1)):
+            sink.put(rows[part], np.eye(3, dtype=np.float32)[part])
+        assert sorted(sink.select(["sku", "stock"])) == [("a'b", 3), ("b", None), ("c", None)]
+        sink.remove(["b"])
+    hits = search(uri, [1.0, 0.5, 0.1])
+    assert (hits.ids, hits.candidates().columns["tags"].tolist()) == (["a'b", "c"], [["x", "y"], ["y"]])
 
 
 def test_tables_of_others(engine: Engine, products: str) -> None:

@@ -72,7 +72,7 @@ def test_scores_metadata_and_vectors_may_be_missing(framework: Framework) -> Non
     vectors = [[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], None, [1.0, 1.0]]
     options = {"wishes": mc.spread(mc.Clusters(2)), "k": 2, "method": UNGUARDED}
     assert framework.choose(framework.documents(METADATA[:5], SCORES[:5], vectors), **options) == [0, 4]
-    with pytest.raises(mc.InputError, match="vectors must be of one length, got 2 and 1"):
+    with pytest.raises(mc.InputError, match="vectors must have the same length, got 2 and 1"):
         framework.choose(framework.documents(METADATA[:2], SCORES[:2], [[1.0, 0.0], [1.0]]), **options)
 
 

@@ -27,7 +27,7 @@ def unit(rows):
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def make_problem(seed=0, count=30, signs=(1, 1), weights=None, with_vectors=True, seen=(), copies=0, scores=None):
+def make_problem(seed=0, count=30, signs=(1, 1), weights=None, with_vectors=True, already=(), copies=0, scores=None):
     """Return one query: a place (3 columns), an hour (2) and an image vector (12), best score first.
 
     The last `copies` candidates repeat the first ones: same features, vectors and scores.
@@ -39,13 +39,13 @@ def make_problem(seed=0, count=30, signs=(1, 1), weights=None, with_vectors=True
     if copies:
         for rows in (*blocks, images, ranked):
             rows[-copies:] = rows[:copies]
-    seen = np.array(seen, np.int64)
+    already = np.array(already, np.int64)
     return Problem(
         ptr=np.array([0, count]), scores=ranked, bins=(), signs=np.array(signs, float),
         weights=np.ones(len(signs)) if weights is None else np.array(weights, float), rules=("last",) * len(signs),
         attributes=tuple(Block(f"block {j}") for j in range(len(signs))),
         tables=(Table({f"block {j}": block for j, block in enumerate(blocks)}, images if with_vectors else None),),
-        seen_ptr=np.array([0, len(seen)]) if len(seen) else None, seen=seen if len(seen) else None,
+        already_ptr=np.array([0, len(already)]) if len(already) else None, already=already if len(already) else None,
     )  # fmt: skip
 
 
@@ -125,7 +125,7 @@ def test_highest_scores_first_and_ties_by_position():
 @pytest.mark.parametrize("signs", [(1, 1), (-1,)], ids=str)
 def test_every_method(method, signs):
     scores = np.random.default_rng(3).integers(1, 9, 30) / 10
-    problem = make_problem(seed=3, signs=signs, scores=scores, seen=[4, 9])
+    problem = make_problem(seed=3, signs=signs, scores=scores, already=[4, 9])
     weakest = method if method == Relevance() else dataclasses.replace(method, strength=0.0)
     assert selected(weakest, problem, 12) == selected(Relevance(), problem, 12)
     assert selected(method, make_problem(count=5, signs=(), with_vectors=False), 3) == [0, 1, 2]  # nothing to steer by
@@ -135,9 +135,9 @@ def test_every_method(method, signs):
     longest = selected(method, problem, 100)
     assert sorted(longest) == list(range(30))
     assert selected(method, problem, 7) == longest[:7]
-    assert selected(method, make_problem(seed=1, signs=signs, seen=longest[:6]), 9) == longest[6:15]
+    assert selected(method, make_problem(seed=1, signs=signs, already=longest[:6]), 9) == longest[6:15]
     assert selected(method, make_problem(count=1, signs=signs), 5) == [0]
-    assert selected(method, make_problem(count=4, signs=signs, seen=range(4)), 3) == []
+    assert selected(method, make_problem(count=4, signs=signs, already=range(4)), 3) == []
 
     # A copy never comes before its original.
     order = selected(method, make_problem(signs=signs, copies=8), 30)

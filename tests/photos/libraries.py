@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import atexit
 import shutil
+import sqlite3
 import tempfile
+from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -45,6 +47,15 @@ def bare_photo(**values: Any) -> Photo:
     """Return a photograph without metadata except these values."""
     needed = {"size": 0, "mtime_ns": 0, "width": 1, "height": 1, "keywords": (), "problems": ()}
     return Photo(**dict.fromkeys(COLUMNS) | needed | values)
+
+
+def count_rows(root: Path) -> int:
+    """Return the number of photographs in the database of a folder, which another process may be writing."""
+    try:
+        with closing(sqlite3.connect(f"file:{root}/.mascot/library.sqlite?mode=ro", uri=True)) as connection:
+            return int(connection.execute("SELECT count(*) FROM photos").fetchone()[0])
+    except sqlite3.OperationalError:
+        return -1
 
 
 def rows_of(library: Library) -> dict[str, tuple]:

@@ -51,34 +51,56 @@ def file(library: Library) -> Path:
     return path
 
 
-def test_an_album_in_the_browser(chromium: Any, file: Path) -> None:
-    page, requests, problems = chromium.new_page(), [], []
-    page.on("request", lambda request: requests.append(request.url.partition(":")[0]))
-    page.on("console", lambda message: problems.append(message.text))
-    page.on("pageerror", lambda error: problems.append(str(error)))
+@pytest.fixture(scope="module")
+def page(chromium: Any, file: Path) -> Iterator[Any]:
+    """The album in a browser; `page.request_schemes` and `page.problems` record what it does."""
+    page = chromium.new_page()
+    page.request_schemes, page.problems = [], []
+    page.on("request", lambda request: page.request_schemes.append(request.url.partition(":")[0]))
+    page.on("console", lambda message: page.problems.append(message.text))
+    page.on("pageerror", lambda error: page.problems.append(str(error)))
     page.goto(file.as_uri())
-    assert page.title() == _HOSTILE
-    assert problems == []
-    assert set(requests) <= {"file", "data"}
-    assert requests.count("file") == 1
+    yield page
+    page.close()
+
+
+def test_an_album_runs_no_script_and_loads_nothing(page: Any) -> None:
+    assert (page.title(), page.problems) == (_HOSTILE, [])
+    assert set(page.request_schemes) <= {"file", "data"}
+    assert page.request_schemes.count("file") == 1
+
+
+def test_an_album_shows_every_photograph(page: Any) -> None:
     assert [page.locator(part).count() for part in ("section", ".photos figure", "script")] == [3, 15, 0]
     assert page.evaluate("[...document.images].every(image => image.complete && image.naturalWidth > 0)")
-    _, second, third = page.locator("section").all()
+    third = page.locator("section").nth(2)
     assert third.locator(".photos figcaption").first.inner_text().count(_HOSTILE) == 1
     assert third.locator(".badge").first.inner_text() == "pinned"
+
+
+def test_an_album_compares_the_results_before_and_after_steering(page: Any) -> None:
+    second = page.locator("section").nth(1)
     assert second.locator("h3").all_inner_texts() == ["Newest", "Steered"]
     assert re.search(r"cities.*→", second.inner_text(), re.S)
     assert min(second.locator(part).count() for part in (".map .is", ".clock .was")) >= 3
+
+
+@pytest.mark.parametrize(
+    ("width", "scheme", "background"), [(1280, "light", "rgb(251, 250, 248)"), (390, "dark", "rgb(20, 20, 19)")]
+)
+def test_an_album_fits_its_window_and_is_accessible(page: Any, width: int, scheme: str, background: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python").Axe()
-    for width, scheme, background in ((1280, "light", "rgb(251, 250, 248)"), (390, "dark", "rgb(20, 20, 19)")):
-        page.set_viewport_size({"width": width, "height": 900})
-        page.emulate_media(color_scheme=scheme)
-        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == background
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        for place in second.locator(".map circle").all():  # every point lies on the map
-            box, frame = place.bounding_box(), second.locator(".map").bounding_box()
-            assert frame["x"] <= box["x"] <= frame["x"] + frame["width"]
-        assert [rule["id"] for rule in axe.run(page).response["violations"]] == []
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme=scheme)
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == background
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    frame = page.locator("section").nth(1).locator(".map")
+    for box, outer in ((dot.bounding_box(), frame.bounding_box()) for dot in frame.locator("circle").all()):
+        assert outer["x"] <= box["x"] <= outer["x"] + outer["width"]
+    assert [rule["id"] for rule in axe.run(page).response["violations"]] == []
+
+
+def test_the_points_of_the_map_lie_on_land(page: Any) -> None:
     over_land = """dot => {
         const {x, y, width} = dot.getBoundingClientRect();
         dot.remove();
@@ -86,10 +108,10 @@ def test_an_album_in_the_browser(chromium: Any, file: Path) -> None:
             document.elementFromPoint(x + width / 2 + 9 * i, y + width / 2 + 9 * j)?.matches('.land *, use')));
     }"""
     page.set_viewport_size({"width": 1280, "height": 900})
-    second.locator(".map").scroll_into_view_if_needed()
-    for place in second.locator(".map .is").all()[::-1]:  # Lisbon, Tokyo and Sydney
-        assert place.evaluate(over_land)
-    page.close()
+    frame = page.locator("section").nth(1).locator(".map")
+    frame.scroll_into_view_if_needed()
+    for dot in frame.locator(".is").all()[::-1]:  # Lisbon, Tokyo and Sydney
+        assert dot.evaluate(over_land)
 
 
 def test_only_an_album_is_added_to(library: Library, file: Path, tmp_path: Path) -> None:

@@ -217,7 +217,7 @@ def test_what_cannot_be_opened_is_named(copy: Path, tmp_path: Path, monkeypatch:
     with pytest.raises(InputError, match=r"not on this machine\. .*hf download nobody/model --local-dir model"):
         open_encoder("clip:nobody/model", offline=True)
     use_hub(CLOSED, tmp_path, monkeypatch)
-    with pytest.raises(InputError, match="clip-vit-base-patch32 is not on this machine and the model hub did not give"):
+    with pytest.raises(InputError, match="clip-vit-base-patch32 is not on this machine and could not be downloaded"):
         open_encoder("clip")
 
 

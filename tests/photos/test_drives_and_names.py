@@ -25,12 +25,18 @@ _BYTES = pytest.mark.skipif(
 )
 
 
-def test_the_photographs_of_a_drive_that_is_not_mounted_are_kept(tmp_path: Path) -> None:
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """An indexed folder in which a drive is mounted."""
     root = tmp_path / "photos"
     for name in ("home.jpg", "drive/2019/a.jpg", "drive/b.jpg"):
         write_jpeg(root / name, f"a boat {name}")
     with Library.open(root) as library:
         library.index(BagOfWords())
+    return root
+
+
+def test_the_photographs_of_a_drive_that_is_not_mounted_are_kept(root: Path, tmp_path: Path) -> None:
     (root / "drive").rename(tmp_path / "aside")
     (root / "drive").mkdir()  # what is left of a mount point
     (root / "copy.jpg").write_bytes((tmp_path / "aside" / "b.jpg").read_bytes())
@@ -42,17 +48,20 @@ def test_the_photographs_of_a_drive_that_is_not_mounted_are_kept(tmp_path: Path)
             assert (done.photos, done.pruned, done.gone) == (4, 0, 0)
             (skipped,) = done.skipped
             assert skipped.path == root / "drive"
-            assert "not mounted: 2 of the library are kept; remove the folder" in skipped.reason
+            assert "its 2 photographs stay in the library. To remove them, delete the folder" in skipped.reason
         (root / "drive").rmdir()
         (tmp_path / "aside").rename(root / "drive")
         done = library.index(BagOfWords(), prune=True)
         assert (done.unchanged, done.skipped) == (4, ())
+
+
+def test_files_that_were_deleted_are_pruned(root: Path) -> None:
+    with Library.open(root) as library:
         (root / "drive" / "b.jpg").unlink()  # the folder holds others
         assert library.index(BagOfWords(), prune=True).pruned == 1
         shutil.rmtree(root / "drive")
         assert library.index(BagOfWords(), prune=True).pruned == 1
-        (root / "home.jpg").unlink()
-        (root / "copy.jpg").unlink()  # the top holds the library itself: it is there
+        (root / "home.jpg").unlink()  # the first folder holds the index, so it is mounted
         assert library.index(BagOfWords(), prune=True).photos == 0
 
 
@@ -143,7 +152,9 @@ def test_a_library_cannot_start_a_download_or_bring_its_own_model(
     library.store.set_facts({"encoder": "clip:someone/model"})
     with Library.open(library.root) as other:
         for action in (lambda: other.search("boats"), other.index, lambda: other.notice):
-            with pytest.raises(mc.InputError, match="does not start a download: --encoder clip:someone/model does"):
+            with pytest.raises(
+                mc.InputError, match="cannot start a download; allow it with --encoder clip:someone/model"
+            ):
                 action()
         assert downloads == []
         with pytest.raises(mc.InputError):

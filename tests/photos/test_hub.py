@@ -116,7 +116,7 @@ def test_a_wrong_hash_and_a_cache_that_cannot_be_written(
     assert fetch().is_dir()
     (tmp_path / "file").write_text("")
     use_hub(hub.server.url, tmp_path / "file", monkeypatch)
-    with pytest.raises(HubError, match=r"^cannot write .*/file/hub.*; HF_HOME names another folder$"):
+    with pytest.raises(HubError, match=r"^cannot write .*/file/hub.*; set HF_HOME to another folder$"):
         fetch()
 
 

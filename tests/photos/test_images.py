@@ -293,19 +293,10 @@ def box(kind: bytes, content: bytes) -> bytes:
 
 
 def cr3() -> bytes:
-    preview = jpeg(LARGE)
     first = tiff(b"II*\0", [[(0x010F, 2, b"Canon\0\0\0"), (0x0110, 2, b"Canon EOS R\0"), (0x0112, 3, 1)]])
     exposure = tiff(b"II*\0", [[(0x9003, 2, b"2019:07:14 18:05:00\0")]])
     canon = bytes.fromhex("85c0b687820f11e08111f4ce462b6a48") + box(b"CMT1", first) + box(b"CMT2", exposure)
-    start = b"\0\0\0\x18ftypcrx \0\0\0\1crx isom"
-
-    def moov(offset: int) -> bytes:
-        table = box(b"stsz", struct.pack(">IIII", 0, 0, 1, len(preview)))
-        table += box(b"co64", struct.pack(">IIQ", 0, 1, offset))
-        return box(b"moov", box(b"uuid", canon) + box(b"trak", box(b"mdia", box(b"minf", box(b"stbl", table)))))
-
-    offset = len(start) + len(moov(0)) + 8
-    return start + moov(offset) + box(b"mdat", preview)
+    return box(b"ftyp", b"crx \0\0\0\1crx isom") + box(b"moov", box(b"uuid", canon)) + box(b"mdat", jpeg(LARGE))
 
 
 def rw2() -> bytes:

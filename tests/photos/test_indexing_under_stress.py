@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import threading
 import time
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -18,7 +16,7 @@ from mascot.photos import Library
 from mascot.photos.indexing.stages import interruptible
 from tests.photos.bag_of_words import BagOfWords
 from tests.photos.jpegs import small_library, write_jpeg
-from tests.photos.libraries import rows_of
+from tests.photos.libraries import count_rows, rows_of
 
 _SCRIPT = f"""
 import hashlib, signal, sys
@@ -75,7 +73,7 @@ def test_killed_in_the_middle_and_resumed(tmp_path: Path) -> None:
     shutil.copytree(root, tmp_path / "whole")
     process = _index(root, pause_s=0.03)
     until = time.monotonic() + 240
-    while _count(root / ".mascot" / "library.sqlite") < 8 and time.monotonic() < until:
+    while count_rows(root) < 8 and time.monotonic() < until:
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
@@ -87,14 +85,6 @@ def test_killed_in_the_middle_and_resumed(tmp_path: Path) -> None:
     content = _content(root)
     assert content == _content_of_new(tmp_path / "whole")
     assert all(content[path][-2:] == row[-2:] for path, row in partly.items())
-
-
-def _count(database: Path) -> int:
-    try:
-        with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=5)) as connection:
-            return int(connection.execute("SELECT count(*) FROM photos").fetchone()[0])
-    except sqlite3.OperationalError:
-        return 0
 
 
 def test_two_processes_index_while_a_third_searches_and_a_file_vanishes(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from PIL.TiffImagePlugin import IFDRational
 from mascot.photos.files.images import Unreadable, open_image, upright
 from mascot.photos.metadata.exif import camera_name
 from mascot.photos.metadata.metadata import Metadata, read_metadata
-from mascot.photos.metadata.validate import Moment, Wrong, height, human_text, minutes_east, moment
+from mascot.photos.metadata.validate import Implausible, Moment, height, human_text, minutes_east, moment
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 BASE, GPS = ExifTags.Base, ExifTags.GPS
@@ -302,7 +302,7 @@ def test_ratings_have_five_stars_and_the_dead_sea_has_the_lowest_shore() -> None
     metadata = read(saved(xmp=xmp_of('xmp:Rating="6"')))
     assert (metadata.rating, metadata.problems) == (None, ("rating: 6 is not one of 0 to 5 stars",))
     assert height(-430) == -430
-    with pytest.raises(Wrong, match="-1224 m is not a plausible altitude"):
+    with pytest.raises(Implausible, match="-1224 m is not a plausible altitude"):
         height(-1224)  # as a camera wrote on Vesuvius
 
 

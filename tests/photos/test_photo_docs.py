@@ -1,4 +1,4 @@
-"""docs/photos.md shows what the program prints. `python tests/photos/test_photo_docs.py` writes it anew."""
+"""The photo pages show what the program prints. `python -m tests.photos.test_photo_docs` writes their output again."""
 
 from __future__ import annotations
 
@@ -10,16 +10,19 @@ import pytest
 
 from tests.retelling import retold
 
-PAGE = Path(__file__).parents[2] / "docs" / "photos.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = [DOCS / "photos.md", DOCS / "photos-reference.md"]  # the second uses the library that the first one makes
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("bash") is None, reason="the examples are shell lines, and there is no bash")
-def test_the_page_shows_what_the_program_prints(tmp_path: Path) -> None:
-    assert retold(PAGE, tmp_path, {"XDG_STATE_HOME": str(tmp_path / "state")}) == PAGE.read_text(encoding="utf-8")
+def test_the_pages_show_what_the_program_prints(tmp_path: Path) -> None:
+    for page in PAGES:
+        output = retold(page, tmp_path, {"XDG_STATE_HOME": str(tmp_path / "state")})
+        assert output == page.read_text(encoding="utf-8")
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as scratch:
-        told = retold(PAGE, Path(scratch), {"XDG_STATE_HOME": str(Path(scratch, "state"))})
-        PAGE.write_text(told, encoding="utf-8")
+        for page in PAGES:
+            page.write_text(retold(page, Path(scratch), {"XDG_STATE_HOME": str(Path(scratch, "state"))}), "utf-8")

@@ -141,5 +141,5 @@ def test_a_folder_with_other_things_is_refused_and_untouched(tmp_path: Path) -> 
         with pytest.raises(InputError, match=re.escape(message)):
             write_sample(root, count=2)
         assert [path.read_text() for path in root.rglob("*") if path.is_file()] == ["mine"]
-    with pytest.raises(InputError, match="must be a folder, and is a file"):
+    with pytest.raises(InputError, match="must be a folder, but is a file"):
         write_sample(mine, count=2)

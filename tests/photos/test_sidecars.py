@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from mascot.photos import Library
 from mascot.photos.files import decoder_pool
 from mascot.photos.metadata.sidecars import local_time, parse_takeout, read_sidecars, taken_utc
-from mascot.photos.metadata.validate import Wrong
+from mascot.photos.metadata.validate import Implausible
 from mascot.photos.photo import Photo
 from tests.photos.bag_of_words import BagOfWords
 from tests.photos.jpegs import write_jpeg
@@ -56,14 +56,20 @@ def index(root: Path, **options: Any) -> dict[str, Photo]:
         return {photo.path: photo for photo in library.store.all_photos()}
 
 
-def test_what_sidecars_say_counts_and_they_are_read_again_when_they_change(tmp_path: Path) -> None:
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Three photographs of the same content: with an XMP sidecar, with one of Takeout, and without."""
     for name in ("a.jpg", "b.jpg", "c.jpg"):
         write_jpeg(tmp_path / name, None, None, None)
-    sidecar = tmp_path / "a.xmp"
-    sidecar.write_text(XMP.format(title="Harbour"))
+    (tmp_path / "a.xmp").write_text(XMP.format(title="Harbour"))
     (tmp_path / "b.jpg.json").write_text(json.dumps(TAKEOUT))
-    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in (sidecar, tmp_path / "b.jpg.json")}
-    photos = index(tmp_path)
+    return tmp_path
+
+
+def test_the_metadata_of_sidecars_counts(folder: Path) -> None:
+    sidecars = (folder / "a.xmp", folder / "b.jpg.json")
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in sidecars}
+    photos = index(folder)
     a, b, c = photos["a.jpg"], photos["b.jpg"], photos["c.jpg"]
     assert (a.title, a.rating, a.keywords, a.taken, a.offset) == (
         "Harbour", 4, ("harbour",), datetime(2019, 7, 14, 18, 5), 60,
@@ -74,17 +80,24 @@ def test_what_sidecars_say_counts_and_they_are_read_again_when_they_change(tmp_p
     assert c.title is None  # the same content, and no sidecar
     assert all((path.read_bytes(), path.stat().st_mtime_ns) == state for path, state in before.items())
 
-    sidecar.write_text(XMP.format(title="Old harbour"))
-    (tmp_path / "b.jpg.json").unlink()
-    with Library.open(tmp_path) as library:
-        summary = library.index(BagOfWords())
-        photos = {photo.path: photo for photo in library.store.all_photos()}
-    assert (summary.unchanged, photos["a.jpg"].title, photos["b.jpg"].caption) == (1, "Old harbour", None)
-    (tmp_path / "new").mkdir()
+
+def test_a_changed_or_removed_sidecar_is_read_again(folder: Path) -> None:
+    index(folder)
+    (folder / "a.xmp").write_text(XMP.format(title="Old harbour"))
+    (folder / "b.jpg.json").unlink()
+    with Library.open(folder) as library:
+        assert library.index(BagOfWords()).unchanged == 1
+    photos = index(folder)
+    assert (photos["a.jpg"].title, photos["b.jpg"].caption) == ("Old harbour", None)
+
+
+def test_a_photograph_keeps_its_row_when_it_moves_with_its_sidecar(folder: Path) -> None:
+    before = index(folder)["a.jpg"]
+    (folder / "new").mkdir()
     for name in ("a.jpg", "a.xmp"):
-        os.rename(tmp_path / name, tmp_path / "new" / name)
-    moved = index(tmp_path)["new/a.jpg"]
-    assert (moved.title, moved.id) == ("Old harbour", photos["a.jpg"].id)
+        os.rename(folder / name, folder / "new" / name)
+    moved = index(folder)["new/a.jpg"]
+    assert (moved.title, moved.id) == ("Harbour", before.id)
 
 
 HOSTILE = {
@@ -141,7 +154,7 @@ VALUES = SCALARS | st.lists(SCALARS, max_size=3) | st.dictionaries(NAMES, SCALAR
 def test_any_values_are_read_or_wrong(values: dict[str, Any]) -> None:
     packet = parse_takeout(json.dumps({"geoData": None, **values}).encode())
     for read in (lambda: packet.text("dc:description"), packet.place, packet.altitude, lambda: taken_utc(packet)):
-        with suppress(Wrong):
+        with suppress(Implausible):
             read()
     assert all(isinstance(name, str) for name in packet.keywords())
 

@@ -13,15 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from mascot.photos.database import checksums
-from mascot.photos.database.checksums import (
-    CheckedFile,
-    CheckedRows,
-    DamagedIndex,
-    Watch,
-    checksum,
-    file_checksums,
-    rows_of_block,
-)
+from mascot.photos.database.checksums import CheckedFile, CheckedRows, DamagedIndex, Watch, checksum, rows_of_block
 
 _AN_HOUR_AGO = time.time_ns() - 3600 * 10**9
 _ROWS = np.arange(200_000, dtype=np.float32).reshape(-1, 100)
@@ -61,68 +53,50 @@ def test_all_rows_are_mapped_in_order_by_all_cores(monkeypatch: pytest.MonkeyPat
         assert rows.map(_first_column).tolist() == _ROWS[:count, 0].tolist()
 
 
-def test_rows_are_verified_again_after_an_hour_or_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
     path = tmp_path / "vectors.npy"
     path.write_bytes(_ROWS.tobytes())
-    array, sums = _ROWS.copy(), _sums(_ROWS, 64)
-    checked = CheckedRows(array, sums, 64, Watch(path))
-    checked.map(_first_column)
-    array[5, 5] += 1  # as a disk does it, without a trace in the file's times
-    checked.map(_first_column)
-    with pytest.raises(DamagedIndex):  # another process
-        CheckedRows(array, sums, 64, Watch(path)).map(_first_column)
-    now = time.monotonic()
-    with monkeypatch.context() as later:
-        later.setattr(time, "monotonic", lambda: now + 3601)
-        with pytest.raises(DamagedIndex):
-            checked.take(np.array([5]))
-    array[5, 5] -= 1
-    checked.map(_first_column)
+    return path
+
+
+@pytest.fixture
+def checked(path: Path) -> CheckedRows:
+    """Rows that were verified, and then damaged without a trace in the times of the file, as a disk does it."""
+    array = _ROWS.copy()
+    rows = CheckedRows(array, _sums(_ROWS, 64), 64, Watch(path))
+    rows.map(_first_column)
     array[5, 5] += 1
+    return rows
+
+
+def test_rows_are_verified_again_after_an_hour(checked: CheckedRows, monkeypatch: pytest.MonkeyPatch) -> None:
+    checked.map(_first_column)
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + 3601)
+    with pytest.raises(DamagedIndex):
+        checked.take(np.array([5]))
+
+
+def test_rows_are_verified_again_after_a_change(checked: CheckedRows, path: Path) -> None:
     os.utime(path, ns=(_AN_HOUR_AGO, _AN_HOUR_AGO))
     with pytest.raises(DamagedIndex):
         checked.take(np.array([5]))
+
+
+def test_rows_of_a_truncated_file_are_not_read(checked: CheckedRows, path: Path) -> None:
     path.write_bytes(_ROWS.tobytes()[:-1])
     with pytest.raises(DamagedIndex, match=r"vectors\.npy has 799999 bytes and should have 800000"):
         checked.take(np.array([700]))
 
 
-def test_a_graph_is_trusted_for_one_search_a_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "graph.usearch"
+def test_a_file_is_verified_again_after_a_change_even_under_another_name(path: Path) -> None:
+    checked = CheckedFile(path, checksum(_ROWS.tobytes()))
+    mapped = path.rename(path.with_name("mapped"))  # another process builds the index anew; this one has the old file
     path.write_bytes(_ROWS.tobytes())
-    sums = file_checksums(path)
-    CheckedFile(path, sums).verify(trust=True)
-    assert list(tmp_path.iterdir()) == [path]  # written a moment ago: another change could leave the same times
-    monkeypatch.setattr(checksums, "_SETTLED_S", -1.0)
-    CheckedFile(path, sums).verify(trust=True)
-    assert _is_recorded(path)
-    other = [0]
-    CheckedFile(path, other).verify(trust=True)
-    with pytest.raises(DamagedIndex):
-        CheckedFile(path, other).verify(trust=False)
-    with monkeypatch.context() as later:
-        tomorrow = time.time() + 25 * 3600
-        later.setattr(time, "time", lambda: tomorrow)
-        assert not _is_recorded(path)
-    os.utime(path, ns=(_AN_HOUR_AGO, _AN_HOUR_AGO))
-    assert not _is_recorded(path)
-    with pytest.raises(DamagedIndex):
-        CheckedFile(path, other).verify(trust=True)
-    assert not _is_recorded(path)
-    verified = CheckedFile(path, sums)
-    verified.verify(trust=False)
-    assert _is_recorded(path)
-    record = tmp_path / "graph.usearch.verified"
-    record.write_bytes(b"\xff" + record.read_bytes()[1:])
-    assert not _is_recorded(path)
-    path.rename(tmp_path / "mapped")  # another process builds the index anew; this one has the old file mapped
-    path.write_bytes(_ROWS.tobytes())
-    verified.verify(trust=False)
-    with (tmp_path / "mapped").open("r+b") as file:
+    checked.verify()
+    with mapped.open("r+b") as file:
         file.write(b"!")
-    with pytest.raises(DamagedIndex):
-        verified.verify(trust=False)
-
-
-def _is_recorded(path: Path) -> bool:
-    return CheckedFile(path, [])._is_noted(" ".join(map(str, checksums._state(path.stat()))))
+    for _ in range(2):
+        with pytest.raises(DamagedIndex):
+            checked.verify()

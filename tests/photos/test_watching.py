@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
-import sqlite3
 import subprocess
 import time
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from mascot.photos.files.watching import changes
 from tests.photos.jpegs import write_jpeg
+from tests.photos.libraries import count_rows
 from tests.retelling import COMMAND, environment
 
 _PATIENCE_S = 240  # a busy machine
@@ -43,17 +42,9 @@ def test_changes_are_noticed_once(tmp_path: Path) -> None:
     assert min(waits) >= 0.5
 
 
-def count(root: Path) -> int:
-    try:
-        with closing(sqlite3.connect(f"file:{root}/.mascot/library.sqlite?mode=ro", uri=True)) as database:
-            return int(database.execute("SELECT count(*) FROM photos").fetchone()[0])
-    except sqlite3.OperationalError:
-        return -1
-
-
 def wait_for(root: Path, photos: int) -> None:
     limit = time.monotonic() + _PATIENCE_S
-    while count(root) != photos:
+    while count_rows(root) != photos:
         assert time.monotonic() < limit, "nothing happened"
         time.sleep(0.05)
 

@@ -1,4 +1,4 @@
-"""What an attribute is, and what all of ours share."""
+"""The interface of attributes, and checks that they share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.bins import Bins, Floats, SparseBins
+from mascot.bins import AxisBins, Bins, Floats, GlobeBins, SparseBins
 from mascot.errors import InputError, check_one_of, check_positive
 
 Columns = Mapping[str, NDArray[Any]]
@@ -16,13 +16,13 @@ Missing = Literal["last", "neutral", "drop"]
 
 
 class Attribute(Protocol):
-    """The interface of an attribute: all that an attribute of your own needs."""
+    """The interface of attributes. Your own attribute needs nothing else."""
 
     @property
     def name(self) -> str: ...
 
     def membership(self, columns: Columns, vectors: Floats | None) -> Any:
-        """Return an N x bins array, a SciPy sparse matrix or `Bins`; values in 0..1, zeros: missing."""
+        """Return an N x bins array, a SciPy sparse matrix or `Bins`, values in 0..1; a row of zeros is missing."""
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
         """Return an N x d array of points, compared by distance; a missing value is a row of zeros."""
@@ -46,10 +46,9 @@ def check_sigma(owner: str, sigma: float | None) -> None:
 def as_bins(membership: Any, owner: str, rows: int) -> Bins:
     """Return a membership as bins, checked: N rows, values finite and in 0..1."""
     owner = f"{owner}.membership"
-    if hasattr(membership, "resolve") and hasattr(membership, "sparse"):
-        bins: Bins = membership
-        _check_shape((bins.rows, 0), owner, rows)
-        return bins
+    if isinstance(membership, (AxisBins, GlobeBins, SparseBins)):
+        _check_shape((membership.rows, 0), owner, rows)
+        return membership
     if hasattr(membership, "tocsr"):
         matrix = membership.tocsr().copy()  # the user's matrix is not changed
         _check_shape(matrix.shape, owner, rows)

@@ -23,9 +23,9 @@ _COPY = 1e-6  # unit vectors at most this far apart count as copies
 class Branches(Value):
     """One whole bin per branch and depth: the tree of the vectors, cut into each of `counts` branches.
 
-    The tree joins, over and over, the two groups whose vectors are nearest on average (average linkage, distance of
-    unit vectors). An outlier stays a branch of its own where k-means would add it to a cluster, and the more alike
-    two candidates are, the more bins they share. Copies share all of them.
+    The tree joins, again and again, the two groups whose vectors are nearest on average (average linkage, distance of
+    unit vectors). An outlier stays a branch of its own, while k-means would add it to a cluster. The more similar two
+    candidates are, the more bins they share; copies share all of them.
 
     `rerank` grows the tree from the candidates, `Reranker.fit` from the whole corpus (at most 10,000 rows; use
     `Clusters` for more). A row of NaN is a missing vector.
@@ -49,6 +49,7 @@ class Branches(Value):
     counts: tuple[int, ...] = (15, 30, 60)
     missing: Missing = "last"
     name: str = "look"
+    local = True  # bins depend on the other rows, so they are computed for each query
 
     def __post_init__(self) -> None:
         value: Any = self.counts
@@ -59,11 +60,6 @@ class Branches(Value):
         require(len(counts) > 0 and are_counts, "Branches.counts", rule, counts)
         object.__setattr__(self, "counts", counts)
         check_missing("Branches", self.missing)
-
-    @property
-    def local(self) -> bool:
-        """Whether the bins depend on the other rows: they are computed for each query."""
-        return True
 
     def membership(self, columns: Columns, vectors: Floats | None) -> SparseBins:
         if vectors is None:

@@ -1,4 +1,4 @@
-"""Look: groups of similar vectors, found by k-means."""
+"""Look: clusters of similar vectors by k-means."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Clusters(Value):
     Parameters
     ----------
     count
-        Number of clusters (default: 10); fewer where there are fewer vectors.
+        Number of clusters, at most as many as there are vectors (default: 10).
     seed
         Seed of k-means: the same seed gives the same clusters, with any number of threads.
     missing, name
         What a candidate without a vector gets (``"last"``, ``"neutral"``, ``"drop"``); name in explanations.
     column
-        Column of vectors, N x D or a list each (default: the candidates' own vectors).
+        Column of vectors, N x D or a list of vectors (default: the vectors of the candidates).
     """
 
     count: int = 10
@@ -37,16 +37,12 @@ class Clusters(Value):
     missing: Missing = "last"
     name: str = "look"
     column: str | None = None
+    local = True  # bins depend on the other rows, so they are computed for each query
 
     def __post_init__(self) -> None:
         check_whole("Clusters.count", self.count, 1)
         check_whole("Clusters.seed", self.seed, 0)
         check_missing("Clusters", self.missing)
-
-    @property
-    def local(self) -> bool:
-        """Whether the bins depend on the other rows: they are computed for each query."""
-        return True
 
     def _labels(self, columns: Columns, vectors: Floats | None) -> Ints:
         from mascot.kernels.kmeans import kmeans

@@ -1,4 +1,4 @@
-"""Reading columns: numbers, times, labels and vectors from whatever a table library hands over."""
+"""Read numbers, times, labels and vectors from the columns of any table library."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def as_array(column: Any) -> NDArray[Any]:
     if array.shape != (len(column),) or array.dtype.kind not in "biufMmUSO":
         return as_objects(column)
     if array.dtype.kind in "US" and not all(isinstance(value, (str, bytes)) for value in column):
-        return as_objects(column)  # numpy turned None and numbers into text
+        return as_objects(column)  # numpy converted None and numbers to text
     return array
 
 
@@ -160,7 +160,7 @@ def times(columns: Columns, name: str, owner: str) -> NDArray[np.datetime64]:
 
 
 def _numeric(column: NDArray[Any]) -> NDArray[Any]:
-    """Return a column of Python numbers and missing values as float64; any other as it is."""
+    """Return a column of Python numbers and missing values as float64; any other column unchanged."""
     if column.dtype.kind != "O":
         return column
     values = column.tolist()
@@ -173,7 +173,7 @@ def _numeric(column: NDArray[Any]) -> NDArray[Any]:
 
 
 def unix_times(column: NDArray[Any]) -> NDArray[np.datetime64] | None:
-    """Return a column of Unix seconds or milliseconds as UTC times; None where the numbers are neither."""
+    """Return a column of Unix seconds or milliseconds as UTC times; None if the numbers are neither."""
     values = column.astype(np.float64)
     real = values[~np.isnan(values)]
     if not len(real):
@@ -207,7 +207,7 @@ def _moment(value: Any, owner: str, name: str) -> datetime | None:
 
 
 def _remedy(value: Any) -> str:
-    """Return what to write instead of an incomplete time, as the end of an error message."""
+    """Return the end of an error message: what to write instead of an incomplete time."""
     match = _NO_DAY.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         return ""
@@ -261,7 +261,7 @@ def _beyond_a_day(value: float, owner: str, name: str) -> InputError:
 
 
 class ColumnAttribute(Value):
-    """What attributes of one column of numbers or times share."""
+    """Base class of attributes that read one column of numbers or times."""
 
     __slots__ = ()
     column: str
@@ -278,7 +278,7 @@ class ColumnAttribute(Value):
         return self.read(columns, self.column, type(self).__name__)
 
     def point(self, value: Any) -> dict[str, Any]:
-        """Return a named value as a column with one value; refuse it where it cannot be read."""
+        """Return a named value as a column with one value; raise if it cannot be read."""
         with suppress(InputError):
             if not np.isnan(self._values({self.column: as_array([value])})[0]):
                 return {self.column: value}
@@ -289,7 +289,7 @@ class ColumnAttribute(Value):
 def vectors_of(rows: Any, owner: str) -> Floats:
     """Return rows of numbers of one length as an N x D array of float64; a missing row is NaN.
 
-    Text and infinity are refused. Arrays of other shapes are returned as they are: the caller checks the shape.
+    Text and infinity raise. Arrays of other shapes are returned unchanged: the caller checks the shape.
     """
     if isinstance(rows, (list, tuple)):
         with suppress(TypeError, ValueError):  # some are missing, or of another length

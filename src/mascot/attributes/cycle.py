@@ -22,7 +22,7 @@ MONTHS = (
 
 
 class _CircleAttribute(ColumnAttribute):
-    """What attributes on a circle share: `bins` bumps of width `sigma`, the first at 0."""
+    """Base class of attributes on a circle: `bins` bumps of width `sigma`, the first at 0."""
 
     __slots__ = ()
     period: float
@@ -45,7 +45,7 @@ class _CircleAttribute(ColumnAttribute):
         return AxisBins((axis,), (self._values(columns),), self.unit)
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
-        """Return points on the unit circle; zeros where the value is missing."""
+        """Return points on the unit circle; a missing value is a row of zeros."""
         angle = self._values(columns) * (2 * math.pi / self.period)
         return np.nan_to_num(np.stack([np.sin(angle), np.cos(angle)], axis=1), copy=False)
 

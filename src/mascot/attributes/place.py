@@ -34,7 +34,7 @@ class NamedPoint(tuple[float, ...]):
 
 
 class _Located(Value):
-    """What attributes of places share: columns of latitude and longitude, in degrees."""
+    """Base class of places: columns of latitude and longitude, in degrees."""
 
     __slots__ = ()
     lat: str
@@ -42,7 +42,7 @@ class _Located(Value):
     owner = "Place"  # in messages
 
     def _coordinates(self, columns: Columns, wrap: bool = False) -> tuple[Floats, Floats]:
-        """Return latitude and longitude in degrees; a place that lacks either is missing.
+        """Return latitude and longitude in degrees; a place without either is missing.
 
         With `wrap`, longitudes are brought to -180..180: 179 degrees and -179 degrees are neighbours.
         """
@@ -59,7 +59,7 @@ class _Located(Value):
         return np.where(unknown, np.nan, north), np.where(unknown, np.nan, east)
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
-        """Return points on the unit sphere; zeros where the place is missing."""
+        """Return points on the unit sphere; a missing place is a row of zeros."""
         lat, lon = self._coordinates(columns)
         points = unit_vectors(np.radians(lat), np.radians(lon))
         return np.nan_to_num(np.ascontiguousarray(points.T), copy=False)
@@ -125,7 +125,10 @@ class Grid(_Located):
 
 @dataclass(frozen=True, slots=True)
 class Place(_Located):
-    """Points on the globe: great-circle distance, no edge at the antimeridian or the poles.
+    """Points on the globe, without an edge at the antimeridian or the poles.
+
+    Bins use the chord, the straight line through the globe. Below 2,000 km it differs from the great-circle distance by
+    less than 1%. The distance to a named value (`near=`) is the great-circle distance.
 
     Parameters
     ----------
@@ -162,5 +165,5 @@ class Place(_Located):
         return GlobeBins(np.radians(lat), np.radians(lon), self.sigma_km or 0.0)
 
     def labels(self, columns: Columns, vectors: Floats | None) -> SparseBins:
-        """Refuse: places have no names to count; a column of cities has."""
+        """Raise: places have no names to count, but a column of cities has."""
         raise OptionError("limit and share count named values: use a column of cities or countries, got Place")

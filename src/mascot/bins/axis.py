@@ -12,6 +12,7 @@ from mascot.bins.globe import place_name
 from mascot.bins.membership import inliers
 from mascot.bins.sparse import SparseBins, from_pairs, ranges
 from mascot.kernels.constants import BEYOND, MARGIN, REACH, SCALE, SPACING
+from mascot.kernels.native.pack import PackedBins, pack_axes
 from mascot.kernels.reference import Bools, Floats, Ints
 
 SECONDS_A_DAY = 86_400.0
@@ -23,9 +24,9 @@ _FAR = 2.0**60  # bins; the largest that fits an int64 with room to add
 class Axis:
     """Evenly spaced bin centres `start + step * j`, j < count, each a bump of width `sigma`.
 
-    `period` > 0 closes the axis to a circle. Without a step the axis follows its rows: centres every 1.5 widths, the
-    width (unless it is given) an eighth of the root-mean-square distance between two rows. Outliers do not count for
-    the width and are put at `floor` or `ceiling`, so that one wrong date does not make every bin a decade wide.
+    `period` > 0 closes the axis to a circle. An axis with step 0 follows its rows: centres are 1.5 widths apart, and a
+    width of 0 stands for an eighth of the root-mean-square distance between two rows. Outliers do not influence the
+    width. They count as `floor` or `ceiling`, so that one wrong date does not make every bin a decade wide.
     """
 
     start: float = 0.0
@@ -122,6 +123,12 @@ class AxisBins:
             squared = squared[owner] + axis.squared(values[row], along)
             bin_ = bin_ * axis.count + (along % axis.count if axis.period > 0 else along)
         return from_pairs(row, bin_, np.exp(-squared / 2), self.rows, fixed.count)
+
+    def packed(self) -> PackedBins:
+        numbers: tuple[float, ...] = ()
+        for a in self.axes:
+            numbers += (a.start, a.step, a.count, a.sigma, a.period, a.smallest, a.floor, a.ceiling)
+        return pack_axes(numbers, self.values)
 
 
 def _value_name(unit: str, axis: Axis, value: float) -> str:

@@ -9,20 +9,20 @@ from mascot.bins.globe import GlobeBins, great_circle_km
 from mascot.bins.membership import Bins
 from mascot.kernels.reference import Floats, Ints
 
-# Distances below which closeness does not rise any further, by the unit of the bins.
+# Distances below which closeness does not rise any further, for each unit of bins.
 SMALLEST = {"hour": 0.25, "season": 1.0, "weekday": 0.5, "date": 1.0, "degrees": 5.0, "globe": 5.0, "number": 0.0}
 UNITS = {"hour": "hours", "season": "days", "weekday": "days", "date": "days", "degrees": "km", "globe": "km"}
 
 
 def unit_of(bins: Bins) -> str:
-    """Return the key of `SMALLEST` for these bins; "label" where rows either match a value or do not."""
+    """Return the key of `SMALLEST` for these bins; "label" if rows either match a value or do not."""
     if isinstance(bins, GlobeBins):
         return "globe"
     return bins.unit if isinstance(bins, AxisBins) else "label"
 
 
 def distances(bins: Bins, point: Bins, rows: Ints | None) -> Floats:
-    """Return the distance of rows (default: all) to the one row of `point`; NaN where the value is missing.
+    """Return the distance of rows (default: all) to the one row of `point`; NaN if the value is missing.
 
     Kilometres on the globe, the shorter way round a circle, 0 or 1 for labels.
     """

@@ -10,6 +10,7 @@ import numpy as np
 from mascot.bins.membership import inliers
 from mascot.bins.sparse import SparseBins, from_pairs, ranges
 from mascot.kernels.constants import EARTH_KM, REACH, SCALE, SMALLEST_KM, SPACING
+from mascot.kernels.native.pack import PackedBins, pack_globe
 from mascot.kernels.reference import Bools, Floats, Ints
 
 _RING_SHIFT = 32  # a bin's number is ring * 2**32 + cell
@@ -84,6 +85,9 @@ class GlobeBins:
         bin_ = (ring[pair] << _RING_SHIFT) + cell % cells[pair]
         row = valued[owner[pair]]
         return from_pairs(row, bin_, np.exp(-2 * haversine / width**2), self.rows, 2**62)
+
+    def packed(self) -> PackedBins:
+        return pack_globe(self.lat, self.lon, self.sigma_km)
 
 
 def cell_counts(ring: Ints, rings: int) -> Ints:

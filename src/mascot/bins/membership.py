@@ -1,4 +1,4 @@
-"""What every kind of bins has in common, and deviation without outliers, which self-scaled widths are based on."""
+"""The interface of bins, and the standard deviation without outliers, which self-scaled widths are based on."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from mascot.kernels.reference import Bools, Floats, Ints
 
 if TYPE_CHECKING:
     from mascot.bins.sparse import SparseBins
+    from mascot.kernels.native.pack import PackedBins
 
 
 class Bins(Protocol):
@@ -32,12 +33,15 @@ class Bins(Protocol):
 
     def sparse(self) -> SparseBins: ...
 
+    def packed(self) -> PackedBins:
+        """Return the bins as the native kernel and the GPU read them."""
+
 
 def inliers(points: Floats) -> tuple[Bools, float]:
     """Return which of the points [d, n] are inliers, and their root-mean-square distance from their mean.
 
-    Points farther from the mean than 3.2 deviations are ignored, and mean and deviation are computed again, at most
-    twice. It takes at least twelve points for one to be that far out.
+    Points more than 3.2 standard deviations from the mean are ignored, and mean and deviation are computed again, at
+    most twice. Of fewer than twelve points none can be that far out.
     """
     inlier, count = np.ones(points.shape[1], np.bool_), points.shape[1]
     if not count:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mascot.kernels.constants import CUTOFF
+from mascot.kernels.native.pack import LABELS, PackedBins
 from mascot.kernels.reference import Bools, Floats, Ints
 
 
@@ -14,7 +15,7 @@ from mascot.kernels.reference import Bools, Floats, Ints
 class SparseBins:
     """Explicit bins: row i has bins `indices[indptr[i]:indptr[i + 1]]` with `values` in (0, 1].
 
-    `values` is None when every membership is 1. `labels` holds the names of the bins, where they have names.
+    `values` is None if every membership is 1. `labels` are the names of the bins, or None.
     """
 
     indptr: Ints
@@ -49,6 +50,9 @@ class SparseBins:
 
     def sparse(self) -> SparseBins:
         return self
+
+    def packed(self) -> PackedBins:
+        return PackedBins(LABELS, indptr=self.indptr, indices=self.indices, values=self.values)
 
     def dense(self) -> Floats:
         """Return the rows as an N x bins matrix. For small problems only."""

@@ -2,51 +2,19 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from functools import wraps
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal
 
 import typer
 
 import mascot as mc
 from mascot import grammar
+from mascot.attributes.attribute import Missing
 from mascot.registry import METHOD_NAMES
 
 MethodName: Any = Literal.__getitem__(METHOD_NAMES)
-
-
-def expanded(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command with an option for each field of those parameters that are dataclasses.
-
-    Its parameters must be keyword-only: groups have no default.
-    """
-    hints = get_type_hints(command, include_extras=True)
-    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
-    if not groups:
-        return command
-    parameters: list[inspect.Parameter] = []
-    for name, parameter in inspect.signature(command).parameters.items():
-        if name in groups:
-            field_hints = get_type_hints(hints[name], include_extras=True)
-            parameters += [
-                parameter.replace(name=field.name, default=field.default, annotation=field_hints[field.name])
-                for field in fields(hints[name])
-            ]
-        else:
-            parameters.append(parameter.replace(annotation=hints[name]))
-
-    @wraps(command)
-    def run(**values: Any) -> None:
-        for name, group in groups.items():
-            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
-        command(**values)
-
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return run
 
 
 Spread = Annotated[
@@ -83,8 +51,8 @@ Already = Annotated[
     list[str] | None,
     typer.Option(metavar="ID", help="Id of a result on an earlier page; it is not shown again. Repeatable."),
 ]
-Missing = Annotated[
-    Literal["last", "neutral", "drop"],
+MissingOption = Annotated[
+    Missing,
     typer.Option(help="What happens to candidates without a value: they come last, are neutral, or are dropped."),
 ]
 OutputFormat = Literal["table", "jsonl", "json"]
@@ -115,44 +83,21 @@ Device = Annotated[
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """What to spread and to focus on, as typed."""
+class TypedWishes:
+    """The wishes as typed."""
 
-    spread: Spread = None
-    focus: Focus = None
+    spread: Sequence[str]
+    focus: Sequence[str]
+    limit: Sequence[str] = ()
+    share: Sequence[str] = ()
+    fill: bool = False
 
-    def read(self, reader: Any, missing: str) -> list[mc.AnyWish]:
-        """Return the wishes, as the module `words`, a library or the hits of an engine read them."""
-        spread = [reader.spread(text, missing) for text in self.spread or ()]
-        return spread + [reader.focus(text, missing) for text in self.focus or ()]
-
-
-@dataclass(frozen=True)
-class Quotas:
-    """Limits and shares, as typed."""
-
-    limit: Limit = None
-    share: Share = None
-    fill: Fill = False
-
-    def read(self, reader: Any) -> list[mc.AnyWish]:
-        limits = [reader.limit(text, self.fill) for text in self.limit or ()]
-        return limits + [reader.share(text) for text in self.share or ()]
-
-
-@dataclass(frozen=True)
-class MethodChoice:
-    """The method and its parameters."""
-
-    strength: Strength = None
-    protect: Protect = None
-    keep: Keep = None
-    order: Order = None
-    method: MethodOption = None
-
-    def select(self) -> Any:
-        """Return the method that the options select."""
-        return grammar.method(self.method or "mascot", self.strength, self.protect, self.keep, self.order)
+    def read(self, resolver: grammar.Resolver, missing: Missing) -> list[mc.AnyWish]:
+        """Return the wishes; the resolver knows the names and values that depend on the data."""
+        wishes: list[mc.AnyWish] = [grammar.spread(text, missing, resolver) for text in self.spread]
+        wishes += [grammar.focus(text, missing, resolver) for text in self.focus]
+        wishes += [grammar.limit(text, self.fill, resolver) for text in self.limit]
+        return wishes + [grammar.share(text, resolver) for text in self.share]
 
 
 def single_library(paths: Sequence[Path] | None) -> Path | None:

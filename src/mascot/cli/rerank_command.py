@@ -18,8 +18,8 @@ from mascot.cli import example, hit_tables, options, printing
 from mascot.methods.method import Method
 from mascot.tuning.probe import probe as run_probe
 
-_CHUNK = 500  # queries per batch, so that the progress bar moves
-_BAR = 100  # least queries for a progress bar
+_CHUNK = 500  # queries per batch and step of the progress bar
+_BAR = 100  # the smallest number of queries with a progress bar
 _DEMO_RESULTS = 10
 
 
@@ -54,7 +54,7 @@ def rerank(
     order: options.Order = None,
     method: options.MethodOption = None,
     paper: options.Paper = False,
-    missing: options.Missing = "last",
+    missing: options.MissingOption = "last",
     score: Score = "score",
     id: Id = None,
     query: Query = None,
@@ -85,11 +85,11 @@ def rerank(
       look:10            look             (clusters of the vectors)
       branches:16        branches         (branches of a tree of the vectors)
 
-    The output has the input records in their new order, with rank, was
+    The output consists of the input records in their new order, with rank, was
     (the rank by score), relevance (0 to 1) and, with --explain, reason.
     """
     steering = _method(method, paper, strength, protect, keep, order)
-    wishes = _TypedWishes(spread or (), focus or (), limit or (), share or (), fill)
+    wishes = options.TypedWishes(spread or (), focus or (), limit or (), share or (), fill)
     request = _read_request(path, input_format, wishes, _InputColumns(missing, score, id, query, vector))
     with _line_in_errors(request):
         rankings = list(_bar(_ranked(request.queries, request.wishes, k, steering, already), len(request.queries)))
@@ -116,7 +116,7 @@ def probe(
     order: options.Order = None,
     method: options.MethodOption = None,
     paper: options.Paper = False,
-    missing: options.Missing = "last",
+    missing: options.MissingOption = "last",
     score: Score = "score",
     id: Id = None,
     query: Query = None,
@@ -126,13 +126,13 @@ def probe(
 ) -> None:
     """Measure how sensitive the results are to each parameter.
 
-    Each parameter is stepped once past its value and the results are compared:
-    strength by 0.1, widths by a factor of 1.5. A step is steady where 90% of the
-    relevance survives, collapses where less than half does, and drifts between.
-    Wishes and options are those of rerank.
+    Each parameter is changed by one step, strength by 0.1 and widths by a factor
+    of 1.5, and the results are compared. A step is steady if 90% of the relevance
+    survives, collapses if less than half does, and drifts in between. Wishes are
+    written as for rerank.
     """
     steering = _method(method, paper, strength, protect, keep, order)
-    wishes = _TypedWishes(spread or (), focus or ())
+    wishes = options.TypedWishes(spread or (), focus or ())
     request = _read_request(path, input_format, wishes, _InputColumns(missing, score, id, query, vector))
     groups = request.queries
     with _line_in_errors(request):
@@ -167,7 +167,7 @@ def tune(
     figure: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write a picture of relevance and diversity by strength.")
     ] = None,
-    missing: options.Missing = "last",
+    missing: options.MissingOption = "last",
     score: Score = "score",
     id: Id = None,
     query: Query = None,
@@ -182,8 +182,8 @@ def tune(
     mascot tune hits.jsonl --judged relevance --clusters meaning --spread topic --figure tune.png
 
     Settings are compared by cross-validation over queries: each query is scored
-    with the setting that the other folds chose. Where that does not beat the
-    defaults, the answer is the defaults. Wishes are those of rerank.
+    with the setting that the other folds chose. If that does not beat the
+    defaults, the defaults are recommended. Wishes are written as for rerank.
     """
     from mascot.cli import tune_command as program  # loads the benchmark's packages
 
@@ -193,7 +193,7 @@ def tune(
         raise mc.OptionError(f"--judged and --score must be different columns, got {judged!r} twice")
     if figure is not None:
         program.check_figure(figure)
-    wishes = _TypedWishes(spread or (), focus or (), limit or (), share or (), fill)
+    wishes = options.TypedWishes(spread or (), focus or (), limit or (), share or (), fill)
     columns = _InputColumns(missing, score, id, query, vector)
     request = _read_request(path, input_format, wishes, columns)
     request.table.require(judged, "name another with --judged")
@@ -263,29 +263,11 @@ def _count_line(records: Sequence[hit_tables.Record]) -> str:
 
 @dataclass(frozen=True)
 class _Request:
-    """A table, its queries, and the wishes on its columns."""
+    """A table, its queries, and the wishes about its columns."""
 
     table: hit_tables.RecordTable
     queries: list[hit_tables.RecordedQuery]
     wishes: list[mc.AnyWish]
-
-
-@dataclass(frozen=True)
-class _TypedWishes:
-    """The wishes as typed."""
-
-    spread: Sequence[str]
-    focus: Sequence[str]
-    limit: Sequence[str] = ()
-    share: Sequence[str] = ()
-    fill: bool = False
-
-    def read(self, resolver: grammar.Resolver, missing: Missing) -> list[mc.AnyWish]:
-        """Return the wishes; the resolver knows the labels of the table."""
-        wishes: list[mc.AnyWish] = [grammar.spread(text, missing, resolver) for text in self.spread]
-        wishes += [grammar.focus(text, missing, resolver) for text in self.focus]
-        wishes += [grammar.limit(text, self.fill, resolver) for text in self.limit]
-        return wishes + [grammar.share(text, resolver) for text in self.share]
 
 
 @dataclass(frozen=True)
@@ -306,7 +288,9 @@ def _method(name: str | None, paper: bool, *parameters: Any) -> Any:
     return grammar.method("paper" if paper else name or "mascot", *parameters)
 
 
-def _read_request(path: str | None, input_format: str | None, typed: _TypedWishes, names: _InputColumns) -> _Request:
+def _read_request(
+    path: str | None, input_format: str | None, typed: options.TypedWishes, names: _InputColumns
+) -> _Request:
     table = hit_tables.read(path, input_format, (names.id or "id", names.query or "query"))
     wishes = typed.read(grammar.TableResolver(table.column), names.missing)
     columns = list(dict.fromkeys(column for wish in wishes for column in grammar.columns_of(wish)))
@@ -320,7 +304,7 @@ def _read_request(path: str | None, input_format: str | None, typed: _TypedWishe
 
 @contextmanager
 def _line_in_errors(request: _Request) -> Iterator[None]:
-    """Add the line of the input to the error where a wish cannot read a cell."""
+    """Add the line of the input to the error if a wish cannot read a cell."""
     try:
         yield
     except mc.InputError:

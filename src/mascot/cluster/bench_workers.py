@@ -1,7 +1,7 @@
 """The benchmark on Ray: workers get points and blocks of queries, and this process writes the records they return.
 
-The results of a query do not depend on other queries, so a split can be selected block by block and joined again. It is
-measured as a whole, so that every number is that of a local run.
+The results of a query do not depend on other queries, so the selections of a split can be made block by block and then
+joined. They are measured as a whole, so that every number equals that of a local run.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _choose(job: Job, dataset: Dataset, first: int, last: int) -> list[PointSele
 
 
 def _measure(job: Job, dataset: Dataset, *parts: list[PointSelection]) -> list[tuple[Point, Record]]:
-    """Return the records of a job, from blocks selected before or from a selection made now."""
+    """Return the records of a job, measured on the selections in `parts`, or on new ones if there are none."""
     return list(records(_with_dataset(job, dataset), _joined(parts) if parts else None))
 
 
@@ -146,7 +146,7 @@ def _write(job: Job, results: Sequence[tuple[Point, Record]]) -> int:
     for point, record in results:
         if record["versions"] != versions():
             raise InputError(
-                f"the cluster's workers have {record['versions']} and this process {versions()}: install the same"
+                f"workers have {record['versions']} and this process has {versions()}: install the same versions"
             )
         store.put(job.key(point), record)
     return len(results)

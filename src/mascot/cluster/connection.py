@@ -1,4 +1,4 @@
-"""Connect to a Ray cluster without its log messages: a new one on this machine, or one that is running."""
+"""Connect to a new or a running Ray cluster, without its log messages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mascot.extras import package
 from mascot.kernels.native import cores
 
 _STORE_MIB = 512  # shared memory of a local cluster; pictures pass through it
-# Workers inherit these: no usage statistics are sent, and each computes on one thread, as there are many of them.
+# Workers inherit these settings: they send no usage statistics, and each computes on one thread.
 _SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # without it Ray warns of a future default
@@ -34,8 +34,8 @@ def cluster(address: str = LOCAL, cpus: int | None = None) -> Iterator[Any]:
     Parameters
     ----------
     address
-        `local` starts one on this machine; `auto` finds one that runs on it; else `host:port`.
-        Where this process is connected already, that connection is used.
+        `local` starts a cluster on this machine, `auto` finds one that runs on it; otherwise `host:port`.
+        If this process is already connected, that connection is used.
     cpus
         Cores of a local cluster (default: all).
     """
@@ -59,7 +59,7 @@ def cluster(address: str = LOCAL, cpus: int | None = None) -> Iterator[Any]:
             with _without_greeting():
                 ray.init(address, logging_level="ERROR", log_to_driver=False, **options)
         except (ConnectionError, RuntimeError, ValueError) as error:
-            remedy = "see whether it runs there and lets this machine in"
+            remedy = "check that it runs there and accepts connections from this machine"
             if address == "auto" and error.__cause__ is None:  # none runs
                 remedy = "start one with `ray start --head`, or use `--ray local`"
             raise InputError(f"no connection to a Ray cluster at {address!r}: {_summary(error)}; {remedy}") from None

@@ -1,4 +1,4 @@
-"""Run the stages of indexing on a Ray cluster: actors work on batches, and this process hands them out.
+"""Run the stages of indexing on a Ray cluster: actors work on batches that this process distributes.
 
 A crash ends the process of a worker. Ray starts it again and retries its batches; a batch that kills it too often is
 taken apart, and its files are tried one by one.
@@ -9,11 +9,13 @@ from __future__ import annotations
 import pickle
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import lru_cache, partial
 from typing import Any
 
+from mascot.cluster.connection import cluster
 from mascot.errors import MascotError
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.files.decoder_pool import DecoderPool
@@ -23,27 +25,36 @@ from mascot.photos.indexing.stages import Order, Stage, Unread
 _Work = Callable[[Sequence[Any]], list[Any]]
 
 _WINDOW = 1 << 17  # files that are in memory at once
-_SHARE = 0.5  # of a core: readers wait for disks, and encoders on all cores must leave room for them
+_SHARE = 0.5  # of a core per actor: readers wait for disks, and encoders must leave room for them
 _READERS = 2  # threads of a worker that read files
 _AHEAD = 2  # batches that an actor has at once: while it works on one, the next is sent
 _RETRIES = 2  # of a batch whose worker died, then of each of its files
-_MOST_LOST = 16  # batches, or single files, of a window that may be lost
+_MOST_LOST = 16  # batches, or single files, that may be lost in one window
 
 
-class RayRunner:
-    """A Ray cluster. Actors are kept from stage to stage, and end with the block.
+@contextmanager
+def ray_runner(address: str, limits: Limits, device: str = "auto", workers: int | None = None) -> Iterator[RayRunner]:
+    """Connect to a Ray cluster, and yield a runner on it.
 
     Parameters
     ----------
-    ray
-        The module, connected.
+    address
+        As in `mascot.cluster.connection.cluster`.
+    limits
+        Limits on one file.
     device
-        Where encoders run. Where they use GPUs, CPU tasks read for them.
+        Where encoders run. If they use GPUs, CPU tasks read files for them.
     workers
-        Number of encoders (default: one for each GPU, else one for each core).
+        Number of encoders (default: one for each GPU, or one for each core without GPUs).
     """
+    with cluster(address) as ray, RayRunner(ray, limits, device, workers) as runner:
+        yield runner
 
-    def __init__(self, ray: Any, limits: Limits, device: str = "auto", workers: int | None = None) -> None:
+
+class RayRunner:
+    """A Ray cluster. Actors are reused from stage to stage, and end with the block; see `ray_runner`."""
+
+    def __init__(self, ray: Any, limits: Limits, device: str, workers: int | None) -> None:
         self._ray, self._limits = ray, limits
         resources = ray.cluster_resources()
         self._gpus = 0 if device == "cpu" else int(resources.get("GPU", 0))
@@ -60,11 +71,11 @@ class RayRunner:
             self._ray.kill(actor)
 
     def run(self, stage: Stage, orders: Iterable[Order], count: int) -> Generator[list[Any], None, None]:
-        """Yield the results of orders, batch by batch as they are finished."""
+        """Yield the results of orders, batch by batch in the order of completion."""
         start = time.monotonic()
         for window in in_batches(orders, _WINDOW):
             lost_batches = yield from self._results(stage, list(in_batches(window, stage.batch)), _AHEAD)
-            # Of an actor that has one file at a time, its death says which file was to blame.
+            # If an actor with a single file dies, that file is to blame.
             killers = yield from self._results(stage, [[order] for batch in lost_batches for order in batch], 1)
             if killers:
                 reason = f"killed its worker {1 + _RETRIES} times: a crash, or too little memory"
@@ -80,7 +91,7 @@ class RayRunner:
         actors = self._actors[on_gpu]
         size = min(self._encoders if stage.encodes else self._cores, len(batches))
         actors += [self._new_actor(on_gpu) for _ in range(size - len(actors))]
-        # Actors that are not ready, perhaps for long, and how many batches each takes then, by reference.
+        # Actors that are still starting, and how many batches each takes once it is ready, by reference.
         starting = {_ready(actor): (actor, ahead) for actor in actors[:size]}
         running: dict[Any, tuple[Any, list[Order]]] = {}  # actor and batch, by reference
         free: deque[Any] = deque()
@@ -123,7 +134,7 @@ class RayRunner:
     def _submitter(self, stage: Stage, on_gpu: bool) -> Callable[[Any, list[Order]], Any]:
         """Return a function that gives an actor a batch, and returns the reference of its results."""
         put, pickled = self._ray.put, self._ray.cloudpickle.dumps
-        # In a list, so that Ray does not send it with every batch.
+        # In a list, because Ray would otherwise send it with every batch.
         opener = [put(pickled(stage.open if on_gpu else partial(_whole, stage, self._limits)))]
         if not on_gpu:
             return lambda actor, batch: actor.work.remote(opener, batch)
@@ -133,14 +144,14 @@ class RayRunner:
 
 
 def _ready(actor: Any) -> Any:
-    """Return a reference that is ready when the actor has started, be it again."""
+    """Return a reference that is ready when the actor has started or restarted."""
     return actor.ready.options(max_task_retries=-1).remote()
 
 
 def _too_many_lost(batches: Sequence[Sequence[Order]]) -> MascotError:
     return MascotError(
         f"workers died at {len(batches)} batches, {1 + _RETRIES} times at each: the cause is probably the encoder "
-        "or too little memory, not a file; index a few without --ray to see: "
+        "or too little memory, not a file; to find out, index these without --ray: "
         f"{first_paths([order.path for batch in batches for order in batch])}"
     )
 

@@ -28,8 +28,9 @@ from mascot.kernels import native
 from mascot.kernels.gpu import bins_on_device, cupy, launcher, quotas_on_device
 from mascot.kernels.gpu.launch import DeviceQueries, DeviceResults
 from mascot.kernels.gpu.plan import KernelBins, Task, alike
-from mascot.kernels.reference import Quota
-from mascot.methods.mascot import DEFAULT_STRENGTH, Mascot, pack_bins, pack_once
+from mascot.kernels.native.pack import pack_bins, pack_once
+from mascot.kernels.reference import Quota, may_fill, without_fill
+from mascot.methods.mascot import DEFAULT_STRENGTH, Mascot
 from mascot.methods.method import Table
 from mascot.methods.named_focus import Target, aim
 from mascot.wishes import AnyWish, Limit, Share, Wish
@@ -307,7 +308,22 @@ def _prepare(
     )
     signs = tuple(float(wish.sign) for wish in fitted.coverage)
     task = Task(fitted.bins, signs, tuple(weights.tolist()), rules, quotas, options)
-    return launcher(task, DeviceQueries(count, width, scores, ptr, rows, seen_ptr, seen_at)), restore
+    queries = DeviceQueries(count, width, scores, ptr, rows, seen_ptr, seen_at)
+    select = launcher(task, queries)
+    if options.keep == 0 or not may_fill(quotas):
+        return select, restore
+    lengths = size if eligible is None else eligible.sum(axis=1)
+    lengths = cp.minimum(lengths if seen is None else lengths - seen.sum(axis=1), options.k)
+    select_held = launcher(replace(task, quotas=without_fill(quotas)), queries)
+
+    def select_twice() -> DeviceResults:  # see `hold_limits_first`
+        held, filled = select_held(), select()
+        full = (held.picks[0] >= 0).sum(axis=1) >= lengths
+        held.strengths[:] = cp.where(full, held.strengths, filled.strengths)
+        held.picks[:] = cp.where(full[None, :, None], held.picks, filled.picks)
+        return held
+
+    return select_twice, restore
 
 
 def _seen(already: Any, shape: tuple[int, int]) -> Any:

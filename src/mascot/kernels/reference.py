@@ -1,24 +1,53 @@
 """The reference implementation: what MASCOT selects, in numpy and float64, written to be read.
 
+`select` selects for Q queries. For each of them `WeighedQuery` holds what does not depend on the strength (relevance,
+protected results, the worth of bins), its `pick` selects greedily at one strength, and its `search` finds the strength
+that `keep` asks for.
+
 Gains closer together than `TIE` of the query's scale are equal, and equal gains go to the lowest position. Rounding
 therefore never decides: bursts, mirrored places and one-hot bins tie exactly here and in every other backend.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.kernels.constants import EPSILON, FENCE, FEW
+from mascot.kernels.constants import EPSILON, FENCE, FEW, NOTHING, TIE
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
+MOST_QUOTAS = 64  # limits and shares in one call
 STAGES = 3  # of selection: all quotas hold, then all but shares, then only limits without fill
+_FILLED, _HELD = 2, 3  # stages in which a limit with and a limit without fill holds
+
+
+class Options(NamedTuple):
+    """How to select; see `mascot.Mascot`."""
+
+    k: int
+    protect: int
+    strength: float
+    keep: float  # 0: select at `strength`
+    # The bits of `flags`, the lowest first:
+    query_weight: bool  # a bin is worth its peak relevance; otherwise 1
+    normalize: bool  # relevance is in 0..1; otherwise raw scores are used
+    scale: bool  # coverage is divided by its largest first-step value and by the sum of the weights
+    robust: bool  # far outliers among the scores count as the outermost of the other scores
+    balance: bool  # a bin of a spread holds its share of the k results
+    by_relevance: bool  # results are ranked by relevance; otherwise in the order of selection
+
+    @property
+    def flags(self) -> int:
+        """The switches as one number, as kernels take them."""
+        low = self.query_weight | self.normalize << 1 | self.scale << 2
+        return low | self.robust << 3 | self.balance << 4 | self.by_relevance << 5
 
 
 @dataclass(slots=True)
@@ -27,10 +56,10 @@ class Selection:
 
     positions: Ints  # [Q, k] in the order of selection
     ranked: Ints  # [Q, k] the same positions, best first
-    strengths: Floats  # [Q] the strength that was used (searched for, where `keep` was asked for)
-    multipliers: Floats = field(default_factory=lambda: np.zeros((0, 0)))  # [Q, A] worth of one unit of coverage
-    tops: Floats = field(default_factory=lambda: np.zeros((0, 0)))  # [Q, A] largest first-step coverage
-    rooms: Floats = field(default_factory=lambda: np.zeros((0, 0)))  # [Q, A] share of a bin that one result covers
+    strengths: Floats  # [Q] the strength that was used (the one found, if `keep` was asked for)
+    gain_factors: Floats = field(default_factory=lambda: np.zeros((0, 0)))  # [Q, A] worth of one unit of coverage
+    largest_gains: Floats = field(default_factory=lambda: np.zeros((0, 0)))  # [Q, A] largest first-step coverage
+    coverage_per_result: Floats = field(default_factory=lambda: np.zeros((0, 0)))  # [Q, A] part of a bin that it fills
     stages: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # [Q] stages the quotas needed
     protect: int = 0  # how many by relevance were selected first
     pinned: int = 0  # how many the caller selected, before all others
@@ -38,10 +67,8 @@ class Selection:
     def only(self, q: int) -> Selection:
         """Return one query's selection, without padding."""
         count, own = int((self.positions[q] >= 0).sum()), slice(q, q + 1)  # a slice of an empty array is empty
-        return replace(
-            self, positions=self.positions[own, :count], ranked=self.ranked[own, :count], strengths=self.strengths[own],
-            multipliers=self.multipliers[own], tops=self.tops[own], rooms=self.rooms[own], stages=self.stages[own],
-        )  # fmt: skip
+        per_query: dict[str, Any] = {name: getattr(self, name)[own] for name in _PER_QUERY}
+        return replace(self, positions=self.positions[own, :count], ranked=self.ranked[own, :count], **per_query)
 
     def after(self, pinned: Ints, count: int) -> Selection:
         """Return one query's pinned positions and, behind them, at most `count` of those selected."""
@@ -49,24 +76,48 @@ class Selection:
         positions, ranked = np.concatenate([pinned, picks])[None], np.concatenate([pinned, arranged])[None]
         return replace(self, positions=positions, ranked=ranked, pinned=len(pinned))
 
+    def where(self, queries: Bools, other: Selection) -> Selection:
+        """Return the selection of `queries` [Q], and of all other queries the `other` one, which has the same shape."""
+        arrays: dict[str, Any] = {}
+        for name in ("positions", "ranked", *_PER_QUERY):
+            values = getattr(self, name)
+            mask = queries.reshape(-1, *(1 for _ in values.shape[1:]))
+            arrays[name] = np.where(mask, values, getattr(other, name))
+        return replace(self, **arrays)
 
-def inner_range(scores: Floats) -> tuple[float, float]:
-    """Return the lowest and highest score that is not a far outlier.
 
-    A score is a far outlier when it lies more than ten interquartile ranges outside the quartiles. Half scores are
-    compared, because the range of finite scores may not be finite.
+_PER_QUERY = ("strengths", "gain_factors", "largest_gains", "coverage_per_result", "stages")
+
+
+def inner_range(scores: Any, eligible: Any = None, robust: bool = True, xp: Any = np) -> tuple[Any, Any]:
+    """Return the lowest and the highest eligible score of each query; if `robust`, without far outliers.
+
+    A score is a far outlier if it lies more than ten interquartile ranges outside the quartiles. `scores` is [Q, N],
+    `eligible` [Q, N] (default: all candidates), both results are [Q, 1]. Arrays are numpy's or CuPy's (`xp`).
     """
-    low, high = float(scores.min()), float(scores.max())
-    count = len(scores)
-    if count < FEW:
-        return low, high
-    halves = np.sort(scores) / 2
-    first, third = float(halves[(count - 1) // 4]), float(halves[3 * (count - 1) // 4])  # floats overflow silently
-    fence = FENCE * (third - first)
-    if not fence > 0:
-        return low, high
-    inside = scores[(scores / 2 >= first - fence) & (scores / 2 <= third + fence)]
-    return float(inside.min()), float(inside.max())
+    inside = eligible
+    if robust and scores.shape[1] >= FEW:
+        halves = scores / 2  # because the range of finite scores may not be finite
+        if eligible is None:
+            ranked, last = xp.sort(halves, axis=1), scores.shape[1] - 1
+            first, third = ranked[:, last // 4, None], ranked[:, 3 * last // 4, None]
+        else:
+            ranked = xp.sort(xp.where(eligible, halves, np.inf), axis=1)
+            count = eligible.sum(axis=1, keepdims=True)
+            last = xp.where(count >= FEW, count - 1, 0)  # of few scores the quartiles are the same
+            first, third = (xp.take_along_axis(ranked, at, axis=1) for at in (last // 4, 3 * last // 4))
+        with np.errstate(over="ignore", invalid="ignore"):
+            fence = FENCE * (third - first)
+            fence = xp.where(fence > 0, fence, np.inf)
+            inside = (halves >= first - fence) & (halves <= third + fence)
+        inside = inside if eligible is None else inside & eligible
+    if inside is None:
+        return scores.min(axis=1, keepdims=True), scores.max(axis=1, keepdims=True)
+    lowest = xp.where(inside, scores, np.inf).min(axis=1, keepdims=True)
+    highest = xp.where(inside, scores, -np.inf).max(axis=1, keepdims=True)
+    if eligible is None:
+        return lowest, highest
+    return xp.where(lowest <= highest, lowest, 0.0), xp.where(lowest <= highest, highest, 0.0)
 
 
 def normalized(scores: Floats, robust: bool = False) -> Floats:
@@ -74,43 +125,13 @@ def normalized(scores: Floats, robust: bool = False) -> Floats:
 
     With `robust`, far outliers count as the outermost of the other scores.
     """
-    low, high = inner_range(scores) if robust else (float(scores.min()), float(scores.max()))
+    low, high = (float(bound[0, 0]) for bound in inner_range(scores[None], None, robust))
     return np.asarray((np.clip(scores, low, high) / 2 - low / 2) / (high / 2 - low / 2 + EPSILON / 2))
 
 
 def by_relevance(relevance: Floats, scores: Floats) -> Ints:
     """Return positions, best first: by relevance, then by score, then by position."""
     return np.lexsort((-scores, -relevance)).astype(np.int64)
-
-
-def peak_relevance(membership: Floats, relevance: Floats) -> Floats:
-    """Return the query weight of each bin: the largest membership times relevance, omega[u] = max_j p[j,u] r[j]."""
-    return np.asarray(np.maximum((membership * relevance[:, None]).max(axis=0), 0.0))
-
-
-def mean_membership(membership: Floats, missing: Bools) -> Floats:
-    """Return what a candidate of unknown value covers if its value is drawn from the others'."""
-    valued = membership[~missing]
-    return np.asarray(valued.mean(axis=0)) if len(valued) else np.zeros(membership.shape[1])
-
-
-def room(membership: Floats, k: int) -> float:
-    """Return how much of a bin one whole membership covers, so that an even list of k results fills every bin.
-
-    In an even list a bin gets `results_per_bin` results: each covers that part of it, or all of it.
-    """
-    peaks = float(membership.max(axis=0, initial=0.0).sum())
-    if peaks <= 0:
-        return 1.0
-    results_per_bin = k * float(membership.sum()) / len(membership) / peaks
-    return 1.0 if results_per_bin <= 1 else 1 / results_per_bin
-
-
-def covered(state: Floats, membership: Floats, fade: float | Floats = 1.0) -> Floats:
-    """Return what is left to cover in each bin after these rows: state * prod_i (1 - fade * p[i])."""
-    for row in membership:
-        state = state * (1 - fade * row)
-    return state
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,37 +176,37 @@ class QuotaCounts:
             counts[quota.of(int(self._rows[position]))] += 1
 
 
-def protected(order: Ints, count: int, seen: Ints, k: int, quotas: QuotaCounts) -> Ints:
-    """Return the first `count` positions of `order` that the quotas allow; of those the ones not yet seen."""
-    heads: list[int] = []
+def select_protected(order: Ints, count: int, already: Ints, k: int, quotas: QuotaCounts) -> Ints:
+    """Return the first `count` positions of `order` that the quotas allow, less those that are in `already`."""
+    positions: list[int] = []
     for position in order:
-        if count <= 0 or len(heads) >= k:
+        if count <= 0 or len(positions) >= k:
             break
-        fresh = position not in seen
+        fresh = position not in already
         if fresh and not quotas.allows(int(position), 0):
             continue
         count -= 1
         if fresh:
-            heads.append(int(position))
+            positions.append(int(position))
             quotas.add(int(position))
-    return np.array(heads, np.int64)
+    return np.array(positions, np.int64)
 
 
 def select_stages(
-    heads: Ints, closed: Ints, count: int, k: int, quotas: QuotaCounts, choose: Callable[[Bools], int]
+    protected: Ints, already: Ints, count: int, k: int, quotas: QuotaCounts, choose: Callable[[Bools], int]
 ) -> tuple[Ints, int]:
-    """Return up to k positions, the heads first, and how many stages the quotas needed.
+    """Return up to k of `count` positions, the protected ones first, and how many stages the quotas needed.
 
-    `choose(open)` returns the best of the open candidates and is told of every choice by being called once each.
+    `choose(allowed)` returns the best of the allowed candidates. It is called once for each result.
     """
     positions: list[int] = []
     selected = np.zeros(count, bool)
-    selected[closed] = True
+    selected[already] = True
     stage = 0
-    while len(positions) < min(k, count - len(closed)):
-        if len(positions) < len(heads):
+    while len(positions) < min(k, count - len(already)):
+        if len(positions) < len(protected):
             allowed = np.zeros(count, bool)
-            allowed[heads[len(positions)]] = True
+            allowed[protected[len(positions)]] = True
         else:
             allowed = quotas.allowed(~selected, stage)
             if not allowed.any():
@@ -200,23 +221,225 @@ def select_stages(
     return np.array(positions, np.int64), stage + 1
 
 
-def greedy(
-    base: Floats, membership: Floats, state: Floats, fade: Floats, heads: Ints, closed: Ints, k: int, tie: float,
-    quotas: QuotaCounts,
-) -> tuple[Ints, int]:  # fmt: skip
-    """Return k positions, each with the largest base + sum_u membership * state, and the stages that were needed.
+class QueryBins(NamedTuple):
+    """The bins of one attribute, for the N candidates of one query."""
 
-    `base` [N] is the gain that no choice changes, `state` [U] the worth of what is left to cover, negative where
-    covering costs, `fade` [U] how much of a bin a whole membership [N, U] covers. `heads` are chosen first and count
-    towards k; `closed` may not be chosen; gains closer than `tie` are equal.
+    membership: Floats  # [N, U] in 0..1
+    missing: Bools  # [N]
+    sign: float  # +1 spread, -1 focus
+    weight: float
+    neutral: bool  # a missing value gets the mean membership; otherwise the candidate comes last
+
+    @property
+    def last(self) -> Bools:
+        """Which candidates come last because their value is missing: under a focus, covering nothing would be best."""
+        return self.missing & (self.sign < 0 and not self.neutral)
+
+    def weighed(self, relevance: Floats, query_weight: bool) -> tuple[Floats, Floats]:
+        """Return the membership, with neutral values filled in, and the weight of each bin [U].
+
+        A neutral value covers what the value of another candidate, drawn at random, would cover on average. The query
+        weight of a bin is its peak relevance, the paper's omega[u] = max_j p[j, u] r[j].
+        """
+        membership = self.membership
+        if self.neutral and self.missing.any():
+            known = membership[~self.missing]
+            mean = known.mean(axis=0) if len(known) else 0.0
+            membership = np.where(self.missing[:, None], mean, membership)
+        if not query_weight:
+            return membership, np.ones(membership.shape[1])
+        return membership, np.maximum((membership * relevance[:, None]).max(axis=0), 0.0)
+
+
+class WeighedAttribute(NamedTuple):
+    """What it is worth to cover the bins of one attribute, for N candidates of one query."""
+
+    membership: Floats  # [N, U]
+    bin_weights: Floats  # [U]
+    last: Bools  # [N] candidates that come last because their value is missing
+    gain_factor: float  # worth of one unit of coverage, negative under a focus
+    largest_gain: float  # largest coverage of a single candidate
+    coverage_per_result: float  # part of a bin that one whole membership covers
+
+    @property
+    def worth(self) -> Floats:
+        """[U] of covering a bin."""
+        return self.gain_factor * self.bin_weights if self.largest_gain > 0 else np.zeros_like(self.bin_weights)
+
+    @property
+    def offset(self) -> Floats:
+        """[N] gains that do not depend on what is covered."""
+        return np.where(self.last, self.gain_factor * self.largest_gain, 0.0)
+
+    def uncovered(self, worth: Floats, positions: Ints) -> Floats:
+        """Return what is left of the worth of each bin: worth * prod_i (1 - coverage_per_result * p[i])."""
+        for position in positions:
+            worth = worth * (1 - self.coverage_per_result * self.membership[position])
+        return worth
+
+    def replay(self, results: Ints, others: Ints, already: Ints) -> tuple[Floats, Floats]:
+        """Return the gains [k + M] of results and other candidates, and the part of each bin [k, U] that results open.
+
+        Results are in the order of selection. Their gains are those at their selection; the other candidates have the
+        gains that they would have had in place of the last result.
+        """
+        left = [self.uncovered(np.ones(len(self.bin_weights)), already)]
+        for step in range(len(results) - 1):
+            left.append(self.uncovered(left[-1], results[step : step + 1]))
+        parts = self.membership[results] * np.array(left)
+        all_parts = np.concatenate([parts, self.membership[others] * left[-1]])
+        return (all_parts * self.worth).sum(axis=1) + self.offset[np.concatenate([results, others])], parts
+
+
+def weigh_attribute(
+    bins: QueryBins, relevance: Floats, total_weight: float, k: int, options: Options
+) -> WeighedAttribute:
+    """Weigh the bins of one attribute, whose weight is part of `total_weight`, for k results."""
+    membership, bin_weights = bins.weighed(relevance, options.query_weight)
+    largest_gain = float((membership * bin_weights).sum(axis=1).max(initial=0.0))
+    largest_gain = largest_gain if largest_gain >= NOTHING else 0.0
+    gain_factor = bins.sign * bins.weight
+    if options.scale:
+        gain_factor = gain_factor / total_weight / (largest_gain or 1.0)
+    filled = coverage_per_result(membership, k) if options.balance and bins.sign > 0 else 1.0
+    return WeighedAttribute(membership, bin_weights, bins.last, gain_factor, largest_gain, filled)
+
+
+def coverage_per_result(membership: Floats, k: int) -> float:
+    """Return which part of a bin one whole membership covers, so that an even list of k results fills every bin.
+
+    In an even list a bin gets `results_per_bin` results: each covers that part of it, or all of it.
     """
-    remaining = state.copy()
+    peaks = float(membership.max(axis=0, initial=0.0).sum())
+    if peaks <= 0:
+        return 1.0
+    results_per_bin = k * float(membership.sum()) / len(membership) / peaks
+    return 1.0 if results_per_bin <= 1 else 1 / results_per_bin
 
-    def choose(allowed: Bools) -> int:
-        # Row sums, not a matrix product: BLAS gives equal rows different sums.
-        gains = np.where(allowed, base + (membership * remaining).sum(axis=1), -np.inf)
-        best = int(np.argmax(gains >= gains.max() - tie))
-        remaining[:] = remaining * (1 - fade * membership[best])
-        return best
 
-    return select_stages(heads, closed, len(base), k, quotas, choose)
+class QueryArrays(NamedTuple):
+    """The N candidates of one query."""
+
+    scores: Floats  # [N]
+    attributes: Sequence[QueryBins]
+    already: Ints  # positions that earlier pages showed: they count as covered and are not selected again
+    quotas: Sequence[Quota]
+    rows: Ints  # [N] rows of the quotas
+
+
+class WeighedQuery:
+    """One query, and everything about it that does not depend on the strength."""
+
+    def __init__(self, query: QueryArrays, options: Options) -> None:
+        self.query, self.options = query, options
+        self.k = min(options.k, len(query.scores) - len(query.already))
+        self.ideal = normalized(query.scores, options.robust)  # what `keep` and the ranking are about
+        self.relevance = self.ideal if options.normalize else query.scores  # what the gain is about
+        order = by_relevance(self.relevance, query.scores)
+        self.protected = select_protected(order, options.protect, query.already, self.k, self._counts())
+        total_weight = float(sum(bins.weight for bins in query.attributes))
+        self.attributes = [
+            weigh_attribute(bins, self.relevance, total_weight, self.k, options) for bins in query.attributes
+        ]
+
+    def _counts(self) -> QuotaCounts:
+        return QuotaCounts(self.query.quotas, self.query.rows)
+
+    def pick(self, strength: float, relevance: Floats) -> tuple[Ints, int]:
+        """Return up to k positions, each with the largest gain, and the stages that the quotas needed.
+
+        The gain is (1 - strength) * relevance + strength * (what the bins that are left to cover are worth).
+        """
+        offset = sum((attribute.offset for attribute in self.attributes), np.zeros(len(relevance)))
+        base = (1 - strength) * relevance + strength * offset
+        left = [strength * part.uncovered(part.worth, self.query.already) for part in self.attributes]
+        largest = sum(abs(part.gain_factor) * part.largest_gain for part in self.attributes)
+        tie = TIE * ((1 - strength) * float(np.abs(relevance).max()) + strength * largest)
+
+        def choose(allowed: Bools) -> int:
+            gains = base.copy()
+            for part, worth in zip(self.attributes, left, strict=True):
+                # Row sums, not a matrix product: BLAS gives equal rows different sums.
+                gains += (part.membership * worth).sum(axis=1)
+            gains = np.where(allowed, gains, -np.inf)
+            best = int(np.argmax(gains >= gains.max() - tie))
+            for a, part in enumerate(self.attributes):
+                left[a] = part.uncovered(left[a], np.array([best]))
+            return best
+
+        return select_stages(self.protected, self.query.already, len(base), self.k, self._counts(), choose)
+
+    def search(self) -> tuple[Ints, float, int]:
+        """Return the positions, the strength and the stages.
+
+        For `keep` the strength is the largest one, in hundredths, at which the results retain enough of the best
+        possible relevance. The search goes down from 1 in steps of 0.05 until the results retain enough, and then tries
+        the hundredths above that step from the top.
+        """
+        options = self.options
+        if options.keep <= 0:
+            picks, stages = self.pick(options.strength, self.relevance)
+            return picks, options.strength, stages
+        best = np.sort(np.delete(self.ideal, self.query.already))[::-1][: self.k]
+        if self.query.quotas:
+            best = self.ideal[self.pick(0.0, self.ideal)[0]]
+        least = options.keep * float(best.sum()) - 1e-9
+        for hundredths in range(100, -1, -5):
+            picks, stages = self.pick(hundredths / 100, self.relevance)
+            if self.ideal[picks].sum() >= least:
+                break
+        else:
+            return picks, 0.0, stages
+        if hundredths == 100:
+            return picks, 1.0, stages
+        for finer in range(hundredths + 4, hundredths, -1):
+            finer_picks, finer_stages = self.pick(finer / 100, self.relevance)
+            if self.ideal[finer_picks].sum() >= least:
+                return finer_picks, finer / 100, finer_stages
+        return picks, hundredths / 100, stages
+
+    def ranked(self, picks: Ints) -> Ints:
+        """Return selected positions, best first."""
+        if not self.options.by_relevance:
+            return picks
+        return np.asarray(picks[np.lexsort((picks, -self.query.scores[picks], -self.ideal[picks]))])
+
+
+def select(queries: Iterable[QueryArrays], count: int, attributes: int, options: Options) -> Selection:
+    """Select for `count` queries that have the same number of attributes."""
+    positions, ranked = np.full((count, options.k), -1, np.int64), np.full((count, options.k), -1, np.int64)
+    strengths, stages, numbers = np.zeros(count), np.ones(count, np.int64), np.zeros((3, count, attributes))
+    numbers[2] = 1.0
+    for q, query in enumerate(queries):
+        if len(query.scores):
+            weighed = WeighedQuery(query, options)
+            picks, strengths[q], stages[q] = weighed.search()
+            positions[q, : len(picks)], ranked[q, : len(picks)] = picks, weighed.ranked(picks)
+            for a, part in enumerate(weighed.attributes):
+                numbers[:, q, a] = part.gain_factor, part.largest_gain, part.coverage_per_result
+    return Selection(positions, ranked, strengths, numbers[0], numbers[1], numbers[2], stages)
+
+
+def may_fill(quotas: Sequence[Quota]) -> bool:
+    """Return whether a limit may be exceeded to complete the list."""
+    return any(quota.stages == _FILLED for quota in quotas)
+
+
+def without_fill(quotas: Sequence[Quota]) -> tuple[Quota, ...]:
+    """Return the quotas with all limits held."""
+    return tuple(replace(quota, stages=_HELD) if quota.stages == _FILLED else quota for quota in quotas)
+
+
+def hold_limits_first(
+    select_with: Callable[[Sequence[Quota]], Selection], quotas: Sequence[Quota], lengths: Ints
+) -> Selection:
+    """Select with all limits held, and with filling only for queries that then have fewer than `lengths` [Q] results.
+
+    `keep` needs this. It may find another strength when the list is filled, at which a limit is exceeded although the
+    list within the limit was full.
+    """
+    if not may_fill(quotas):
+        return select_with(quotas)
+    held = select_with(without_fill(quotas))
+    full = (held.positions >= 0).sum(axis=1) >= lengths
+    return held if full.all() else held.where(full, select_with(quotas))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mascot.bins import Ints
 from mascot.errors import OptionError, check_share, check_whole
 from mascot.kernels.kmeans import kmeans
-from mascot.methods.method import Problem, Selection, open_positions, refuse_quotas, select_each
+from mascot.methods.method import Problem, Selection, refuse_quotas, select_each
 from mascot.methods.similarity import joined
 from mascot.serialize import Value
 
@@ -20,7 +20,7 @@ class Clustering(Value):
     """k-means on the candidates' features, clusters ranked by their mean raw score.
 
     Spread takes the best candidate of each cluster in turn, round after round; focus takes whole
-    clusters one after the other. Inside a cluster higher scores come first. Features are those of
+    clusters one after the other. Within a cluster higher scores come first. Features are those of
     `Mmr`: [unit image vector, features of each attribute times w_j / sum(w)].
 
     Parameters
@@ -30,18 +30,18 @@ class Clustering(Value):
         rankings, (1 - strength) * place by relevance + strength * place by clusters, smallest first,
         so that 0 is relevance only as for every method.
     clusters : int
-        Clusters to form; fewer where fewer candidates differ. The published search tried 40 and 60.
+        Number of clusters, or of distinct candidates if there are fewer. The published search tried 40 and 60.
     seed : int
         Seed of the k-means start.
 
     Notes
     -----
-    - A cluster ignores the query: one good match in a cluster of bad ones waits for the cluster's turn
-      on focus, and each cluster's best is shown however bad it is on spread.
+    - Clusters ignore the query. On focus, one good match in a cluster of bad ones waits for the cluster's turn;
+      on spread, the best candidate of each cluster is a result, however bad it is.
     - All wishes share one set of clusters, so they must all be spread or all focus. Without wishes the
       image vectors are spread; with neither vectors nor wishes the order is relevance.
     - With as many clusters as candidates every cluster is one candidate, and the order is relevance.
-    - Candidates already seen are left out of the order, so a second page continues the first.
+    - Candidates of earlier pages are left out of the order, so a second page continues the first.
     """
 
     strength: float = 1.0
@@ -54,7 +54,7 @@ class Clustering(Value):
         check_whole("Clustering.seed", self.seed, 0)
 
     def select(self, problem: Problem, k: int) -> Selection:
-        """Select k of each query's candidates, or as many as there are."""
+        """Select k candidates of each query, or all if there are fewer."""
         refuse_quotas(problem, self)
         focused = problem.signs < 0
         if focused.any() and not focused.all():
@@ -69,11 +69,11 @@ class Clustering(Value):
         by_score = np.argsort(-scores, kind="stable")
         place = (1.0 - self.strength) * np.argsort(by_score) + self.strength * np.argsort(by_clusters)
         order = np.argsort(place, kind="stable")
-        return np.asarray(order[open_positions(problem, q)[order]][:k])
+        return np.asarray(order[problem.open_positions(q)[order]][:k])
 
 
 def _cluster_order(labels: NDArray[np.int64], scores: NDArray[np.float64], one_by_one: bool) -> NDArray[np.int64]:
-    """Return every position, best cluster first: cluster by cluster where `one_by_one`, else in rounds."""
+    """Return all positions, best cluster first: cluster by cluster if `one_by_one`, otherwise in rounds."""
     order = np.argsort(-scores, kind="stable")
     cluster = labels[order]
     # Below the highest score, so that clusters of equal scores have equal means to the last bit.

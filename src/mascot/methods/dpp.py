@@ -24,7 +24,7 @@ def ensemble(similarity: Floats, scores: Floats, theta: float) -> Floats:
     return np.asarray(similarity * quality[:, None] * quality)
 
 
-def greedy_map(kernel: Floats, scores: Floats, k: int, seen: Ints, released: bool = False) -> Ints:
+def greedy_map(kernel: Floats, scores: Floats, k: int, already: Ints, released: bool = False) -> Ints:
     """Return the greedy maximum-a-posteriori set of a DPP, by incremental Cholesky (Chen et al., 2018).
 
     Every step takes the candidate i with the largest marginal variance d_i^2 = det L[Y+i] / det L[Y];
@@ -34,7 +34,7 @@ def greedy_map(kernel: Floats, scores: Floats, k: int, seen: Ints, released: boo
         e_i = (L_ji - c_j . c_i) / d_j,    c_i <- [c_i, e_i],    d_i^2 <- d_i^2 - e_i^2.
 
     The first step takes the largest diagonal entry, whatever its sign. Once no marginal variance is
-    positive, the highest raw score is taken instead. Candidates seen before count as taken before the first
+    positive, the highest raw score is taken instead. Candidates in `already` count as taken before the first
     step, so a second page continues the first.
 
     With `released`, divide by d_j^2 + 1e-10 in place of d_j, as the published experiments did. Repulsion is then
@@ -43,11 +43,11 @@ def greedy_map(kernel: Floats, scores: Floats, k: int, seen: Ints, released: boo
     variance = np.diagonal(kernel).copy()  # -inf: taken, or no longer positive
     floor = _ROUNDING * np.abs(variance)
     spare_scores = scores.copy()  # of the candidates not selected yet
-    steps = min(len(seen) + k, len(scores))
+    steps = min(len(already) + k, len(scores))
     factors = np.zeros((steps, len(scores)))
     picks = np.empty(steps, np.int64)
     for step in range(steps):
-        pick = int(seen[step]) if step < len(seen) else _pick(variance, spare_scores)
+        pick = int(already[step]) if step < len(already) else _pick(variance, spare_scores)
         picks[step], pick_variance = pick, variance[pick]
         variance[pick] = spare_scores[pick] = -np.inf
         if step + 1 < steps and pick_variance > 0:  # a pick without positive variance updates nothing
@@ -58,11 +58,11 @@ def greedy_map(kernel: Floats, scores: Floats, k: int, seen: Ints, released: boo
             variance -= factors[step] * factors[step]
         # From the first pick on, which is selected whatever its variance.
         variance[~(variance > floor)] = -np.inf
-    return picks[len(seen) :]
+    return picks[len(already) :]
 
 
 def _pick(variance: Floats, spare_scores: Floats) -> int:
-    """Return the position of the largest variance, else of the highest score."""
+    """Return the position of the largest variance or, if none is left, of the highest score."""
     best = variance.max()
     if best == -np.inf:
         return int(spare_scores.argmax())

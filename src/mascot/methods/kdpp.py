@@ -15,11 +15,11 @@ from mascot.methods.similarity import similarities
 from mascot.serialize import Value
 
 LARGEST_THETA = 0.99  # at 1 the quality exp(theta / (1 - theta) * r) is infinite
-_BLOCKS = 96  # of features, whose similarities are cached
+_BLOCKS = 96  # blocks of features whose similarities are cached
 
 
 class Determinantal(Value):
-    """What the methods share that select a set of large determinant."""
+    """Base class of the methods that select a set of large determinant."""
 
     __slots__ = ()
     strength: float
@@ -36,13 +36,13 @@ class Determinantal(Value):
         raise NotImplementedError
 
     def select(self, problem: Problem, k: int) -> Selection:
-        """Select k of each query's candidates, or as many as there are."""
+        """Select k candidates of each query, or all if there are fewer."""
         refuse_quotas(problem, self)
         theta = min(1.0 - self.strength, LARGEST_THETA)
 
         def choose(q: int, k: int) -> Ints:
             kernel = ensemble(*self._similarity(problem, q), theta)
-            return greedy_map(kernel, problem.scores_of(q), k, problem.seen_of(q), self.released)
+            return greedy_map(kernel, problem.scores_of(q), k, problem.already_of(q), self.released)
 
         return select_each(problem, k, self.strength, choose)
 
@@ -66,11 +66,11 @@ class KDpp(Determinantal):
     strength
         1 - theta; 0 is relevance only. The published search tried theta 0.8 and 0.9.
     beta
-        Share of the image similarity, 0..1. Candidates without vectors have no image term (beta 0),
-        a problem without wishes has nothing else (beta 1).
+        Share of the image similarity, 0..1 (default: 0.5). It is 0 for candidates without vectors, and 1 if
+        there are no wishes.
     released
-        Use the update of the published experiments, which divides by the marginal variance where the
-        exact algorithm divides by its root; see `mascot.methods.dpp.greedy_map`.
+        Use the update of the published experiments, which divides by the marginal variance; the exact
+        algorithm divides by its root (default: False). See `mascot.methods.dpp.greedy_map`.
 
     Notes
     -----
@@ -79,7 +79,7 @@ class KDpp(Determinantal):
       or the first position (beta = 0.5), and the rest is filled up by score. Above 0.5 S is indefinite
       and the determinants mean little.
     - Quality grows with raw scores: the same strength acts more gently on scores in 0..1 than in 0..100.
-    - Candidates already seen count as chosen, so a second page continues the first.
+    - Candidates of earlier pages count as chosen, so a second page continues the first.
     """
 
     strength: float = 0.1
@@ -102,5 +102,5 @@ class KDpp(Determinantal):
 
 @lru_cache(maxsize=_BLOCKS)
 def _similarities(shape: tuple[int, ...], content: bytes) -> Floats:
-    """Return the similarities of a block of features; those of the last queries are cached for the next setting."""
+    """Return the similarities of a block of features. They are cached for the next strength or beta."""
     return similarities(np.frombuffer(content).reshape(shape))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mascot.attributes.attribute import Attribute, Columns, as_matrix
 from mascot.bins import Bins, Bools, Floats, Ints
 from mascot.errors import InputError, OptionError
-from mascot.kernels.reference import Quota, QuotaCounts, select_stages
+from mascot.kernels.reference import QueryArrays, QueryBins, Quota, QuotaCounts, select_stages
 from mascot.kernels.reference import Selection as Selection
 
 NO_POSITIONS = np.empty(0, np.int64)
@@ -35,15 +35,50 @@ class Table:
         return Table(columns, None if self.vectors is None else self.vectors[rows])
 
 
+class Remaining(NamedTuple):
+    """The candidates of Q queries that remain when others are dropped, by their positions in each query's input."""
+
+    ptr: Ints  # [Q + 1]: query q has the remaining candidates ptr[q] .. ptr[q + 1]
+    positions: Ints | None = None  # [T] in the input, ascending within a query; None: nothing was dropped
+
+    @classmethod
+    def without(cls, dropped: Bools, ptr: Ints) -> Remaining:
+        """Return the candidates that are not dropped; `ptr` [Q + 1] are the queries of the input."""
+        kept = np.flatnonzero(~dropped)
+        return cls(np.searchsorted(kept, ptr), kept - np.repeat(ptr[:-1], np.diff(ptr))[kept])
+
+    def of(self, q: int) -> Ints | None:
+        """Return one query's remaining positions in the input; None: all of them."""
+        return None if self.positions is None else self.positions[self.ptr[q] : self.ptr[q + 1]]
+
+    def to_input(self, positions: Ints) -> Ints:
+        """Return the input positions of positions [Q, k], or [k] of one query, among the remaining; -1 stays -1."""
+        if self.positions is None:
+            return positions
+        at = (self.ptr[:-1, None] + np.maximum(positions, 0)).reshape(positions.shape)
+        padded = np.append(self.positions, -1)
+        return np.where(positions >= 0, padded[np.minimum(at, len(padded) - 1)], -1)
+
+    def from_input(self, q: int, positions: Ints) -> Ints:
+        """Return the positions among the remaining of one query's input positions, without those that were dropped."""
+        remaining = self.of(q)
+        if remaining is None:
+            return positions
+        return np.searchsorted(remaining, positions)[np.isin(positions, remaining)]
+
+
+ALL_REMAIN = Remaining(NO_POSITIONS)
+
+
 @dataclass(slots=True)
 class Problem:
-    """Q queries: scores, and for each coverage wish its direction, weight and bins.
+    """Q queries: their scores, and the direction, weight and bins of each coverage wish.
 
-    Arrays are trusted: they were checked where they came in.
+    Arrays are trusted: they were checked when they were read.
     """
 
     ptr: Ints  # [Q + 1]: query q has the candidates ptr[q] .. ptr[q + 1]
-    scores: Floats  # [T], higher is better; a named focus is part of them
+    scores: Floats  # [T], higher is better; closeness to the values of named focuses is part of them
     bins: tuple[Bins, ...]  # of the A wishes
     signs: Floats  # [A], +1 spread, -1 focus
     weights: Floats  # [A], > 0
@@ -51,12 +86,11 @@ class Problem:
     attributes: tuple[Attribute, ...]  # [A]
     tables: tuple[Table, ...]  # one that all queries share, or one per query
     rows: Ints | None = None  # [T] rows of the bins; None: candidate t is row t
-    seen_ptr: Ints | None = None  # [Q + 1]; None: nothing was seen
-    seen: Ints | None = None  # positions within a query that earlier pages showed
-    remaining: Ints | None = None  # [T] positions among all candidates of a query, where some were left out
-    quotas: tuple[Quota, ...] = ()  # at most so many results per label; rows as for the bins
+    already_ptr: Ints | None = None  # [Q + 1]; None: there are no earlier pages
+    already: Ints | None = None  # positions within each query that earlier pages showed
+    remaining: Remaining = ALL_REMAIN  # maps positions to those in the input
+    quotas: tuple[Quota, ...] = ()  # most results per label; rows as for the bins
     named_weight: float = 0.0  # weight of the named focuses that are part of the scores
-    aimed: bool = False  # the scores are steered by a named focus, outliers already handled
     backend: str = "auto"
     threads: int | None = None
 
@@ -75,10 +109,16 @@ class Problem:
     def scores_of(self, q: int) -> Floats:
         return self.scores[self.ptr[q] : self.ptr[q + 1]]
 
-    def seen_of(self, q: int) -> Ints:
-        if self.seen is None or self.seen_ptr is None:
+    def already_of(self, q: int) -> Ints:
+        if self.already is None or self.already_ptr is None:
             return NO_POSITIONS
-        return self.seen[self.seen_ptr[q] : self.seen_ptr[q + 1]]
+        return self.already[self.already_ptr[q] : self.already_ptr[q + 1]]
+
+    def open_positions(self, q: int) -> Bools:
+        """Return which of one query's candidates earlier pages have not shown."""
+        fresh = np.ones(len(self.scores_of(q)), bool)
+        fresh[self.already_of(q)] = False
+        return fresh
 
     def table_of(self, q: int) -> Table:
         """Return columns and vectors of one query's candidates."""
@@ -94,13 +134,22 @@ class Problem:
     def counts_of(self, q: int) -> QuotaCounts:
         return QuotaCounts(self.quotas, self.rows_of(q))
 
+    def arrays_of(self, q: int, quotas: Sequence[Quota]) -> QueryArrays:
+        """Return one query as the reference implementation takes it."""
+        rows, attributes = self.rows_of(q), []
+        for bins, sign, weight, rule in zip(self.bins, self.signs, self.weights, self.rules, strict=True):
+            own = bins.take(rows)
+            membership = own.sparse().compact()[0].dense()
+            attributes.append(QueryBins(membership, own.missing(), sign, weight, rule == "neutral"))
+        return QueryArrays(self.scores_of(q), attributes, self.already_of(q), quotas, rows)
+
     def only(self, q: int) -> Problem:
         """Return one query as a problem of its own, without its table."""
-        rows, seen, remaining = self.rows_of(q), self.seen_of(q), self.remaining
+        rows, already = self.rows_of(q), self.already_of(q)
+        ptr = np.array([0, len(rows)])
         return replace(
-            self, ptr=np.array([0, len(rows)]), scores=self.scores_of(q), rows=rows, tables=(),
-            seen_ptr=np.array([0, len(seen)]), seen=seen,
-            remaining=None if remaining is None else remaining[self.ptr[q] : self.ptr[q + 1]],
+            self, ptr=ptr, scores=self.scores_of(q), rows=rows, tables=(), already_ptr=np.array([0, len(already)]),
+            already=already, remaining=Remaining(ptr, self.remaining.of(q)),
         )  # fmt: skip
 
     def features_of(self, q: int) -> tuple[Floats, ...]:
@@ -130,9 +179,9 @@ class Method(Protocol):
 def select_each(
     problem: Problem, k: int, strength: float, choose: Callable[[int, int], Ints] | None = None
 ) -> Selection:
-    """Select query by query: `choose(q, k)` returns at most k positions of one; without it relevance decides.
+    """Select query by query: `choose(q, k)` returns at most k positions of query q.
 
-    So it does at strength 0, and for queries that have neither attributes nor vectors to compare by.
+    Relevance decides if `choose` is None, if the strength is 0, and for queries without attributes and vectors.
     """
     picks = []
     for q in range(len(problem)):
@@ -146,16 +195,16 @@ def select_each(
 
 def best_positions(problem: Problem, q: int, k: int) -> Ints:
     """Return one query's k highest scores that the quotas allow."""
-    scores, seen = problem.scores_of(q), problem.seen_of(q)
+    scores = problem.scores_of(q)
     order = np.argsort(-scores, kind="stable")
-    order = order[open_positions(problem, q)[order]]
+    order = order[problem.open_positions(q)[order]]
     if not problem.quotas:
         return np.asarray(order[:k])
 
     def choose(allowed: Bools) -> int:
         return int(order[allowed[order].argmax()])
 
-    return select_stages(NO_POSITIONS, seen, len(scores), k, problem.counts_of(q), choose)[0]
+    return select_stages(NO_POSITIONS, problem.already_of(q), len(scores), k, problem.counts_of(q), choose)[0]
 
 
 def refuse_quotas(problem: Problem, method: object) -> None:
@@ -163,13 +212,6 @@ def refuse_quotas(problem: Problem, method: object) -> None:
     if problem.quotas:
         name = type(method).__name__
         raise OptionError(f"{name} cannot obey limit(...) or share(...): use Mascot, Mmr or Relevance, got {method!r}")
-
-
-def open_positions(problem: Problem, q: int) -> Bools:
-    """Return which candidates earlier pages have not shown."""
-    fresh = np.ones(len(problem.scores_of(q)), bool)
-    fresh[problem.seen_of(q)] = False
-    return fresh
 
 
 def _features(attribute: Any, table: Table, rows: int) -> Floats:

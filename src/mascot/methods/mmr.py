@@ -1,4 +1,4 @@
-"""MMR: relevance minus similarity to what was chosen already."""
+"""MMR: relevance minus similarity to the results selected so far."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Mmr(Value):
         check_switch("Mmr.published", self.published)
 
     def select(self, problem: Problem, k: int) -> Selection:
-        """Select k of each query's candidates, or as many as there are."""
+        """Select k candidates of each query, or all if there are fewer."""
         if (problem.signs < 0).any() and not self.published:
             raise OptionError(
                 "Mmr cannot focus: it would select what spread selects. Name a value (focus(..., near=...)), use "
@@ -61,23 +61,23 @@ class Mmr(Value):
         return select_each(problem, k, self.strength, lambda q, k: self._choose(problem, q, k))
 
     def _choose(self, problem: Problem, q: int, k: int) -> Ints:
-        scores, seen, vectors = problem.scores_of(q), problem.seen_of(q), problem.unit_vectors_of(q)
+        scores, already, vectors = problem.scores_of(q), problem.already_of(q), problem.unit_vectors_of(q)
         rows = joined(problem.features_of(q), problem.signs, problem.weights, vectors)
         greedy = _Greedy(rows, scores, self.strength)
-        for position in seen:
+        for position in already:
             greedy.take(position)
-        return select_stages(NO_POSITIONS, seen, len(scores), k, problem.counts_of(q), greedy.choose)[0]
+        return select_stages(NO_POSITIONS, already, len(scores), k, problem.counts_of(q), greedy.choose)[0]
 
 
 class _Greedy:
     """The candidates of one query, and the similarity of each to the most similar one taken so far.
 
-    Similarities are dot products of rows [N, D], min-max scaled to 0..1 over all pairs (all 0 where they are equal).
+    Similarities are dot products of rows [N, D], min-max scaled to 0..1 over all pairs (0 if all are equal).
     """
 
     def __init__(self, rows: Floats, scores: Floats, strength: float) -> None:
         products = rows @ rows.T
-        self._rows, self._worth = rows, scores  # where nothing was taken before, the highest score is first
+        self._rows, self._worth = rows, scores  # if nothing was taken before, the highest score is first
         self._lowest = products.min()
         span = products.max() - self._lowest
         self._factor = strength / span if span > 0 else 0.0

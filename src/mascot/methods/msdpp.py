@@ -14,7 +14,7 @@ from mascot.methods.kdpp import Determinantal
 from mascot.methods.method import Problem
 from mascot.methods.tangents import combine, tangents, unit_logarithm
 
-_QUERIES = 32  # whose matrices are cached: 200 candidates take about 2 MB
+_QUERIES = 32  # queries whose matrices are cached: 200 candidates take about 2 MB
 _Blocks = tuple[tuple[tuple[int, ...], bytes], ...]  # shape and content of each block of features
 
 
@@ -22,8 +22,8 @@ _Blocks = tuple[tuple[tuple[int, ...], bytes], ...]  # shape and content of each
 class MsDpp(Determinantal):
     """Multi-source determinantal point process (Sogi et al., 2025).
 
-    Similarities S = 1 / (1 + Euclidean distance) of each attribute and of the image vectors are added
-    up where they are positive definite by construction, in their logarithms:
+    Similarities S = 1 / (1 + Euclidean distance) of each attribute and of the image vectors are combined by
+    their logarithms, so that the result is positive definite by construction:
 
         T = logm(S + 1e-3 I)
         M = expm((1 - beta) * mean_j(s_j T_j) + beta * T_img)
@@ -39,7 +39,7 @@ class MsDpp(Determinantal):
     normalize
         ``"tn"``, tangent normalisation: with c = ||log r||, every T is scaled to Frobenius norm c, and so is the
         mean of the T_j. ``"tn+tvms"`` scales every T to norm 1, replaces r by exp(log r / ||log r||) and
-        scales the combined tangent to the norm of that one's logarithm. Both need scores > 0 (default: None).
+        scales the combined tangent to the norm of its logarithm. Both need scores > 0 (default: None).
 
     Notes
     -----

@@ -3,9 +3,9 @@
     closeness_i = 1 / (1 + d_i / h)
     relevance'  = (1 - w) * relevance + w * weighted mean of the closenesses,    w = 1 - (1 - strength)^1.5
 
-d is the attribute's own distance to the named value. h, the distance at which closeness is one half, is `within`
-where the user gives it, else the distance of the nearest k / 2 candidates. The heavy tail matters: among far candidates
-the nearer ones still win. Arrays are [Q, N], of numpy or CuPy (`xp`); `eligible` are a query's candidates (None: all).
+d is the distance to the named value in the unit of the attribute. h is the distance at which closeness is one half:
+`within` or, by default, the distance of the nearest k / 2 candidates. The tail is heavy: among far candidates the
+nearer ones still win. Arrays are [Q, N], of numpy or CuPy (`xp`); `eligible` marks a query's candidates (None: all).
 """
 
 from __future__ import annotations
@@ -19,14 +19,13 @@ import numpy as np
 
 from mascot.bins import Bins, Floats, Ints
 from mascot.bins.distance import SMALLEST, distances, unit_of
-from mascot.kernels.constants import FENCE, FEW
 from mascot.kernels.reference import inner_range
 
-_CURVE = 1.5  # of the dial: strength 0.5 already aims
+_CURVE = 1.5  # exponent of the share of closeness: strength 0.5 already has a clear effect
 
 
 class Target(NamedTuple):
-    """The distance of candidates to a named value, in a unit of `SMALLEST` or 0 or 1 for a "label"."""
+    """The distances of candidates to a named value, in a unit of `SMALLEST`, or 0 and 1 for a "label"."""
 
     distance: Any
     unit: str
@@ -34,15 +33,14 @@ class Target(NamedTuple):
     within: float | None
 
     def closeness(self, eligible: Any, k: int, xp: Any = np) -> Any:
-        """Return how close each candidate is to the named value, in 0..1; 0 where its value is missing."""
+        """Return how close each candidate is to the named value, in 0..1; 0 if its value is missing."""
         if self.unit == "label":
             return xp.where(self.distance == 0, 1.0, 0.0)
         half: Any = self.within
         if half is None:
-            valued = ~xp.isnan(self.distance)
-            valued = valued if eligible is None else eligible & valued
-            ranked = xp.sort(xp.where(valued, self.distance, np.inf), axis=1)
-            count = valued.sum(axis=1)
+            eligible_distance = self.distance if eligible is None else xp.where(eligible, self.distance, np.nan)
+            ranked = xp.sort(eligible_distance, axis=1)  # NaN last
+            count = (ranked == ranked).sum(axis=1)
             half = ranked[xp.arange(len(ranked)), xp.maximum(xp.minimum((k + 1) // 2, count) - 1, 0)]
             half = xp.maximum(xp.where(count == 0, 0.0, half), max(SMALLEST[self.unit], 1e-9))[:, None]
         near = 1 / (1 + self.distance / half)
@@ -51,7 +49,7 @@ class Target(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NamedFocus:
-    """A focus on a value: the bins of all rows, and the value as one row of the same kind."""
+    """A focus on a value: the bins of all rows, and the value as bins of one row."""
 
     bins: Bins
     point: Bins
@@ -83,39 +81,15 @@ def aim_scores(
 def aim(
     scores: Any, targets: Sequence[Target], eligible: Any, k: int, strength: float, robust: bool, xp: Any = np
 ) -> Any:
-    """Return scores in which closeness to the named values is blended, in the range of the query's own scores."""
+    """Return scores with closeness to the named values blended in, in the range of the query's scores."""
     total = sum(target.weight for target in targets)
     near = sum(target.weight / total * target.closeness(eligible, k, xp) for target in targets)
     share = float(1 - (1 - strength) ** _CURVE)
-    low, high = _range(scores, eligible, robust, xp)
+    low, high = inner_range(scores, eligible, robust, xp)
     span = high / 2 - low / 2
-    relevance = xp.where(
-        span > 0, (xp.minimum(xp.maximum(scores, low), high) / 2 - low / 2) / xp.where(span > 0, span, 1.0), 0.0
-    )
+    relevance = (xp.minimum(xp.maximum(scores, low), high) / 2 - low / 2) / xp.where(span > 0, span, 1.0)
     blend = (1 - share) * relevance + share * near
-    bottom, top = _range(blend, eligible, False, xp)
-    blend = xp.where(top > bottom, (blend - bottom) / xp.where(top > bottom, top - bottom, 1.0), 0.0)
+    bottom, top = inner_range(blend, eligible, False, xp)
+    blend = (blend - bottom) / xp.where(top > bottom, top - bottom, 1.0)
     # Back to the range of the scores, so that methods that use raw scores see scores of the same size.
     return xp.where(span == 0, blend, (1 - blend) * low + blend * high)
-
-
-def _range(values: Any, eligible: Any, robust: bool, xp: Any) -> tuple[Any, Any]:
-    """Return the lowest and highest value of each query that is eligible and, if robust, not a far outlier."""
-    if eligible is None and not robust:
-        return values.min(axis=1, keepdims=True), values.max(axis=1, keepdims=True)
-    if eligible is None and len(values) == 1 and xp is np:  # a single query, the usual case
-        lowest, highest = inner_range(values[0])
-        return np.array([[lowest]]), np.array([[highest]])
-    inside = xp.ones(values.shape, bool) if eligible is None else eligible
-    if robust:
-        ranked = xp.sort(xp.where(inside, values, np.inf), axis=1) / 2
-        last, row = xp.maximum(inside.sum(axis=1) - 1, 0), xp.arange(len(values))
-        first, third = ranked[row, last // 4], ranked[row, 3 * last // 4]
-        with np.errstate(over="ignore", invalid="ignore"):  # the range of finite scores may not be finite
-            fence = xp.where(last + 1 >= FEW, FENCE * (third - first), 0.0)
-            bounds = xp.where(fence > 0, first - fence, -np.inf), xp.where(fence > 0, third + fence, np.inf)
-        inside = inside & (values / 2 >= bounds[0][:, None]) & (values / 2 <= bounds[1][:, None])
-    low = xp.where(inside, values, np.inf).min(axis=1, keepdims=True)
-    high = xp.where(inside, values, -np.inf).max(axis=1, keepdims=True)
-    nonempty = inside.any(axis=1, keepdims=True)
-    return xp.where(nonempty, low, 0.0), xp.where(nonempty, high, 0.0)

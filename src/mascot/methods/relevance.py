@@ -1,4 +1,4 @@
-"""Relevance alone: the retriever's own order."""
+"""Relevance alone: the order of the search engine."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from mascot.serialize import Value
 
 @dataclass(frozen=True, slots=True)
 class Relevance(Value):
-    """The k highest scores: the order every method starts from, and returns at strength 0.
+    """The k highest scores, which every method returns at strength 0.
 
-    Equal scores keep the order of their positions; candidates that earlier pages showed are left out. Limits and shares
-    are obeyed.
+    Equal scores keep the order of their positions. Candidates of earlier pages are left out; quotas are obeyed.
     """
 
     def select(self, problem: Problem, k: int) -> Selection:
-        """Select k of each query's candidates, or as many as there are."""
+        """Select k candidates of each query, or all if there are fewer."""
         return select_each(problem, k, 0.0)

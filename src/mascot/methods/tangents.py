@@ -1,13 +1,11 @@
-"""Similarity matrices as tangent vectors: their logarithms are added, and a sign of -1 inverts one.
+"""Similarity matrices as tangent vectors: their logarithms are added, and a sign of -1 inverts a matrix.
 
-Everything here is symmetric, so both maps are one eigendecomposition: f(V diag(w) V') = V diag(f(w)) V'. Where the
-tangent is short, and combined ones are, the exponential is a polynomial instead, which takes two thirds of the time.
-The logarithms depend on the features alone: compute `tangents` once and call `combine` for each strength or beta.
+Everything here is symmetric, so both maps are one eigendecomposition: f(V diag(w) V') = V diag(f(w)) V'. The logarithms
+depend on the features alone: compute `tangents` once and call `combine` for each strength or beta.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,10 +15,7 @@ from mascot.methods.similarity import similarities
 
 _RIDGE = 1e-3  # added to the diagonal, so that the logarithm of a singular matrix exists
 _NOTHING = 1e-12  # norms of tangents that cancelled
-_LARGEST_EXPONENT = 100.0  # beyond it the matrix is scaled down, which no arg-max of a DPP can see
-_LONG = 12.0  # spectral norms up to which the polynomial is faster than eigenvectors, and as exact
-_SHORT = 0.8  # spectral norms up to which the polynomial is exact: 0.8^17 / 17! < 2^-53
-_TAYLOR = np.array([1.0 / math.factorial(power) for power in range(17)])
+_LARGEST_EXPONENT = 100.0  # beyond it the matrix is scaled down, which does not change the arg-max of a DPP
 
 
 def tangents(features: Sequence[Floats]) -> Floats:
@@ -52,9 +47,9 @@ def combine(
     - "tn+tvms": every T_j and T_img is scaled to norm 1, and the combined tangent to the norm of the
       logarithm of `unit_logarithm(scores)`, which is 1 unless every score is 1.
 
-    A tangent of norm 0 has no direction and stays 0. `attributes` [A, N, N] has one tangent per attribute; where A is 0
-    only the image term is used, for any beta, and where `image` [N, N] is None it is dropped. Raw scores r [N] are used
-    by the scalings only, which need them all > 0.
+    A tangent of norm 0 has no direction and stays 0. `attributes` [A, N, N] has one tangent per attribute. If A is 0,
+    only the image term is used, whatever beta is; if `image` [N, N] is None, only the attributes are. Raw scores r [N]
+    are used by the scalings alone, and must be > 0 for them.
     """
     if image is None or not len(signs):
         beta = 0.0 if image is None else 1.0
@@ -72,54 +67,14 @@ def combine(
         combined += share * image
     if normalize == "tn+tvms":
         combined *= (scores != 1).any() / _norm(combined)
-    return _exponential(combined)
+    values, axes = np.linalg.eigh(combined)
+    return _gram(axes, np.exp(values - max(values[-1] - _LARGEST_EXPONENT, 0.0)))
 
 
 def unit_logarithm(scores: Floats) -> Floats:
     """Return exp(log r / ||log r||): scores whose logarithm has length 1 (scores that are all 1 do not change)."""
     logarithms = np.log(scores)
     return np.asarray(np.exp(logarithms / (np.linalg.norm(logarithms) or 1.0)))
-
-
-def _exponential(tangent: Floats) -> Floats:
-    """Return expm of a symmetric matrix, in place: exp(X) = exp(m) * exp((X - m I) / 2^s)^(2^s), m the mean eigenvalue.
-
-    The inner exponential is the Taylor polynomial of degree 16, in powers of the fourth power. For tangents of large
-    norm the eigendecomposition is used.
-    """
-    count = len(tangent)
-    diagonal = np.arange(count)
-    mean = np.trace(tangent) / count
-    powers = np.empty((4, count, count))
-    powers[0] = tangent
-    powers[0][diagonal, diagonal] -= mean
-    first, second, third, fourth = powers
-    # As B B' a square is half the work of a product, and exactly symmetric.
-    np.matmul(first, first.T, out=second)
-    np.matmul(second, second.T, out=fourth)
-    norm = float((fourth * fourth).sum() ** 0.125)  # the sum of the eigenvalues' eighth powers bounds each
-    if not (norm <= _LONG and mean + norm <= _LARGEST_EXPONENT):
-        values, axes = np.linalg.eigh(tangent)
-        return _gram(axes, np.exp(values - max(values[-1] - _LARGEST_EXPONENT, 0.0)))
-    np.matmul(second, first, out=third)
-    # At least one, so that the last step is a square and exactly symmetric.
-    halvings = max(1, math.ceil(math.log2(norm / _SHORT))) if norm > 0 else 1
-    terms = _TAYLOR * 0.5 ** (halvings * np.arange(17))
-    shares = terms[1:].reshape(4, 4).copy()
-    shares[:3, 3] = 0.0  # these terms come from the multiplication by the fourth power
-    parts = (shares @ powers.reshape(4, -1)).reshape(powers.shape)
-    for part, constant in zip(parts, terms[::4], strict=False):
-        part[diagonal, diagonal] += constant
-    result, spare = parts[3], tangent
-    for part in parts[2::-1]:
-        np.matmul(result, fourth, out=spare)
-        spare += part
-        result, spare = spare, result
-    for _ in range(halvings):
-        np.matmul(result, result.T, out=spare)
-        result, spare = spare, result
-    result *= np.exp(mean)
-    return result
 
 
 def _gram(axes: Floats, values: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Does the knob do what it says, and what does it cost at the top of the list?"""
+"""Metrics of control: whether strength has the effect it promises, and what it costs at the top of the list."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from mascot.metrics._checks import Bools, Floats, Ints
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Displacement:
-    """What became of the queries whose base ranking was right; see :func:`displacement`."""
+    """Queries that lost a right first result; see :func:`displacement`."""
 
-    displaced: Bools  # [Q], the base's first was right and the shown first is another
-    other_bin: Bools  # [Q], displaced into another primary bin
+    displaced: Bools  # [Q], the first result of the base ranking was right and is no longer first
+    other_bin: Bools  # [Q], and the new first result has another primary bin
 
     @property
     def share(self) -> float | None:
-        """Share of the displacements that change the primary bin; None where nothing was displaced."""
+        """Share of the displacements that change the primary bin; None if there are no displacements."""
         count = int(self.displaced.sum())
         return int(self.other_bin.sum()) / count if count else None
 
 
 @dataclass(frozen=True, slots=True)
 class OperatingPoint:
-    """One setting of a method, by its index in the arrays that were given."""
+    """One setting of a method, with its index in the input arrays."""
 
     index: int
     recall: float
@@ -37,14 +37,14 @@ class OperatingPoint:
 
 
 def prs(diversity: ArrayLike) -> float:
-    """PRS, the preference reflection score, as published: from -1 to 1, and 0 where the strength changes nothing.
+    """PRS, the preference reflection score, as published: from -1 to 1, and 0 if the strength changes nothing.
 
     With v the values scaled to [0, 1] by min-max over the S steps of the strength::
 
         PRS = sum_{s < S} (v(s+1) - v(s)) / step * step = v(S) - v(1)
 
     The sum telescopes, so PRS sees the first and the last step and nothing in between except the
-    extremes. Report :func:`kendall_tau` beside it.
+    extremes. Report :func:`kendall_tau` as well.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def prs(diversity: ArrayLike) -> float:
 
 
 def kendall_tau(strength: ArrayLike, diversity: ArrayLike) -> float:
-    """Kendall's tau-b of strength against diversity: is every step a step in the wished direction?
+    """Kendall's tau-b of strength and diversity: 1 if every step of strength changes diversity as wished.
 
     Over the pairs of steps, ``tau = (concordant - discordant) / sqrt(n_s * n_d)`` with n_s and n_d the
     pairs that are not tied in strength and in diversity.
@@ -81,8 +81,7 @@ def kendall_tau(strength: ArrayLike, diversity: ArrayLike) -> float:
     Returns
     -------
     float
-        From -1 (every step the wrong way) to 1 (every step the right way); 0 where either is constant,
-        since a knob that moves nothing reflects nothing.
+        From -1 (every step the wrong way) to 1 (every step the right way); 0 if either is constant.
 
     Examples
     --------
@@ -101,7 +100,7 @@ def kendall_tau(strength: ArrayLike, diversity: ArrayLike) -> float:
 
 
 def top1_agreement(first: ArrayLike, base_first: ArrayLike) -> Floats:
-    """For each query, 1.0 where the first result is the base retriever's first, else 0.0.
+    """Return for each query 1.0 if its first result is that of the base ranking, otherwise 0.0.
 
     Parameters
     ----------
@@ -121,7 +120,7 @@ def top1_agreement(first: ArrayLike, base_first: ArrayLike) -> Floats:
 
 
 def primary_bin(membership: ArrayLike) -> Ints:
-    """Primary bin of each item: the arg-max of its membership, the lowest on ties, -1 where it is in no bin at all.
+    """Primary bin of each item: the arg-max of its membership, the lowest on ties, -1 if it is in no bin.
 
     Parameters
     ----------
@@ -138,7 +137,7 @@ def primary_bin(membership: ArrayLike) -> Ints:
 
 
 def displacement(first: ArrayLike, base_first: ArrayLike, base_right: ArrayLike, bins: ArrayLike) -> Displacement:
-    """Where a right first result was displaced, did the list move to another primary bin?
+    """Return which queries lost a right first result, and whether its successor has another primary bin.
 
     ``displaced(q) = base_right(q) and first(q) != base_first(q)``, and
     ``other_bin(q) = displaced(q) and b(first(q)) != b(base_first(q))``.
@@ -169,7 +168,7 @@ def displacement(first: ArrayLike, base_first: ArrayLike, base_right: ArrayLike,
 
 
 def fixed_recall_front(recall: ArrayLike, diversity: ArrayLike, floors: ArrayLike) -> tuple[OperatingPoint | None, ...]:
-    """Best diversity at each floor on recall: what a method offers when recall is not for sale.
+    """Best diversity of the operating points that reach each recall floor.
 
     ``front(f) = argmax{diversity(i) : recall(i) >= f}``; ties go to the higher recall, then to the first.
 
@@ -183,7 +182,7 @@ def fixed_recall_front(recall: ArrayLike, diversity: ArrayLike, floors: ArrayLik
     Returns
     -------
     tuple of OperatingPoint or None, length F
-        None where no point meets the floor.
+        None if no point reaches the floor.
 
     Examples
     --------
@@ -196,7 +195,7 @@ def fixed_recall_front(recall: ArrayLike, diversity: ArrayLike, floors: ArrayLik
 def fixed_diversity_front(
     recall: ArrayLike, diversity: ArrayLike, floors: ArrayLike
 ) -> tuple[OperatingPoint | None, ...]:
-    """Best recall at each floor on diversity: what the wish costs. The mirror of :func:`fixed_recall_front`.
+    """Best recall of the operating points that reach each diversity floor; see :func:`fixed_recall_front`.
 
     Examples
     --------

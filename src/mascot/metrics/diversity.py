@@ -1,4 +1,4 @@
-"""How varied is a result list? One value per query; ``dm`` is the published aggregate."""
+"""Metrics of diversity: one value per query; ``dm`` is the published aggregate."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def vendi(kernel: ArrayLike, *, order: float = 0.1, ridge: float = 1e-5) -> Floa
     kernel : array_like of shape [Q, K, K]
         Similarities with ones on the diagonal; ``similarity_kernel(features)`` for features.
     order : float, default 0.1
-        From 0 (counts every direction, however rare) to ``math.inf`` (sees only the commonest). The
+        From 0 (every direction counts, however rare) to ``math.inf`` (only the most common one counts). The
         published metrics use 0.1.
     ridge : float, default 1e-5
         Added to every eigenvalue. The published metrics use 1e-5; 0 gives the textbook score, where
@@ -117,7 +117,7 @@ def ilad(distances: ArrayLike) -> Floats:
     ----------
     distances : array_like of shape [Q, K, K]
         Symmetric, 0 on the diagonal, K >= 2: ``pairwise_distances(features)``, or one minus a similarity,
-        as recommender papers have it.
+        as in papers on recommenders.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def ilad(distances: ArrayLike) -> Floats:
 
 
 def ilmd(distances: ArrayLike) -> Floats:
-    """ILMD: smallest distance between two results of one list; 0 as soon as two results are equal.
+    """ILMD: smallest distance between two results of one list; 0 if two results are equal.
 
     `distances` are those of :func:`ilad`.
 
@@ -143,7 +143,7 @@ def ilmd(distances: ArrayLike) -> Floats:
 
 
 def metadata_channel(diversity: ArrayLike, *, focus: bool) -> Floats:
-    """Turn a diversity so that more is better for the wish: itself on spread, one minus it on focus.
+    """Return the diversity on spread and one minus it on focus, so that more is better for the wish.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def dm(appearance: ArrayLike, metadata: ArrayLike, *, focus: bool) -> float:
 
 
 def harmonic_mean(values: ArrayLike) -> float:
-    """Harmonic mean ``n / sum_i (1 / x_i)``; 0 as soon as one value is 0.
+    """Harmonic mean ``n / sum_i (1 / x_i)``; 0 if a value is 0.
 
     Parameters
     ----------

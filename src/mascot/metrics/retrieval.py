@@ -1,4 +1,4 @@
-"""Did the right things come back, and early enough? One value per query."""
+"""Metrics of retrieval: one value per query."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from mascot.metrics.diversity import _harmonic
 
 
 def recall_at_k(relevant: ArrayLike, k: int) -> Floats:
-    """R@k as image retrieval means it: 1.0 where *any* positive is among the first k, else 0.0.
+    """R@k of image retrieval: 1.0 if *any* positive is among the first k results, otherwise 0.0.
 
-    The name misleads: this is **Success@k** (hit rate) in TREC terms. TREC's own recall, the share of
-    a query's positives found, is the same number only where each query has exactly one positive.
+    TREC calls this **Success@k** (hit rate). TREC's recall, the share of a query's positives that are
+    retrieved, is the same number only if each query has exactly one positive.
 
     Parameters
     ----------
@@ -44,13 +44,12 @@ def precision_at_k(relevant: ArrayLike, k: int) -> Floats:
 
 
 def average_precision_at_k(relevant: ArrayLike, k: int) -> Floats:
-    """AP@k over the positives *found*; its mean over queries is the published MAP.
+    """AP@k over the *retrieved* positives; its mean over queries is the published MAP.
 
-    ``AP@k(q) = sum_{i <= k} rel(q, i) * P@i(q) / sum_{i <= k} rel(q, i)``, and 0 if none is found.
+    ``AP@k(q) = sum_{i <= k} rel(q, i) * P@i(q) / sum_{i <= k} rel(q, i)``, and 0 if no positive is retrieved.
 
-    TREC divides by all positives of the query instead, so that missing one costs. Here one positive at
-    rank 1 and nineteen missed is a perfect 1.0: read the number beside recall. Parameters are those of
-    :func:`recall_at_k`.
+    TREC divides by all positives of the query, so that a missed positive costs. Here one positive at rank 1
+    and nineteen missed ones score 1.0: report recall as well. Parameters are those of :func:`recall_at_k`.
 
     Examples
     --------
@@ -78,17 +77,17 @@ def reciprocal_rank(relevant: ArrayLike) -> Floats:
 
 
 def cluster_recall_at_k(clusters: ArrayLike, total: ArrayLike, k: int) -> Floats:
-    """CR@k: share of a topic's ground-truth clusters seen in the first k (MediaEval Div400, Div150).
+    """CR@k: share of a topic's ground-truth clusters among the first k results (MediaEval Div400, Div150).
 
     With more than k clusters, 1.0 cannot be reached.
 
     Parameters
     ----------
     clusters : array_like of int, shape [Q, K]
-        Ground-truth cluster of each result, best rank first; negative where the result has none (it is
+        Ground-truth cluster of each result, best rank first; negative if the result has none (it is
         not relevant, or pads a short list).
     total : array_like of int, shape [Q]
-        How many clusters the topic has in the ground truth, shown or not.
+        Number of clusters of the topic in the ground truth.
     k : int
         Cutoff, 1 <= k <= K.
 
@@ -139,7 +138,7 @@ def ndcg_at_k(grades: ArrayLike, judged: ArrayLike, k: int) -> Floats:
     grades : array_like of shape [Q, K]
         Grade of each result, best rank first, >= 0. Pad short lists with 0.
     judged : array_like of shape [Q, N]
-        Grades of everything that could have been shown for the query, in any order. Pad with 0.
+        Grades of all judged hits of the query, in any order. Pad with 0.
     k : int
         Cutoff, 1 <= k <= K.
 
@@ -164,9 +163,9 @@ def ndcg_at_k(grades: ArrayLike, judged: ArrayLike, k: int) -> Floats:
 
 
 def relevance_kept(relevance: ArrayLike, positions: ArrayLike) -> Floats:
-    """Share of the best possible relevance that the chosen results retain.
+    """Share of the best possible relevance that the selected results retain.
 
-    ``kept(q) = sum_{i in S} r(q, i) / sum of the |S| largest r(q, .)``, and 1 where the best possible sum is 0, since
+    ``kept(q) = sum_{i in S} r(q, i) / sum of the |S| largest r(q, .)``, and 1 if the best possible sum is 0, since
     nothing could be lost.
 
     Parameters

@@ -36,7 +36,7 @@ class Question:
 def search_source(
     uri: str,
     question: Question,
-    read_wishes: Callable[[HitWords], Sequence[mc.AnyWish]] = lambda _: [],
+    read_wishes: Callable[[HitResolver], Sequence[mc.AnyWish]] = lambda _: [],
     k: int = 20,
     method: Method | None = None,
     *,
@@ -52,7 +52,7 @@ def search_source(
     if not len(hits):
         return Steered(hits, None)
     earlier_ids = [id_ for id_ in hits.ids if str(id_) in set(already)]
-    wishes = read_wishes(HitWords(hits))
+    wishes = read_wishes(HitResolver(hits))
     return Steered(hits, mc.rerank(hits.candidates(), wishes, k, method, already=earlier_ids))
 
 
@@ -83,28 +83,24 @@ def vector_of(source: EngineSource, question: Question) -> NDArray[np.float32]:
     return vector_of_file(Path(like or ""), encoder)
 
 
-class HitWords:
-    """Parses wishes about hits: about photographs if the table has their columns, else as `mascot rerank` does."""
+class HitResolver:
+    """Resolve wishes about hits: about photographs if the table has their columns, otherwise about any table."""
 
     def __init__(self, hits: Found) -> None:
         self._names = set(hits.columns)
         self._columns: Any = hits.candidates().columns
 
-    def spread(self, text: str, missing: Missing = "last") -> mc.Wish:
-        """Return the wish typed after `--spread`."""
-        return grammar.spread(text, missing, self._resolver(grammar.split(text)[0]))
+    def attribute(self, name: str, near: str | None, missing: Missing) -> mc.Attribute:
+        return self._resolver(name).attribute(name, near, missing)
 
-    def focus(self, text: str, missing: Missing = "last") -> mc.Wish:
-        """Return the wish typed after `--focus`."""
-        return grammar.focus(text, missing, self._resolver(grammar.split(text)[0]))
+    def near(self, name: str, attribute: mc.Attribute, text: str) -> Any:
+        return self._resolver(name).near(name, attribute, text)
 
-    def limit(self, text: str, fill: bool = False) -> mc.Limit:
-        """Return the limit typed after `--limit`."""
-        return grammar.limit(text, fill, self._resolver(grammar.split_limit(text)[0]))
+    def counted(self, name: str) -> mc.Attribute:
+        return self._resolver(name).counted(name)
 
-    def share(self, text: str) -> mc.Share:
-        """Return the target shares typed after `--share`."""
-        return grammar.share(text, self._resolver(grammar.split_share(text)[0]))
+    def label(self, name: str, attribute: mc.Attribute, text: str) -> str:
+        return self._resolver(name).label(name, attribute, text)
 
     def middle(self, column: str, value: str) -> tuple[float, float] | None:
         """Return the middle of a city or country; see `wish_text.Rows`."""

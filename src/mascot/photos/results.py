@@ -260,7 +260,7 @@ class Results:
         ids = self.hits.ids.tolist()
         ranks = {at: rank for rank, at in enumerate(np.argsort(-self.hits.scores, kind="stable").tolist(), 1)}
         pinned = [at for at in self.ranking.positions.tolist() if ids[at] in self.pinned]
-        skipped = self.pinned.union(self.ranking.shown_before)
+        skipped = self.pinned.union(self.ranking.already)
         unpinned = (at for at in ranks if ids[at] not in skipped)
         return {at: ranks[at] for at in islice((*pinned, *unpinned), len(self))}
 
@@ -336,4 +336,4 @@ def ids_before(already: Results | Iterable[int] | None) -> list[int] | None:
         return None
     if not isinstance(already, Results):
         return list(already)
-    return [] if already.ranking is None else [*already.ranking.shown_before, *already.ranking.ids]
+    return [] if already.ranking is None else [*already.ranking.already, *already.ranking.ids]

@@ -36,7 +36,7 @@ def fold(value: Any) -> Any:
 
 
 def require_text(text: str, owner: str) -> str:
-    """Return the text; raise OptionError if it is not valid UTF-8."""
+    """Return the text; raise `OptionError` if it is not valid UTF-8."""
     if not is_text(text):
         raise OptionError(f"{owner} must be valid UTF-8, got {text!r}")
     return text

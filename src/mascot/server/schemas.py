@@ -41,7 +41,6 @@ Column = Annotated[list[Cell], Meta(max_length=MOST_OWN_CANDIDATES)]
 Vector = Annotated[list[Number], Meta(min_length=1, max_length=LONGEST_VECTOR)]
 Near = bool | Number | Text | Annotated[list[Number], Meta(min_length=2, max_length=2)] | None
 Count = Annotated[int, Meta(ge=1, le=MOST_RESULTS)]
-Direction = Literal["spread", "focus"]
 Wishes = Annotated[list[dict[str, Any]], Meta(max_length=12)]  # decoded one by one: the key of each tells its kind
 _SHARES = Meta(min_length=1, max_length=MOST_RESULTS)
 

@@ -124,13 +124,14 @@ def probe(
     base_wishes = unstepped.wishes
     steered = [wish for wish in base_wishes if isinstance(wish, Wish)]
     bins = [wish.bins(candidates.columns, candidates.vectors, len(candidates)) for wish in steered]
-    dropped = unstepped._fitted.dropped(None)
-    rows = np.arange(len(candidates)) if dropped is None else np.flatnonzero(~dropped)
+    remaining = unstepped._problem.remaining
+    kept = remaining.of(0)
+    rows = np.arange(len(candidates)) if kept is None else kept
     ideal = normalized(candidates.scores[rows]) if len(rows) else np.zeros(0)
 
     def share(result: Ranking[Any]) -> float:
-        at = np.searchsorted(rows, result.positions)
-        return float(relevance_kept(ideal[None], at[None])[0]) if len(rows) else 1.0
+        positions = remaining.from_input(0, result.positions)
+        return float(relevance_kept(ideal[None], positions[None])[0]) if len(rows) else 1.0
 
     base = share(unstepped)
     steps: list[Step] = []

@@ -15,7 +15,7 @@ from PIL import ExifTags
 from mascot.bench.prepare.outcomes import Loss
 from mascot.photos.metadata import validate
 from mascot.photos.metadata.exif import Exif
-from mascot.photos.metadata.validate import Wrong
+from mascot.photos.metadata.validate import Implausible
 
 _BASE, _GPS = ExifTags.Base, ExifTags.GPS
 _LARGEST = {"GPSLatitude": 90, "GPSLongitude": 180}  # degrees
@@ -50,7 +50,7 @@ def taken(tags: Exif, fallback: bool = False) -> datetime:
         moment = tags.original()
         if moment is None and fallback:
             moment = Exif(exposure={_BASE.DateTimeOriginal: tags.picture.get(_BASE.DateTime)}).original()
-    except Wrong as wrong:
+    except Implausible as wrong:
         raise Loss("no time", str(wrong)) from None
     if moment is None:
         raise Loss("no time")
@@ -70,7 +70,7 @@ def place(tags: Exif, zero: str = "both") -> tuple[float, float]:
             if zero == "either" and degrees == 0:
                 raise Loss("no place", f"{name} is [0, 0, 0]")
         return cast("tuple[float, float]", tags.place())  # both angles are there
-    except Wrong as wrong:
+    except Implausible as wrong:
         raise Loss("no place", str(wrong)) from None
 
 

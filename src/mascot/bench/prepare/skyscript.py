@@ -16,7 +16,7 @@ from mascot.bench.prepare.outcomes import Loss, Tally
 from mascot.bench.prepare.pickles import numbers, read_pickle
 from mascot.bench.prepare.preparation import Preparation, Row, option, read_csv
 from mascot.errors import InputError
-from mascot.photos.metadata.validate import Wrong, place
+from mascot.photos.metadata.validate import Implausible, place
 
 _COLUMNS = ("filepath", "title_multi_objects")
 _FILE = re.compile(r"images(\d+)/([^/]+)\.jpg")  # images2/a198234555_CH_19.jpg
@@ -103,5 +103,5 @@ def centre(record: Any) -> tuple[float, float]:
         lon -= 180 if lon > 0 else -180
     try:
         return place((south + north) / 2, lon)
-    except Wrong as wrong:
+    except Implausible as wrong:
         raise Loss("no place", str(wrong)) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 _SKIPPED_SHOWN = 10
 
 
-@options.expanded
 def index(
     folders: list[Path] | None = typer.Argument(
         None,
@@ -88,12 +87,17 @@ def index(
     if into is not None:
         if further_folders or index_folder is not None or watch:
             raise mc.OptionError("--into takes one FOLDER, without --index and --watch")
-        from mascot.cluster.engine_indexing import index_into
+        from mascot.photos.indexing.engine_indexing import index_into
 
-        with Library.open(first) as library, progress_bar() as report, _stopping():
+        with Library.open(first) as library, progress_bar() as report, _stopping(), ExitStack() as stack:
+            runner = None
+            if ray is not None:
+                from mascot.cluster.ray_runner import ray_runner
+
+                runner = stack.enter_context(ray_runner(ray, Limits(**limits), device))
             summary = index_into(
-                library.root, into, None if encoder == "auto" else encoder, ray=ray, again=again,
-                device=device, report=report, **walking, **limits,
+                library.root, into, None if encoder == "auto" else encoder, runner=runner, limits=Limits(**limits),
+                again=again, device=device, report=report, **walking,
             )  # fmt: skip
         printing.show(*_summary_lines(summary))
         return
@@ -166,7 +170,6 @@ def _summary_lines(summary: Summary) -> list[str]:
     return lines
 
 
-@options.expanded
 def library(
     path: Path | None = typer.Argument(
         None, metavar="FOLDER", help="Default: the library around the current folder, or the last one indexed."
@@ -226,7 +229,6 @@ def _repair(library: Library) -> None:
     printing.show(*lines)
 
 
-@options.expanded
 def sample(
     folder: Path = typer.Argument(metavar="DIR", help="A new folder, or part of the same sample."),
     count: int = typer.Option(600, help="How many postcards."),

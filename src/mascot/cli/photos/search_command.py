@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -26,7 +26,8 @@ from mascot.photos.database.filters import matching
 from mascot.photos.library import Library
 from mascot.photos.request import K, SearchRequest
 from mascot.photos.results import Results
-from mascot.photos.sharing.album import album, section_of
+from mascot.photos.sharing.album import album as album_lines
+from mascot.photos.sharing.album import section_of
 from mascot.photos.wish_text import parse
 
 Format = Literal["table", "json", "jsonl", "paths"]
@@ -36,18 +37,14 @@ Format = Literal["table", "json", "jsonl", "paths"]
 class Filters:
     """Which photographs may be results: the fields of `SearchRequest` with these names."""
 
-    since: str | None = typer.Option(None, metavar="DATE", help="Taken on this day or later.")
-    until: str | None = typer.Option(None, metavar="DATE", help="Taken on this day or earlier.")
-    country: str | None = typer.Option(None, metavar="NAME", help="Taken in this country: Portugal or PT.")
-    city: str | None = typer.Option(None, metavar="NAME", help="Taken in this city.")
-    camera: str | None = typer.Option(None, metavar="NAME", help="Taken with this camera.")
-    rating: int | None = typer.Option(None, metavar="STARS", help="With this rating or a higher one.")
-    folder: str | None = typer.Option(
-        None, metavar="FOLDER", help="In this folder of the library, or in folders with this text in their names."
-    )
-    box: str | None = typer.Option(
-        None, metavar="S,W,N,E", help="Taken between these latitudes and longitudes, in degrees."
-    )
+    since: str | None
+    until: str | None
+    country: str | None
+    city: str | None
+    camera: str | None
+    rating: int | None
+    folder: str | None
+    box: str | None
 
     def fields(self, library: Library) -> dict[str, Any]:
         """Return the fields of the request."""
@@ -77,23 +74,11 @@ def _folder(library: Library, text: str) -> str | None:
 class Steering:
     """How the wishes are weighed: the fields of `SearchRequest` with these names."""
 
-    strength: float | None = typer.Option(
-        None,
-        help="0 is relevance only, 1 is wishes only (default: 0.5 with a value to be near, otherwise 0.7 times the "
-        "largest weight up to 1).",
-    )
-    protect: int | None = typer.Option(
-        None, help="Number of best matches that always stay (default: 1; without TEXT 0)."
-    )
-    keep: float | None = typer.Option(
-        None, help="Find the strength that keeps this share of the best possible relevance, such as 0.95."
-    )
-    order: Literal["relevance", "selection"] | None = typer.Option(
-        None,
-        help="Show the results by relevance, or in the order of selection (default: selection with --spread or "
-        "--focus, otherwise relevance).",
-    )
-    method: options.MethodName | None = typer.Option(None, help="How to choose (default: mascot).")
+    strength: float | None
+    protect: int | None
+    keep: float | None
+    order: Literal["relevance", "selection"] | None
+    method: str | None
 
     def build(self) -> Any:
         """Return the method with the defaults of `mascot rerank`."""
@@ -104,17 +89,11 @@ class Steering:
 class Output:
     """What is printed."""
 
-    explain: options.Explain = False
-    compare: bool = typer.Option(False, "--compare", help="Plain relevance beside the steered list.")
-    format: Format | None = typer.Option(None, help="Output format (default: table on a terminal, otherwise jsonl).")
-    print0: bool = typer.Option(
-        False, "--print0", "-0", help="End paths with NUL, for xargs -0: names may contain line breaks."
-    )
-    pictures: bool | None = typer.Option(
-        None,
-        "--pictures/--no-pictures",
-        help="Small pictures in the table (default: if the terminal has enough colours).",
-    )
+    explain: bool
+    compare: bool
+    format: Format | None
+    print0: bool
+    pictures: bool | None
 
     def __post_init__(self) -> None:
         if self.print0 and self.format not in (None, "paths"):
@@ -130,43 +109,107 @@ class Output:
         sys.stdout.writelines(f"{path}{chr(0) if self.print0 else chr(10)}" for path in paths)
 
 
-@options.expanded
 def search(
-    *,
-    text: str | None = typer.Argument(
-        None, metavar="TEXT", help="What to search for, in plain words (default: all photographs, newest first)."
-    ),
-    k: int | None = typer.Option(None, "-k", help="Number of results (default: 24)."),
-    typed: options.Wishes,
-    quotas: options.Quotas,
-    steering: Steering,
-    missing: options.Missing = "last",
-    like: str | None = typer.Option(
-        None, metavar="PHOTO", help="Search for photographs similar to this one, by id or path, instead of TEXT."
-    ),
-    filters: Filters,
-    where: str | None = typer.Option(
-        None, metavar="SQL", help="Only photographs for which this holds: \"country = 'PT'\"."
-    ),
-    candidates: int | None = typer.Option(
-        None, help="Number of best matches to choose from (default: 5000, with --source 200)."
-    ),
+    text: Annotated[
+        str | None,
+        typer.Argument(metavar="TEXT", help="Words to search for (default: all photographs, newest first)."),
+    ] = None,
+    k: Annotated[int | None, typer.Option("-k", help="Number of results (default: 24).")] = None,
+    spread: options.Spread = None,
+    focus: options.Focus = None,
+    limit: options.Limit = None,
+    share: options.Share = None,
+    fill: options.Fill = False,
+    strength: Annotated[
+        float | None,
+        typer.Option(
+            help="0 is relevance only, 1 is wishes only (default: 0.5 with a value to be near, otherwise 0.7 times the "
+            "largest weight up to 1)."
+        ),
+    ] = None,
+    protect: Annotated[
+        int | None, typer.Option(help="Number of best matches that always stay (default: 1; without TEXT 0).")
+    ] = None,
+    keep: options.Keep = None,
+    order: Annotated[
+        Literal["relevance", "selection"] | None,
+        typer.Option(
+            help="Show the results by relevance, or in the order of selection (default: selection with --spread or "
+            "--focus, otherwise relevance)."
+        ),
+    ] = None,
+    method: options.MethodOption = None,
+    missing: options.MissingOption = "last",
+    like: Annotated[
+        str | None,
+        typer.Option(metavar="PHOTO", help="Search for photographs like this one, by id or path, instead of TEXT."),
+    ] = None,
+    since: Annotated[str | None, typer.Option(metavar="DATE", help="Taken on this day or later.")] = None,
+    until: Annotated[str | None, typer.Option(metavar="DATE", help="Taken on this day or earlier.")] = None,
+    country: Annotated[str | None, typer.Option(metavar="NAME", help="Taken in this country: Portugal or PT.")] = None,
+    city: Annotated[str | None, typer.Option(metavar="NAME", help="Taken in this city: Lisbon.")] = None,
+    camera: Annotated[str | None, typer.Option(metavar="NAME", help="Taken with this camera.")] = None,
+    rating: Annotated[int | None, typer.Option(metavar="STARS", help="With this rating or a higher one.")] = None,
+    folder: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="In this folder, or in folders with this text in their names.")
+    ] = None,
+    box: Annotated[
+        str | None, typer.Option(metavar="S,W,N,E", help="Taken between these latitudes and longitudes, in degrees.")
+    ] = None,
+    where: Annotated[
+        str | None, typer.Option(metavar="SQL", help="Only photographs for which this holds: \"country = 'PT'\".")
+    ] = None,
+    candidates: Annotated[
+        int | None, typer.Option(help="Number of best matches to choose from (default: 5000, with --source 200).")
+    ] = None,
     already: options.Already = None,
-    no_stacks: bool = typer.Option(
-        False, "--no-stacks", help="Show each shot of a burst and each copy, not one for all."
-    ),
-    output: Output,
-    open_: bool = typer.Option(False, "--open", help="Show the results in the browser."),
-    chosen: set_commands.Chosen,
-    save_choice: str | None = typer.Option(
-        None, metavar="NAME", help="Save the results and the search as a choice of that name."
-    ),
-    target: set_commands.TakeAway,
-    source: str | None = typer.Option(
-        None, metavar="URI", help="Search an engine instead: lance://, qdrant://, milvus://, postgresql://."
-    ),
+    no_stacks: Annotated[
+        bool, typer.Option("--no-stacks", help="Show each shot of a burst and each copy, not one for all.")
+    ] = False,
+    explain: options.Explain = False,
+    compare: Annotated[bool, typer.Option("--compare", help="Plain relevance beside the steered list.")] = False,
+    format: Annotated[
+        Format | None, typer.Option(help="Output format (default: table on a terminal, otherwise jsonl).")
+    ] = None,
+    print0: Annotated[
+        bool, typer.Option("--print0", "-0", help="End paths with NUL, for xargs -0: names may contain line breaks.")
+    ] = False,
+    pictures: Annotated[
+        bool | None,
+        typer.Option(
+            "--pictures/--no-pictures",
+            help="Small pictures in the table (default: if the terminal has enough colours).",
+        ),
+    ] = None,
+    open_: Annotated[bool, typer.Option("--open", help="Show the results in the browser.")] = False,
+    pin: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PHOTO", help="A photograph, by id or path, that the others complete. Repeatable."),
+    ] = None,
+    reject: Annotated[
+        list[str] | None, typer.Option(metavar="PHOTO", help="A photograph not to show. Repeatable.")
+    ] = None,
+    choice: Annotated[str | None, typer.Option(metavar="NAME", help="Pin the photographs of a saved choice.")] = None,
+    from_: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="NAME", help="Continue the search of a saved choice; other options replace its own."
+        ),
+    ] = None,
+    save_choice: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Save the results and the search as a choice of that name.")
+    ] = None,
+    copy_to: set_commands.CopyTo = None,
+    zip: set_commands.Zip = None,
+    album: set_commands.Album = None,
+    source: Annotated[
+        str | None,
+        typer.Option(metavar="URI", help="Search an engine instead: lance://, qdrant://, milvus://, postgresql://."),
+    ] = None,
     library: options.Library = None,
-    encoder: str | None = typer.Option(None, metavar="NAME", help=f"{ENCODERS} (default: the library's own)."),
+    encoder: Annotated[
+        str | None, typer.Option(metavar="NAME", help=f"{ENCODERS} (default: the library's own).")
+    ] = None,
     device: options.Device = "auto",
 ) -> None:
     """Search the photographs, and steer what the result is made of.
@@ -196,6 +239,12 @@ def search(
     With --source, --where is in the engine's own language, and --strength,
     --protect and --order have the defaults of mascot rerank.
     """
+    typed = options.TypedWishes(spread or (), focus or (), limit or (), share or (), fill)
+    steering = Steering(strength, protect, keep, order, method)
+    filters = Filters(since, until, country, city, camera, rating, folder, box)
+    output = Output(explain, compare, format, print0, pictures)
+    chosen = set_commands.Chosen(pin, reject, choice, from_)
+    target = set_commands.TakeAway(copy_to, zip, album)
     encoder = None if encoder == "auto" else encoder
     if source is not None:
         library_options = {
@@ -207,12 +256,12 @@ def search(
             raise mc.OptionError(f"{', '.join(refused)}: not with --source; conditions go to --where")
         question = {"text": text, "like": None if like is None else Path(like), "encoder": encoder, "device": device}
         _search_engine(
-            source, question, lambda hits: typed.read(hits, missing) + quotas.read(hits), output, k=k or K,
+            source, question, lambda resolver: typed.read(resolver, missing), output, k=K if k is None else k,
             method=steering.build(), candidates=candidates, where=where, already=already or (),
         )  # fmt: skip
         return
     fields = {
-        "text": text, "k": k, "wishes": _typed_wishes(typed, quotas), **asdict(steering), "missing": missing,
+        "text": text, "k": k, "wishes": _typed_wishes(typed), **asdict(steering), "missing": missing,
         "candidates": candidates, "already": _photo_ids(already), "stacks": not no_stacks,
     }  # fmt: skip
     with Library.open(options.single_library(library), device) as opened:
@@ -232,10 +281,10 @@ def search(
             _open(opened, results)
 
 
-def _typed_wishes(typed: options.Wishes, quotas: options.Quotas) -> tuple[dict[str, Any], ...]:
+def _typed_wishes(typed: options.TypedWishes) -> tuple[dict[str, Any], ...]:
     """Return the typed wishes as a request has them."""
-    texts = {"spread": typed.spread, "focus": typed.focus, "limit": quotas.limit, "share": quotas.share}
-    return tuple(parse(kind, text, quotas.fill) for kind, kind_texts in texts.items() for text in kind_texts or ())
+    texts = {"spread": typed.spread, "focus": typed.focus, "limit": typed.limit, "share": typed.share}
+    return tuple(parse(kind, text, typed.fill) for kind, kind_texts in texts.items() for text in kind_texts)
 
 
 def _like(library: Library, name: str | None) -> int | str | None:
@@ -292,7 +341,7 @@ def _print_results(library: Library, results: Results, output: Output) -> None:
 
 def _open(library: Library, results: Results) -> None:
     with tempfile.NamedTemporaryFile("w", suffix=".html", prefix="mascot-", delete=False, encoding="utf-8") as file:
-        file.writelines(album(library.store, library.root.name, [section_of(results, links=True)]))
+        file.writelines(album_lines(library.store, library.root.name, [section_of(results, links=True)]))
     if not webbrowser.open(Path(file.name).as_uri()):
         note(f"no browser could be started; the page is {file.name}")
 
@@ -300,7 +349,7 @@ def _open(library: Library, results: Results) -> None:
 def _search_engine(
     uri: str,
     question: dict[str, Any],
-    read_wishes: Callable[[Any], list[mc.AnyWish]],
+    read_wishes: Callable[[grammar.Resolver], list[mc.AnyWish]],
     output: Output,
     **search_options: Any,
 ) -> None:

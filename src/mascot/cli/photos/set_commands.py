@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -22,16 +22,21 @@ from mascot.photos.sharing.album import AlbumSection, place_of, time_of, write_a
 from mascot.photos.sharing.export import copy_originals, originals, write_zip
 from mascot.photos.sharing.saved_sets import Choice
 
+CopyTo = Annotated[Path | None, typer.Option(metavar="DIR", help="Copy the files there; nothing is overwritten.")]
+Zip = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the files to a new ZIP archive.")]
+Album = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Write one HTML page with pictures, map and clock, or add to an existing one."),
+]
+
 
 @dataclass(frozen=True)
 class TakeAway:
     """The targets of an export of photographs."""
 
-    copy_to: Path | None = typer.Option(None, metavar="DIR", help="Copy the files there; nothing is overwritten.")
-    zip: Path | None = typer.Option(None, metavar="FILE", help="Write the files to a new ZIP archive.")
-    album: Path | None = typer.Option(
-        None, metavar="FILE", help="Write one HTML page with pictures, map and clock, or add to one that is there."
-    )
+    copy_to: Path | None
+    zip: Path | None
+    album: Path | None
 
     def __post_init__(self) -> None:
         if self.zip is not None and self.zip.exists():  # refused before the search
@@ -74,16 +79,12 @@ def _copy(root: Path, files: Sequence[Any], folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Chosen:
-    """Options that pin and reject photographs."""
+    """Options that pin and reject photographs, or continue a saved search."""
 
-    pin: list[str] | None = typer.Option(
-        None, metavar="PHOTO", help="A photograph, by id or path, that the others complete. Repeatable."
-    )
-    reject: list[str] | None = typer.Option(None, metavar="PHOTO", help="A photograph not to show. Repeatable.")
-    choice: str | None = typer.Option(None, metavar="NAME", help="Pin the photographs of a saved choice.")
-    from_: str | None = typer.Option(
-        None, "--from", metavar="NAME", help="Continue the search of a saved choice; other options replace its own."
-    )
+    pin: list[str] | None
+    reject: list[str] | None
+    choice: str | None
+    from_: str | None
 
     def names(self) -> list[str]:
         """Return the options that were given."""
@@ -134,14 +135,19 @@ def _note_missing(choice: Choice, owner: str = "") -> None:
         note(f"{owner}{number_of(choice.missing, 'photograph')} of it {verb} not in the library any more")
 
 
-@options.expanded
 def choices(
-    *,
-    name: str | None = typer.Argument(None, metavar="NAME", help="One of them; without, all are listed."),
-    delete: bool = typer.Option(False, "--delete", help="Delete it; the photographs stay."),
-    target: TakeAway,
-    format: Literal["table", "json", "paths"] | None = typer.Option(None, help="Table on a terminal, JSON in a pipe."),
-    library: list[Path] | None = typer.Option(None, metavar="PATH", help="The folder that was indexed."),
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="The choice to show (default: list all choices).")
+    ] = None,
+    delete: Annotated[bool, typer.Option("--delete", help="Delete the choice; the photographs stay.")] = False,
+    copy_to: CopyTo = None,
+    zip: Zip = None,
+    album: Album = None,
+    format: Annotated[
+        Literal["table", "json", "paths"] | None,
+        typer.Option(help="Output format (default: table on a terminal, JSON in a pipe)."),
+    ] = None,
+    library: options.Library = None,
 ) -> None:
     """List the saved choices, or show one, take its photographs away, or delete it.
 
@@ -150,7 +156,7 @@ def choices(
     mascot choices
     mascot choices "boats for the wall" --copy-to prints
     """
-    shape = format or ("table" if sys.stdout.isatty() else "json")
+    shape, target = format or ("table" if sys.stdout.isatty() else "json"), TakeAway(copy_to, zip, album)
     with Library.open(options.single_library(library)) as opened:
         if name is None:
             wrong = [*target.names(), *(["--delete"] if delete else []), *(["--format paths"] * (shape == "paths"))]

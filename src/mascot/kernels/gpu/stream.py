@@ -77,7 +77,7 @@ def select_stream(count: int, width: int, scores: Floats, bins: Sequence[PackedB
             queue.put(conveyor)
         for job in [pool.submit(run, first) for first in range(0, count, chunk)]:
             job.result()
-    names = ("positions", "ranked", "strengths", "multipliers", "tops", "rooms", "stages")
+    names = ("positions", "ranked", "strengths", "gain_factors", "largest_gains", "coverage_per_result", "stages")
     arrays: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in results]) for name in names}
     return Selection(**arrays)
 

@@ -1,8 +1,7 @@
 """The native kernel: the reference implementation in C, for whole batches, on all cores.
 
-The library is built with the package (see `build_native.py`). Where no compiler was found there is none,
-`available()` is False, and numpy does the work. Structures are laid out as in `kernel.h`; every field is
-eight bytes wide.
+The library is built with the package (see `build_native.py`). If no compiler was found, `available()` is False and
+numpy does the work. Structures are laid out as in `kernel.h`; every field is eight bytes wide.
 """
 
 from __future__ import annotations
@@ -15,16 +14,20 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from mascot.kernels.reference import Floats, Ints, Quota, Selection
+from mascot.kernels.native.pack import GLOBE, LABELS, LINE, PLANE, PackedBins
+from mascot.kernels.reference import Floats, Ints, Options, Quota, Selection
 
-LINE, PLANE, GLOBE, LABELS = 0, 1, 2, 3  # shapes of bins
+__all__ = [
+    "ABI", "BALANCE", "BY_RELEVANCE", "GLOBE", "LABELS", "LAST", "LIBRARY", "LINE", "NEUTRAL", "NORMALIZE", "PLANE",
+    "QUERY_WEIGHT", "ROBUST", "SCALE", "Options", "PackedBins", "available", "cores", "description", "select",
+]  # fmt: skip
+
 LAST, NEUTRAL = 0, 1  # what a missing value gets
-QUERY_WEIGHT, NORMALIZE, SCALE, ROBUST, BALANCE, BY_RELEVANCE = 1, 2, 4, 8, 16, 32  # flags of `Options`
-MOST_QUOTAS = 64
+QUERY_WEIGHT, NORMALIZE, SCALE, ROBUST, BALANCE, BY_RELEVANCE = 1, 2, 4, 8, 16, 32  # bits of `Options.flags`
 ABI = 1
 
 _ATTRIBUTE = struct.Struct("2q2d5Q16d")
@@ -35,44 +38,16 @@ _SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 LIBRARY = Path(__file__).with_name("_kernel" + _SUFFIX)
 
 
-class PackedBins(NamedTuple):
-    """The bins of one attribute as the kernel takes them. Coordinates are contiguous float64, pairs int64."""
-
-    shape: int
-    x: Floats | None = None  # LINE, PLANE: values along the axes; GLOBE: latitude and longitude in radians
-    y: Floats | None = None
-    axes: tuple[float, ...] = (0.0,) * 16  # two axes of start, step, count, sigma, period, smallest, floor, ceiling
-    indptr: Ints | None = None  # LABELS
-    indices: Ints | None = None
-    values: Floats | None = None  # None: every membership is 1
-
-    def __eq__(self, other: object) -> bool:  # by identity: the GPU keeps the bins of a corpus, and recognises them
-        return self is other
-
-    def __hash__(self) -> int:
-        return id(self)
-
-
-class Options(NamedTuple):
-    """How to select; see `Mascot`."""
-
-    k: int
-    protect: int
-    strength: float
-    keep: float  # 0: the strength is as given
-    flags: int
-
-
 @cache
 def _library() -> tuple[Any, str]:
-    """Return the function `mascot_select` and the instruction set it uses; or None, and why there is none."""
+    """Return the function `mascot_select` and its instruction set, or None and the reason why it cannot be used."""
     if not LIBRARY.exists():
         return None, "it was not built: no C compiler was found when the package was installed"
     try:
         library = ctypes.CDLL(str(LIBRARY))
         library.mascot_abi.restype = ctypes.c_int64
         if library.mascot_abi() != ABI:
-            return None, f"{LIBRARY.name} is of another version: install the package again"
+            return None, f"{LIBRARY.name} has another version: install the package again"
         library.mascot_variant.restype = ctypes.c_char_p
         select = library.mascot_select
         select.restype, select.argtypes = ctypes.c_int64, [ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64]
@@ -87,31 +62,31 @@ def available() -> bool:
 
 
 def description() -> str:
-    """Return the instruction set in use, or why there is no native kernel."""
+    """Return the instruction set in use, or the reason why the native kernel cannot be used."""
     return _library()[1]
 
 
 def _address(data: Any) -> int:
-    """Return where an array or a bytearray lies, 0 for None; the caller keeps it alive."""
+    """Return the address of an array or a bytearray, 0 for None. The caller keeps the object alive."""
     if data is None:
         return 0
     try:
         return ctypes.addressof(_BYTE.from_buffer(data))  # four times as fast as array.ctypes.data
-    except (TypeError, ValueError):  # read-only, or of no size
+    except (TypeError, ValueError):  # read-only, or empty
         return 0 if isinstance(data, bytearray) else int(data.ctypes.data)
 
 
 def select(
-    ptr: Ints, rows: Ints | None, scores: Floats, seen_ptr: Ints | None, seen: Ints | None,
+    ptr: Ints, rows: Ints | None, scores: Floats, already_ptr: Ints | None, already: Ints | None,
     bins: Sequence[PackedBins], signs: Floats, weights: Floats, rules: Sequence[int], quotas: Sequence[Quota],
     options: Options, threads: int | None = None,
 ) -> Selection:  # fmt: skip
-    """Select for Q queries; `available()` must hold.
+    """Select for Q queries; `available()` must be True.
 
-    Query q has the candidates ptr[q] .. ptr[q + 1], whose rows of the bins are `rows` [T] (None: candidate t is row t).
-    `seen` are positions within each query that earlier pages showed; the A attributes have `bins` to `rules`.
+    Query q has the candidates ptr[q] .. ptr[q + 1]. Their rows of the bins are `rows` [T] (None: candidate t is row t).
+    `already` are positions within each query that earlier pages showed. `bins` to `rules` describe the A attributes.
     """
-    count, kinds, k = len(ptr) - 1, len(bins), options.k
+    count, k = len(ptr) - 1, options.k
     attributes = bytearray().join(
         _ATTRIBUTE.pack(
             b.shape, rules[a], signs[a], weights[a], _address(b.x), _address(b.y), _address(b.indptr),
@@ -125,15 +100,15 @@ def select(
     )
     positions, ranked = np.empty((count, k), np.int64), np.empty((count, k), np.int64)
     strengths, stages = np.empty(count), np.empty(count, np.int64)
-    multipliers, tops, rooms = np.empty((count, kinds)), np.empty((count, kinds)), np.empty((count, kinds))
+    gain_factors, largest_gains, coverage_per_result = np.empty((3, count, len(bins)))
     batch = _BATCH.pack(
-        kinds, len(quotas), k, options.protect, options.flags, options.strength, options.keep, _address(ptr),
-        _address(rows), _address(scores), _address(seen_ptr), _address(seen), _address(attributes), _address(limits),
-        _address(positions), _address(ranked), _address(strengths), _address(multipliers), _address(tops),
-        _address(rooms), _address(stages),
+        len(bins), len(quotas), k, options.protect, options.flags, options.strength, options.keep, _address(ptr),
+        _address(rows), _address(scores), _address(already_ptr), _address(already), _address(attributes),
+        _address(limits), _address(positions), _address(ranked), _address(strengths), _address(gain_factors),
+        _address(largest_gains), _address(coverage_per_result), _address(stages),
     )  # fmt: skip
     _run(batch, count, threads)
-    return Selection(positions, ranked, strengths, multipliers, tops, rooms, stages)
+    return Selection(positions, ranked, strengths, gain_factors, largest_gains, coverage_per_result, stages)
 
 
 def cores() -> int:

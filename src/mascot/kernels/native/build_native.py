@@ -1,7 +1,7 @@
 """Compile the native kernel: `python src/mascot/kernels/native/build_native.py`.
 
-The package's build calls this (see `hatch_build.py`). It needs gcc or clang, nothing else (MSVC does not know the
-flags); CC names another compiler, and MASCOT_SANITIZE=1 adds the address and undefined-behaviour sanitizers.
+The build of the package calls this (see `hatch_build.py`). It needs gcc or clang (MSVC does not know the flags). CC
+names another compiler; MASCOT_SANITIZE=1 adds the address and undefined-behaviour sanitizers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined",
 
 
 class BuildError(RuntimeError):
-    """No compiler was found, or it failed."""
+    """No compiler was found, or the compiler failed."""
 
 
 def find_compiler() -> list[str]:

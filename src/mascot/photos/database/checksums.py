@@ -1,14 +1,13 @@
-"""Checksums of arrays and files, block by block, so that damage on a disk is detected when it is read."""
+"""Checksums of arrays, block by block, and of files: damage on a disk is detected when it is read."""
 
 from __future__ import annotations
 
-import mmap
 import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import xxhash
@@ -22,10 +21,8 @@ Rows = NDArray[np.float32]
 _BLOCK = 128 * 1024  # approximate bytes of an array per checksum: blocks are whole rows
 _PART = 1 << 20  # bytes of an array that are verified and then used while they are in the CPU cache
 _LARGE = 32 << 20  # bytes of an array above which all cores share the work
-_FILE_BLOCK = 4 << 20  # bytes of a file per checksum
+_CHUNK = 1 << 20  # bytes of a file read at a time
 _RECHECK_S = 3600.0  # after which a process verifies a file again
-_TRUST_S = 24 * 3600  # for which the first search of a process trusts the verification of another
-_SETTLED_S = 2.0  # two changes within this time may have the same timestamp
 
 
 class DamagedIndex(InputError):
@@ -37,33 +34,18 @@ def checksum(content: bytes | bytearray | memoryview) -> int:
     return xxhash.xxh3_64_intdigest(content)
 
 
+def file_checksum(file: IO[bytes]) -> int:
+    """Return the checksum of an open file."""
+    digest = xxhash.xxh3_64()
+    file.seek(0)
+    while chunk := file.read(_CHUNK):
+        digest.update(chunk)
+    return digest.intdigest()
+
+
 def rows_of_block(row_bytes: int) -> int:
     """Return the number of rows of this length per checksum, for reading all rows."""
     return max(1, _BLOCK // max(row_bytes, 1))
-
-
-def file_checksums(path: Path) -> list[int]:
-    """Return the checksum of every block of a file."""
-    with path.open("rb") as file:
-        return _checksums(file.fileno())
-
-
-def _checksums(descriptor: int) -> list[int]:
-    """Return the checksum of every block of an open file, computed by all cores."""
-    size = os.fstat(descriptor).st_size
-    if size == 0:
-        return []
-
-    def part_checksum(first: int) -> int:
-        with view[first : first + _FILE_BLOCK] as part:
-            return checksum(part)
-
-    with (
-        mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as content,
-        memoryview(content) as view,
-        ThreadPoolExecutor(min(os.cpu_count() or 1, -(-size // _FILE_BLOCK))) as pool,
-    ):
-        return list(pool.map(part_checksum, range(0, size, _FILE_BLOCK)))
 
 
 class Watch:
@@ -73,9 +55,8 @@ class Watch:
     """
 
     def __init__(self, path: Path) -> None:
-        self._file = path.open("rb", buffering=0)  # closed with this object: a finalizer in Python can swallow a Ctrl-C
-        self.descriptor = self._file.fileno()
-        self._name, self._state = path.name, _state(os.fstat(self.descriptor))
+        self.file = path.open("rb", buffering=0)  # closed with this object: a finalizer in Python can swallow a Ctrl-C
+        self._name, self._state = path.name, self._current_state()
         self._expires = time.monotonic() + _RECHECK_S
 
     def has_expired(self) -> bool:
@@ -83,7 +64,7 @@ class Watch:
 
         Raises `DamagedIndex` if the size has changed: reading a mapping past its end kills the process.
         """
-        state = _state(os.fstat(self.descriptor))
+        state = self._current_state()
         if state == self._state and time.monotonic() < self._expires:
             return False
         if state[0] != self._state[0]:
@@ -91,42 +72,29 @@ class Watch:
         self._state, self._expires = state, time.monotonic() + _RECHECK_S
         return True
 
-
-def _state(status: os.stat_result) -> tuple[int, ...]:
-    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+    def _current_state(self) -> tuple[int, ...]:
+        status = os.fstat(self.file.fileno())
+        return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 
 class CheckedFile:
-    """A file that can only be verified as a whole, by the `file_checksums` of the file as it was written.
+    """A file that can only be verified as a whole: when it is opened, and again when it changes or an hour has passed.
 
-    A note beside it tells other processes that all of it was verified: for a day, unless the file changes.
+    `expected` is the `file_checksum` of the file as it was written.
     """
 
-    def __init__(self, path: Path, sums: list[int]) -> None:
-        self._path, self._note, self._sums = path, path.with_name(f"{path.name}.verified"), sums
+    def __init__(self, path: Path, expected: int) -> None:
+        self._name, self._expected = path.name, expected
         self._watch, self._is_verified = Watch(path), False
+        self.verify()
 
-    def verify(self, *, trust: bool) -> None:
-        """Verify the file unless this process, or with `trust` another one, has done so. Raises `DamagedIndex`."""
+    def verify(self) -> None:
+        """Verify the file if that is due. Raises `DamagedIndex`."""
         if self._watch.has_expired():
             self._is_verified = False
-        status = os.fstat(self._watch.descriptor)
-        state = " ".join(map(str, _state(status)))
-        if self._is_verified or (trust and self._is_noted(state)):
-            return
-        if _checksums(self._watch.descriptor) != self._sums:
-            raise DamagedIndex(f"{self._path.name} is damaged")
+        if not self._is_verified and file_checksum(self._watch.file) != self._expected:
+            raise DamagedIndex(f"{self._name} is damaged")
         self._is_verified = True
-        if time.time() - max(status.st_mtime, status.st_ctime) > _SETTLED_S:
-            with suppress(OSError):  # the folder may be read-only
-                self._note.write_text(f"{state}\n{time.time()}", "ascii")
-
-    def _is_noted(self, state: str) -> bool:
-        try:
-            noted_state, _, verified_at = self._note.read_text("ascii").partition("\n")
-            return state == noted_state and 0 <= time.time() - float(verified_at) < _TRUST_S
-        except (OSError, ValueError):
-            return False
 
 
 class CheckedRows:

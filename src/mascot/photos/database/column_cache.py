@@ -20,21 +20,21 @@ Looks = NDArray[np.float32]
 
 
 class PhotoTable:
-    """The photographs of one state of a library, that after `changes` changes."""
+    """The photographs of a library after `changes` changes."""
 
     def __init__(self, store: Store, looks: Callable[[Ids], Looks]) -> None:
-        self._store, self.looks = store, looks  # visual descriptors by id, a row each
+        self._store, self.looks = store, looks  # `looks` returns visual descriptors by id, a row each
         with store.snapshot():
             self.changes, self.ids = store.changes, store.ids()
         self._columns: dict[str, NDArray[Any]] = {}
         self._last_places = (self.ids, np.arange(len(self.ids)))
 
     def contains(self, ids: Ids) -> NDArray[np.bool_]:
-        """Return whether each of these ids is that of a photograph."""
+        """Return whether each of these ids belongs to a photograph."""
         return is_member(self.ids, ids)
 
     def cells(self, names: Sequence[str], ids: Ids) -> dict[str, NDArray[Any]]:
-        """Return the cells of these columns: float64, datetime64, lists of keywords, or labels, None if missing."""
+        """Return the cells of these columns as float64, datetime64, lists of keywords, or labels (None if missing)."""
         if len(self.ids) > MAX_COLUMN_ROWS:
             return self._read(names, ids, self._store.cells(names, ids.tolist()))
         unread = [name for name in names if name not in self._columns]

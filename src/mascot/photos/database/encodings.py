@@ -1,7 +1,7 @@
-"""The encoding that a library is searched with, and the one that is to replace it.
+"""The encoding that a library is searched with, and the encoding that will replace it.
 
-A change of encoder takes as long as indexing everything. Until it is complete, the old vectors are searched; a run that
-was stopped or killed is continued by the next one.
+A change of encoder takes as long as indexing everything. Until it is complete, the old vectors are searched. A run that
+was stopped or killed is continued by the next run.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def replacement(store: Store) -> Encoding | None:
     try:
         return Encoding(**json.loads(text)) if text else None
     except (ValueError, TypeError):
-        raise InputError(f"{store.path}: the encoding in progress cannot be read; --again starts anew") from None
+        raise InputError(f"{store.path}: the encoding in progress cannot be read; --again starts it again") from None
 
 
 def is_same(spec: str, name: str) -> bool:
@@ -79,7 +79,7 @@ def check_change(store: Store, spec: str | None, again: bool) -> str:
         if encoding is not None and is_same(spec, encoding.encoder):
             return encoding.encoder
     if not again:
-        raise _refusal(current.encoder, spec)
+        raise encoder_refusal("library", current.encoder, spec)
     return spec
 
 
@@ -98,11 +98,11 @@ def begin(store: Store, encoder: Encoder, again: bool) -> Encoding:
         return new_encoding
     if current.fingerprint != encoder.fingerprint:
         if not again:
-            raise _refusal(current.encoder, encoder.name)
+            raise encoder_refusal("library", current.encoder, encoder.name)
         _keep_only(store, current)
         store.set_facts({_NEXT: json.dumps(asdict(new_encoding))})
         return new_encoding
-    if next_encoding is not None:  # a return to the old encoder, by its name
+    if next_encoding is not None:  # the user returned to the old encoder by its name
         _keep_only(store, current)
     encoding = new_encoding if again else replace(current, sees=current.sees and sees)
     if encoding != current:
@@ -111,7 +111,7 @@ def begin(store: Store, encoder: Encoder, again: bool) -> Encoding:
 
 
 def finish(store: Store, encoding: Encoding) -> None:
-    """Search with this encoding from now on: every photograph in the folder has been encoded with it."""
+    """Search with this encoding from now on, because every photograph in the folder has been encoded with it."""
     if replacement(store) is not None:
         _serve(store, encoding)
         _keep_only(store, encoding)
@@ -128,8 +128,9 @@ def _keep_only(store: Store, encoding: Encoding) -> None:
         connection.execute("DELETE FROM facts WHERE name = ?", (_NEXT,))
 
 
-def _refusal(current: str, spec: str) -> OptionError:
+def encoder_refusal(owner: str, current: str, spec: str) -> OptionError:
+    """Return the error that a library or a table was encoded with another encoder."""
     return OptionError(
-        f"this library was encoded with {current}, and {spec} is not the same: "
+        f"this {owner} was encoded with {current}, and {spec} is not the same: "
         f"keep that one with --encoder {current}, or encode everything anew with --encoder {spec} --again"
     )

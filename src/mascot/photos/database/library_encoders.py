@@ -23,7 +23,7 @@ class LibraryEncoders:
     opened: dict[str, Encoder] = field(default_factory=dict)
 
     def open(self, encoder: str | Encoder, offline: bool = False) -> Encoder:
-        """Return an encoder that the user named or made."""
+        """Return an encoder that the user named or passed."""
         if not isinstance(encoder, str):
             self.opened[encoder.name] = encoder  # it cannot be opened by its name
             return encoder
@@ -34,7 +34,7 @@ class LibraryEncoders:
         return self.opened[encoder]
 
     def named(self, name: str) -> Encoder:
-        """Return the encoder that the library names. A library may come from anywhere: it cannot start a download."""
+        """Return the encoder that the library names. A library may be from elsewhere, so it cannot start a download."""
         if name in self.opened:
             return self.opened[name]
         folder = Path(name.partition(":")[2])
@@ -45,7 +45,7 @@ class LibraryEncoders:
         try:
             return self.open(name, offline=True)
         except InputError as error:
-            raise InputError(f"{error} A library alone does not start a download: --encoder {name} does") from None
+            raise InputError(f"{error}. A library cannot start a download; allow it with --encoder {name}") from None
 
     def for_index(self, store: Store, encoder: str | Encoder | None, again: bool) -> Encoder:
         """Return the encoder to index with; a change without `again` is refused."""

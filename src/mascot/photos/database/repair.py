@@ -1,11 +1,11 @@
-"""Find damage in a library, and repair it: derived files are built again, the database is saved row by row."""
+"""Find and repair damage in a library. Derived files are built again; the database is saved row by row."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,7 +38,7 @@ class Repair:
 
 
 def check(library: Library) -> tuple[str, ...]:
-    """Return a line for each damage; empty if there is none. Reads every byte of the index."""
+    """Read every byte of the index, and return a line for each damage."""
     of_database, of_index = _findings(library)
     return (*of_database, *of_index)
 
@@ -82,7 +82,7 @@ def _database_findings(store: Store) -> list[str]:
     findings = [f"{DATABASE}: {' '.join(line.split())}" for line in lines if line != "ok"]
     orphans = connection.execute("PRAGMA foreign_key_check").fetchall()
     if orphans:
-        findings.append(f"{DATABASE}: {len(orphans)} rows belong to photographs that are not there")
+        findings.append(f"{DATABASE}: {len(orphans)} rows belong to photographs that do not exist")
     damaged_ids = list(_damaged_ids(store))
     findings += [f"{DATABASE}: photograph {id_} is damaged" for id_ in damaged_ids[:_MOST]]
     if len(damaged_ids) > _MOST:
@@ -138,7 +138,7 @@ def _salvage(path: Path) -> int | None:
         with closing(store):
             try:
                 with closing(reading_only(path)) as damaged:
-                    damaged.text_factory = bytes
+                    damaged.text_factory = _text
                     damaged.row_factory = None
                     count = _number(damaged, "SELECT count(*) FROM photos")
                     _copy(damaged, store)
@@ -162,7 +162,7 @@ def _remove_database(path: Path) -> None:
 
 
 def _copy(damaged: sqlite3.Connection, store: Store) -> None:
-    """Copy facts, and every photograph whose row and pixels are sound; and every sound vector."""
+    """Copy facts, every photograph whose row and pixels are sound, and every sound vector."""
     rows = _rows(damaged, "facts", "rowid", ("name", "value"))
     facts = {name: value for _, name, value in rows if isinstance(name, str) and isinstance(value, str)}
     numbers, dim = _shape(facts)
@@ -172,14 +172,12 @@ def _copy(damaged: sqlite3.Connection, store: Store) -> None:
         for row in _rows(damaged, "photos", "id", COLUMNS[1:]):
             if _is_photo(dict(zip(COLUMNS, row, strict=True))):
                 connection.execute(insert, row)
-        for photo, thumbnail, look in _rows(damaged, "pixels", "photo", ("thumbnail", "look"), blobs=True):
+        for photo, thumbnail, look in _rows(damaged, "pixels", "photo", ("thumbnail", "look")):
             if _is_pixels(thumbnail, look):
                 _insert(connection, "pixels", photo, thumbnail, look)
-        columns = ("photo", "CAST(stamp AS BLOB)", "vector")
-        for _, photo, stamp, vector in _rows(damaged, "vectors", "rowid", columns, blobs=True):
-            if isinstance(stamp, bytes) and stamp.isascii() and _is_vector(vector, numbers, dim):
-                space = stamp.decode().rpartition("-")[0]
-                _insert(connection, "vectors", photo, space, stamp.decode(), vector)
+        for _, photo, stamp, vector in _rows(damaged, "vectors", "rowid", ("photo", "stamp", "vector")):
+            if isinstance(stamp, str) and stamp.isascii() and _is_vector(vector, numbers, dim):
+                _insert(connection, "vectors", photo, stamp.rpartition("-")[0], stamp, vector)
         # `mascot index` reads photographs without pixels again, and encodes those without a vector.
         connection.execute("DELETE FROM photos WHERE id NOT IN (SELECT photo FROM pixels)")
 
@@ -191,7 +189,7 @@ def _insert(connection: sqlite3.Connection, table: str, photo: int, *values: Any
 
 
 def _shape(facts: Mapping[str, str]) -> tuple[int, int]:
-    """Return how many numbers the vectors of a photograph have, and how many one vector has."""
+    """Return the count of numbers in all vectors of a photograph, and in one vector."""
     try:
         dim, tokens = int(facts["dim"]), int(facts["tokens"])
     except (KeyError, ValueError):
@@ -199,22 +197,18 @@ def _shape(facts: Mapping[str, str]) -> tuple[int, int]:
     return max(dim * tokens, 0), max(dim, 1)
 
 
-def _rows(
-    damaged: sqlite3.Connection, table: str, key: str, columns: tuple[str, ...], blobs: bool = False
-) -> Iterator[tuple[Any, ...]]:
+def _rows(damaged: sqlite3.Connection, table: str, key: str, columns: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
     """Yield every readable row, the key first; after an unreadable one, continue at later keys."""
     query = f"SELECT {key}, {', '.join(columns)} FROM {table} WHERE {key} > ? ORDER BY {key}"
     last, failures = -1, 0
     largest = _number(damaged, f"SELECT max({key}) FROM {table}") or _LARGEST_ID
-    decode: Callable[[Any], Any] = (lambda value: value) if blobs else _decode
     while last <= largest:
         try:
             for row in plain_cursor(damaged).execute(query, (last,)):
                 if not isinstance(row[0], int) or row[0] <= last:
                     break
                 last, failures = row[0], 0
-                with suppress(UnicodeDecodeError):
-                    yield tuple(map(decode, row))
+                yield row
             else:
                 return
         except UNREADABLE:
@@ -223,8 +217,12 @@ def _rows(
         last += 1 if failures < _PROBES else 1 << min(failures - _PROBES, 40)
 
 
-def _decode(value: Any) -> Any:
-    return value.decode() if isinstance(value, bytes) else value
+def _text(content: bytes) -> str | bytes:
+    """Return the text of a cell; its bytes, which no check accepts, if it is not UTF-8."""
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return content
 
 
 def _number(connection: sqlite3.Connection, query: str) -> int | None:

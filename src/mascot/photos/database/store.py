@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.errors import InputError
-from mascot.photos.database.schema import migrate
+from mascot.photos.database.schema import create_tables, transaction
 from mascot.photos.metadata.look import DIM
 from mascot.photos.photo import COLUMNS, Photo
 from mascot.photos.texts import composed, fold
@@ -33,7 +33,7 @@ UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)  # the latter if a mess
 
 
 def library_of(path: Path) -> Path:
-    """Return the folder by which commands name the library of a database: that of the photographs, or of the index."""
+    """Return the folder by which commands name the library of a database: of the photographs, or of the index."""
     return path.parent.parent if path.parent.name == FOLDER else path.parent
 
 
@@ -169,7 +169,7 @@ class Store:
         self._threads = threading.local()
         self._connections: weakref.WeakSet[sqlite3.Connection] = weakref.WeakSet()
         with database_errors(path):
-            migrate(self.connection)
+            create_tables(self.connection, path)
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -191,19 +191,12 @@ class Store:
     def writing(self) -> Iterator[sqlite3.Connection]:
         """Yield a connection in one transaction, which counts as a change of the library."""
         connection = self.connection
-        with database_errors(self.path):
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-                connection.execute(
-                    "INSERT INTO facts VALUES ('changes', '1') "
-                    "ON CONFLICT (name) DO UPDATE SET value = CAST(value AS INTEGER) + 1"
-                )
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
+        with database_errors(self.path), transaction(connection):
+            yield connection
+            connection.execute(
+                "INSERT INTO facts VALUES ('changes', '1') "
+                "ON CONFLICT (name) DO UPDATE SET value = CAST(value AS INTEGER) + 1"
+            )
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -237,7 +230,7 @@ class Store:
 
     @property
     def changes(self) -> int:
-        """The number of changes of the library; derived files of another number are stale."""
+        """The number of changes of the library. Derived files with another number are stale."""
         return self.number("changes", 0)
 
     # Photographs
@@ -303,7 +296,7 @@ class Store:
             raise DamagedLibrary(self.path, f"visual descriptors: {error}") from None
 
     def detail(self, ids: Sequence[int]) -> dict[int, int]:
-        """Return the bytes of thumbnails by id: of two pictures of one scene the sharper one is larger."""
+        """Return the bytes of thumbnails by id. Of two pictures of the same scene, the sharper one is larger."""
         columns = ("photo", "length(thumbnail) AS bytes")
         return {row["photo"]: row["bytes"] for row in self._rows("pixels", columns, "photo", ids)}
 
@@ -346,7 +339,7 @@ class Store:
 
 
 def stamp_of(fingerprint: str, epoch: int) -> str:
-    """Return the stamp of a vector: its space, and how often the library had been encoded."""
+    """Return the stamp of a vector: its space, and how often the library has been encoded."""
     return f"{fingerprint}-{epoch}"
 
 
@@ -383,7 +376,7 @@ def is_full(error: OSError) -> bool:
 
 
 def write_failure(path: Path, reason: str | OSError) -> str:
-    """Describe a failed write, by its error or SQLite's message: the path, its disk, the space left and what to do."""
+    """Return a message about a failed write: the path, the reason, the disk with its free space, and the remedy."""
     text = (reason.strerror or str(reason)) if isinstance(reason, OSError) else reason
     places = (path.absolute(), *path.absolute().parents)
     existing = next(place for place in places if os.path.exists(place))

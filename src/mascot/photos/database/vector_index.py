@@ -1,4 +1,4 @@
-"""The nearest vectors of a library: derived from its database, disposable, rebuilt when stale or damaged.
+"""The vector index of a library: derived from its database, and rebuilt when it is stale or damaged.
 
 Up to 200,000 photographs every vector is compared, in a memory-mapped matrix. Beyond that a `usearch` graph proposes
 candidates, and the same matrix decides. All files have checksums, which every process verifies when it reads them.
@@ -35,7 +35,7 @@ _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 _TRIES = 5
 _ABANDONED_S = 24 * 3600  # after which an unfinished folder is assumed to be left by a killed process
 _LARGE = 16 * 2**20  # bytes of vectors above which building is slow enough to be deferred
-_MIN_LIFETIME_S, _LIFETIME_FACTOR = 5.0, 10.0  # how long: seconds, or times the last build
+_MIN_LIFETIME_S, _LIFETIME_FACTOR = 5.0, 10.0  # it is deferred for 5 s, or 10 times the duration of the last build
 _LARGEST = 1e6  # absolute value of a number in a vector; should be below one
 _SPARE = 4  # proposals of the graph per requested result
 _ABOUT, _IDS, _VECTORS, _SUMS, _GRAPH = "about.json", "ids.npy", "vectors.npy", "sums.npy", "graph.usearch"
@@ -54,7 +54,7 @@ def is_member(sorted_ids: Ids, ids: Ids) -> NDArray[np.bool_]:
 
 
 class Nearest:
-    """Search over one state of a library, that after `changes` changes. Any read may raise `DamagedIndex`."""
+    """The vectors of a library after `changes` changes. Any read may raise `DamagedIndex`."""
 
     def __init__(
         self, ids: Ids, vectors: Vectors | CheckedRows, space: Space, graph: Graph | None = None, changes: int = 0
@@ -116,22 +116,16 @@ class Nearest:
 
 
 class Graph:
-    """Proposes rows that are near a query.
+    """Proposes rows that are near a query."""
 
-    The whole file is verified before it is opened, and by this process before its second search. With `trust`, the
-    first search relies on another process that verified it within a day: reading all of a large graph takes long.
-    """
-
-    def __init__(self, path: Path, sums: list[int], space: Space, trust: bool) -> None:
-        self._file, self._trust = CheckedFile(path, sums), trust
-        self._file.verify(trust=trust)
+    def __init__(self, path: Path, expected: int, space: Space) -> None:
+        self._file = CheckedFile(path, expected)
         self._graph = _empty_graph(space)
         self._graph.view(str(path))
 
     def search(self, query: Vectors, count: int) -> Ids:
         """Return rows, each one once, in ascending order. Raises `DamagedIndex`."""
-        self._file.verify(trust=self._trust)
-        self._trust = False
+        self._file.verify()
         return np.unique(np.asarray(self._graph.search(query, count).keys, np.int64))
 
 
@@ -175,15 +169,15 @@ def open_nearest(
             if error.errno in _FORBIDDEN or (hurry and is_full(error)):
                 return _in_memory(store, space)
             raise InputError(write_failure(place.parent, error)) from None
-        with suppress(DamagedIndex):  # another process saw a newer state of the library and removed this one: retry
+        with suppress(DamagedIndex):  # retry if another process saw a newer state and removed this index
             nearest = _load(place, space, exact)
             _remove_older(place)
             return nearest
-    raise InputError(f"cannot build the vector index in {folder}: the library changes all the time")
+    raise InputError(f"cannot build the vector index in {folder}: the library keeps changing")
 
 
 def damage_of(folder: Path, store: Store, exact: int) -> str | None:
-    """Return what is wrong with the index of the current state, after reading every byte; None if nothing is."""
+    """Read every byte of the index of the current state; return a description of the damage, or None."""
     place = _place(folder, store, store.space, exact)
     try:
         if place.exists():
@@ -250,7 +244,7 @@ def _build(place: Path, store: Store, space: Space, exact: int, progress: Progre
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     try:
-        with store.snapshot():  # so that the count and the rows are of one state
+        with store.snapshot():  # the count and the rows must belong to the same state
             ids, sums = _write_vectors(work / _VECTORS, store, space, exact, progress)
         np.save(work / _IDS, ids)
         np.save(work / _SUMS, sums)
@@ -262,7 +256,8 @@ def _build(place: Path, store: Store, space: Space, exact: int, progress: Progre
         }
         if len(ids) > exact:
             _write_graph(work / _GRAPH, np.load(work / _VECTORS, mmap_mode="r"), space, progress)
-            about["graph"] = checksums.file_checksums(work / _GRAPH)
+            with (work / _GRAPH).open("rb") as file:
+                about["graph"] = checksums.file_checksum(file)
         about["seconds"] = time.monotonic() - start
         (work / _ABOUT).write_text(json.dumps(about), "utf-8")
         try:
@@ -331,8 +326,7 @@ def _empty_graph(space: Space) -> Any:
 def _load(place: Path, space: Space, exact: int, *, verify: bool = False) -> Nearest:
     """Return the index on disk; raise `DamagedIndex` if a file is missing, truncated, damaged or of another format.
 
-    The ids and the graph are verified here, the vectors when they are read. A graph that another process verified
-    within a day and that has not changed is not verified again. With `verify` every byte is read here.
+    The ids and the graph are verified here, the vectors when they are read. With `verify` every byte is read here.
     """
     try:
         about = json.loads((place / _ABOUT).read_text("utf-8"))
@@ -346,7 +340,7 @@ def _load(place: Path, space: Space, exact: int, *, verify: bool = False) -> Nea
             and vectors.dtype == np.dtype("<f4")
             and vectors.flags.c_contiguous
         )
-        graph = Graph(place / _GRAPH, about["graph"], space, not verify) if is_sound and rows > exact else None
+        graph = Graph(place / _GRAPH, about["graph"], space) if is_sound and rows > exact else None
     except MissingExtra:
         raise
     except Exception:  # numpy raises whatever a damaged header leads to

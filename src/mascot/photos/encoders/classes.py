@@ -1,4 +1,4 @@
-"""The classes that a small network recognises in a photograph: 1000 of ImageNet, and broader words for most."""
+"""The classes that a small network recognises in a photograph: 1000 of ImageNet, most of them with a broader word."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from mascot.errors import MissingExtra
 from mascot.extras import install_command, installed
-from mascot.photos.encoders.efficientnet import INPUT, onnx_model, pixels_of
+from mascot.photos.encoders.efficientnet import INPUT, onnx_model, pixels_of, read_state_dict
 from mascot.photos.encoders.runtime import open_session
-from mascot.photos.encoders.statedict import read_state_dict
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -39,7 +38,7 @@ class ClassName:
 
 
 def available() -> bool:
-    """Return whether the network can run: onnxruntime and the weights are installed. Loads neither."""
+    """Return whether onnxruntime and the weights are installed, without loading them."""
     return installed(*_MODULES)
 
 
@@ -67,7 +66,7 @@ class Classifier:
 
 
 def _names(probabilities: NDArray[np.float32]) -> list[ClassName]:
-    """Return names by probability, broader words by the sum over their classes: a cat of unknown breed is a cat."""
+    """Return names by probability, and broader words by the sum over their classes: a cat of unknown breed is a cat."""
     names, broader, membership = _vocabulary()
     highest: dict[str, float] = {}
     for words, values in ((names, probabilities), (broader, membership @ probabilities)):

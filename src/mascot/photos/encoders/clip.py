@@ -19,7 +19,7 @@ from mascot.photos.encoders.runtime import encode_batches, fingerprint_of, open_
 
 DEFAULT = "openai/clip-vit-base-patch32"
 SMALL = "Xenova/clip-vit-base-patch32"  # the same model as a quantised ONNX export
-_ARCHITECTURES = {"CLIPModel", "MetaClip2Model", "SiglipModel"}  # related models with another head cannot be used
+_ARCHITECTURES = {"CLIPModel", "MetaClip2Model", "SiglipModel"}  # related models have other heads
 _SIGLIP = "siglip"
 _NOT_OF_THE_MODEL = {"transformers_version", "_name_or_path", "torch_dtype", "dtype"}  # in config.json
 _ANSWER_S = 4.0  # timeout of the hub before continuing without it
@@ -29,7 +29,7 @@ _TYPES = {f"tensor({name})": name for name in ("float16", "int32", "int64")} | {
 def open_clip(
     model: str | None = None, *, device: str = "auto", offline: bool = False, report: Report | None = None
 ) -> Encoder:
-    """Open the model on onnxruntime if its folder has an export and no GPU is requested, else on torch."""
+    """Open the model on onnxruntime if its folder has an export and no GPU is requested, otherwise on torch."""
     source = find_model("clip", model or default_model(), clip_forms(device), offline=offline, report=report)
     return Clip(source, device) if source.form is Form.TORCH else OnnxClip(source, device)
 
@@ -42,7 +42,7 @@ def clip_forms(device: str = "auto") -> tuple[Form, ...]:
 
 
 def default_model() -> str:
-    """Return the default model of `clip`: one on this machine, else by the installed packages."""
+    """Return the default model of `clip`: one on this machine, otherwise by the installed packages."""
     names = (DEFAULT, SMALL) if Form.TORCH.runs else (SMALL,)
     if not _can_run():
         return names[0]
@@ -94,7 +94,7 @@ class ImageTextModel:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Equal on torch and onnxruntime if the folder has both, other for quantised weights."""
+        """Equal on torch and onnxruntime if the folder has both; different for quantised weights."""
         model = self._source
         weights = model.weights if model.form is Form.QUANTIZED else weight_files(model.folder) or model.weights
         settings = {key: value for key, value in sorted(self._settings.items()) if key not in _NOT_OF_THE_MODEL}
@@ -173,7 +173,7 @@ class OnnxClip(ImageTextModel):
     def __init__(self, model: Model, device: str = "auto") -> None:
         tokenizers = package("tokenizers", "photos", "clip from an ONNX export")
         super().__init__("clip", model)
-        # A quantised model scales its numbers over the whole batch: only alone does a photograph always get one vector.
+        # A quantised model scales its numbers over the batch, so vectors are reproducible only in batches of one.
         self.batch = 1 if model.form is Form.QUANTIZED else 32
         if self._kind != "clip":
             # Other kinds pad their texts differently; a wrong guess would give wrong vectors silently.

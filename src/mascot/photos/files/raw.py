@@ -1,4 +1,4 @@
-"""The JPEG preview inside a RAW file, located by the content of the file, not by its name.
+"""Locate the JPEG preview inside a RAW file, by the content of the file, not by its name.
 
 Most RAW files are TIFF files (DNG, NEF, CR2, ARW, PEF, ...), whose directories point to the previews. RAF, CR3 and RW2
 have them near the start. If there is no preview of a useful size, the whole file is searched for JPEG headers.
@@ -17,7 +17,7 @@ from typing import BinaryIO
 from PIL.TiffImagePlugin import ImageFileDirectory_v1
 
 _TIFF = (b"II*\0", b"MM\0*")
-# TIFF files of Olympus and Panasonic, and how others begin.
+# Signatures of TIFF files of Olympus and Panasonic, and the usual signatures that they replace.
 _VARIANTS = {b"IIRO": b"II*\0", b"IIRS": b"II*\0", b"MMOR": b"MM\0*", b"IIU\0": b"II*\0"}
 _FUJIFILM, _PANASONIC, _CANON, _OLD_CANON = b"FUJIFILMCCD-RAW", b"IIU\0", b"ftypcrx ", b"HEAPCCDR"
 _OTHER_SIGNATURES = (b"FOVb", b"\0MRM")  # Sigma, Minolta
@@ -35,11 +35,11 @@ _FARTHEST = 1 << 50  # bytes from the start
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Where the preview of a RAW file is, and what the file says of the photograph."""
+    """The position of the preview in a RAW file, and the metadata of the photograph."""
 
     offset: int
     length: int
-    size: tuple[int, int]  # of the photograph itself, if the directories have it
+    size: tuple[int, int]  # of the photograph itself, if the directories have it, otherwise of the preview
     exif: tuple[bytes, ...] = ()  # TIFF blocks: picture, exposure, GPS; a single one contains all
     is_tiff: bool = False  # the file itself is one
 

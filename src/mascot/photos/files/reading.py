@@ -1,4 +1,4 @@
-"""From the bytes of a file to a row: pixels, metadata, names of place and time, and words for encoders."""
+"""Turn the bytes of a file into a row: pixels, metadata, names of place and time, and words for encoders."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mascot.photos.photo import COLUMNS, Photo
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-_METADATA = {field.name for field in fields(Metadata)} & set(COLUMNS)  # columns that a file itself has
+_METADATA = {field.name for field in fields(Metadata)} & set(COLUMNS)  # columns that come from the file itself
 SIDE = 512  # longest side, in pixels, of thumbnails and of the input of encoders
 
 

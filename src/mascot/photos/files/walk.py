@@ -1,4 +1,4 @@
-"""Finding the picture files in a folder, each real file once."""
+"""Find the picture files in a folder, each real file once."""
 
 from __future__ import annotations
 

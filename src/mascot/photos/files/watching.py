@@ -10,7 +10,7 @@ from pathlib import Path
 from mascot.errors import InputError
 from mascot.photos.files.walk import PictureFile, walk
 
-_SHARE = 0.1  # of the time at most is spent on polling: a large library is polled less often
+_SHARE = 0.1  # of the time may be spent on polling, so a large library is polled less often
 
 
 def changes(

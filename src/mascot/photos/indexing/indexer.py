@@ -20,13 +20,14 @@ from mascot.photos.locations import name_of
 
 _BATCH = 32  # photographs encoded together
 _TOP = PurePosixPath(".")
+_UNMOUNTED = "does not exist (drive not mounted?); its photographs stay in the library"
 
-Report = Callable[[str, int, int], None]  # what is being done, how much of it is, how much there is
+Report = Callable[[str, int, int], None]  # current step, items done, total (0: unknown)
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a run of the indexer did."""
+    """The result of a run of the indexer."""
 
     photos: int  # in the library afterwards
     new: int
@@ -35,38 +36,38 @@ class Summary:
     copied: int  # of a photograph already encoded
     unchanged: int
     pruned: int
-    gone: int  # no longer in the folder but kept, because pruning was not asked for
+    gone: int  # without a file, but kept: the run did not prune
     skipped: tuple[Skipped, ...]
     seconds: float
-    encoding_s: float  # of which in the encoder
-    unread: tuple[tuple[str, int], ...] = ()  # suffixes of pictures of kinds that are not read, and how many
+    encoding_s: float  # the part of `seconds` spent in the encoder
+    unread: tuple[tuple[str, int], ...] = ()  # suffixes of pictures in unsupported formats, with their counts
     paired: int = 0  # films and RAW files that belong to another photograph
 
 
 class IndexSink(Protocol):
-    """Where rows are stored, and what decides which rows are needed. The methods are called in this order."""
+    """Stores rows, and decides which rows are needed. The methods are called in this order."""
 
-    is_in_folder: bool  # whether it is inside the first folder, which is mounted then
+    is_in_folder: bool  # whether it is inside the first folder, which is therefore mounted
     missing: set[str]  # paths of rows whose files are gone
 
     def add(self, order: Order) -> str | None:
-        """Record a file of the walk; return why it is skipped, None if it is not."""
+        """Record a file of the walk; return the reason if it is skipped, otherwise None."""
 
     def paths_without_files(self) -> Iterable[str]: ...
 
     def prepare(self, runner: Runner, report: Report) -> Iterator[Unread]:
-        """Do what is necessary before `plan`; yield the files that give no row."""
+        """Prepare `plan`; yield the files that give no row."""
 
     def plan(self) -> int:
-        """Return how many files must be read and encoded, which are the next `orders`; called until it returns 0."""
+        """Return the number of files to read and encode, which `orders` yields next; called until it returns 0."""
 
     def orders(self) -> Iterator[Order]: ...
 
     def wants(self, order: Order, digest: str) -> bool:
-        """Return whether a file of this hash is to be decoded; called in threads or workers."""
+        """Return whether a file with this hash must be decoded; called in threads or workers."""
 
     def put(self, rows: Sequence[IndexRow], same: Sequence[Hashed]) -> None:
-        """Store complete rows, and record files whose content is not wanted; a kill loses at most the last ones."""
+        """Store complete rows, and record files whose content was not wanted. A kill loses at most the last batch."""
 
     def drop(self, file: Unread) -> None:
         """Record that a file of an order gives no row."""
@@ -79,7 +80,7 @@ class IndexSink(Protocol):
 
 @dataclass(slots=True)
 class Indexer:
-    """One run over folders; photographs of the first one are known by their path relative to it.
+    """One run over folders. Paths of photographs are relative to the first folder.
 
     Parameters
     ----------
@@ -111,7 +112,7 @@ class Indexer:
         sink.missing = set(self._missing_paths())
         self._skipped += [_skipped(unread) for unread in sink.prepare(self.runner, self._tell)]
         self._index()
-        # The photograph of a file that belongs to another one now is that one's.
+        # A file that has become the companion of another photograph loses its own row.
         removed = [path for path in sink.missing if self.prune or path in self._companions]
         if removed:
             sink.remove(removed)
@@ -132,7 +133,7 @@ class Indexer:
             self.report(step, count, total)
 
     def _survey(self) -> None:
-        """Tell the sink which files there are."""
+        """Add the files of all folders to the sink."""
         count = 0
         for folder in self._walkable():
             for item in walk(folder, hidden=self.hidden, follow_links=self.follow_links, unread=self._unread):
@@ -148,16 +149,16 @@ class Indexer:
                 self._tell("looking", count, 0)
 
     def _walkable(self) -> Iterator[Path]:
-        """Yield the folders; one that is not there is skipped if another is."""
+        """Yield the folders that can be walked, and record why others are skipped; raise an error if none exists."""
         missing = [folder for folder in self.folders if not folder.is_dir()]
         if len(missing) == len(self.folders):
-            raise InputError(f"{missing[0]} is not there: the photographs of the library are kept")
+            raise InputError(f"{missing[0]} {_UNMOUNTED}")
         for folder in self.folders:
             reason = None
             if folder in missing:
-                reason = "not there, as where a drive is not mounted: its photographs are kept"
+                reason = _UNMOUNTED
             elif self.confirmed is not None and folder not in self.confirmed:
-                reason = f"added to this library elsewhere: `mascot index {self.folders[0]} {folder}` includes it"
+                reason = f"was added to this library elsewhere; `mascot index {self.folders[0]} {folder}` includes it"
             if reason is None:
                 yield folder
             else:
@@ -186,7 +187,7 @@ class Indexer:
         self._tell("indexing", total, total)
 
     def _store(self, results: Sequence[IndexRow | Hashed | Unread]) -> int:
-        """Store the rows of a batch, and return how many files are done with."""
+        """Store the rows of a batch, and return the number of files that are finished."""
         same = [item for item in results if isinstance(item, Hashed)]
         self.sink.put([item for item in results if isinstance(item, IndexRow)], same)
         for item in results:
@@ -212,9 +213,9 @@ def _emptied(root: Path, missing: Iterable[str], is_mounted: bool) -> Iterator[S
 
     for folder, count in sorted(Counter(existing(PurePosixPath(path).parent) for path in missing).items()):
         if not (folder == _TOP and is_mounted) and _is_empty(root / folder):
-            photographs = f"{count} of the library {'is' if count == 1 else 'are'} kept"
-            remedy = "remove the folder to let --prune remove them"
-            yield Skipped(root / folder, f"empty, as where a drive is not mounted: {photographs}; {remedy}")
+            photographs, them = ("photograph stays", "it") if count == 1 else ("photographs stay", "them")
+            reason = f"is empty (drive not mounted?); its {count} {photographs} in the library"
+            yield Skipped(root / folder, f"{reason}. To remove {them}, delete the folder and run --prune")
 
 
 def _is_empty(folder: Path) -> bool:

@@ -36,8 +36,8 @@ _FUTURE = re.compile(r"taken: '(\d{4})[^']*' is in the future")  # as `validate.
 class _StoredRow:
     """A row as the walk compares it."""
 
-    is_fresh: bool  # encoded under the present stamp
-    is_dated: bool  # whether the row has a time, or the file says none that could be used
+    is_fresh: bool  # encoded under the current stamp
+    is_dated: bool  # whether the row has a time, or neither file nor file name has a usable one
     id: int
     size: int
     mtime_ns: int
@@ -65,9 +65,9 @@ class LibrarySink:
     Parameters
     ----------
     folders
-        The folders of the library, the first one first.
+        The folders of the library, its first folder first.
     stamp
-        The stamp of vectors of this run; those of another stamp are made again.
+        The stamp of the vectors of this run; vectors with another stamp are computed again.
     uses_words
         Whether the words of a path are part of a vector.
     """
@@ -85,15 +85,15 @@ class LibrarySink:
         self._states: dict[str, str] = {}  # states of files that broke a decoder, now or before, by path
         self._fresh: dict[str, list[str]] = defaultdict(list)  # paths encoded under this stamp before, by hash
         for path, row in self._rows.items():
-            if row.is_fresh and not row.sidecars:  # what a sidecar says of a file is not true of its copies
+            if row.is_fresh and not row.sidecars:  # the metadata of a sidecar does not apply to copies of the file
                 self._fresh[row.hash].append(path)
         self._orphans: dict[str, list[str]] = defaultdict(list)  # paths of rows whose file is gone, by hash
-        self._claimed: set[tuple[str, tuple[str, ...]]] = set()  # hash and words of what a thread reads in this run
+        self._claimed: set[tuple[str, tuple[str, ...]]] = set()  # hash and words of contents that this run reads
         self._claiming = threading.Lock()
         self._shares = True  # whether files of equal content share what was read
         self._paths: set[str] = set()  # of all files
         self._files: list[Order] = []  # to be read
-        self._same: list[Hashed] = []  # of the same content as others
+        self._same: list[Hashed] = []  # files with the same content as others
         self._counts = Counter(new=0, changed=0, moved=0, copied=0, unchanged=0)
 
     def _stored_rows(self) -> dict[str, _StoredRow]:
@@ -140,7 +140,7 @@ class LibrarySink:
         return iter(())
 
     def plan(self) -> int:
-        if self._same:  # only now is everything encoded that they may be the same as
+        if self._same:  # everything that they may be copies of is encoded by now
             self._shares = False
             self._files = self._adopt()
         return len(self._files)
@@ -150,7 +150,7 @@ class LibrarySink:
         return iter(files)
 
     def wants(self, order: Order, digest: str) -> bool:
-        """Return whether a content must be decoded: its vector is neither there nor on its way, but is from now on."""
+        """Return whether a content must be decoded, and claim it: no thread has encoded it or is about to."""
         if not order.source.sidecars and self._is_dated(order.path) and self._shares:
             words = self._words(order.path)
             if any(self._words(path) == words for path in self._fresh.get(digest, ())):
@@ -165,7 +165,7 @@ class LibrarySink:
         return path not in self._rows or self._rows[path].is_dated
 
     def _words(self, path: str) -> tuple[str, ...]:
-        """Return what of a path goes into a vector: words of the part below its folder."""
+        """Return the words of a path that are part of a vector: those of the part below its folder."""
         if not self._uses_words:
             return ()
         absolute = self._folders[0] / path
@@ -249,7 +249,7 @@ class LibrarySink:
         return again
 
     def _fits(self, row: _EncodedRow, path: str, decoders: DecoderPool) -> bool:
-        """Return whether a row of the same content is right at another path, which may name a place or a time."""
+        """Return whether a row also fits a copy at another path, whose name may contain other words or another time."""
         if self._words(row.path) != self._words(path):
             return False
         before, now = time_in_name(row.path), time_in_name(path)
@@ -288,7 +288,7 @@ class LibrarySink:
 
 
 def _is_dated_now(path: str, problems: str) -> bool:
-    """Return whether a date that was refused as one in the future is not: the clock of this machine was wrong then."""
+    """Return whether a date that was refused as a future one is plausible now: the clock was wrong."""
     if time_in_name(path) is not None:
         return True
     return any(not validate.is_future(int(year)) for year in _FUTURE.findall(problems))

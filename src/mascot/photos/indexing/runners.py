@@ -18,7 +18,7 @@ from mascot.photos.indexing.stages import Order, Stage
 T = TypeVar("T")
 
 _FIRST = 8  # files of the first batch, so that the progress bar moves soon
-_WORKER_FILES = 8  # a second worker takes as long to start as it needs for about so many
+_WORKER_FILES = 8  # another worker is started per this many files: starting it takes as long as reading them
 
 
 class Runner(Protocol):
@@ -31,7 +31,7 @@ class Runner(Protocol):
 
 
 class LocalRunner:
-    """Threads of this process and their decoders read the next batch while this thread encodes."""
+    """Runs stages in this process: threads and their decoders read the next batch while this thread encodes."""
 
     def __init__(self, limits: Limits) -> None:
         self._decoders = DecoderPool(limits)
@@ -46,7 +46,7 @@ class LocalRunner:
     def run(self, stage: Stage, orders: Iterable[Order], count: int) -> Generator[list[Any], None, None]:
         """Yield the results of `count` orders, batch by batch in order."""
         finish = stage.open()
-        with closing(self._read(stage, iter(orders), count)) as batches:  # at once on Ctrl-C, which ends the decoders
+        with closing(self._read(stage, iter(orders), count)) as batches:  # on Ctrl-C at once, to end the decoders
             for batch in batches:
                 start = time.monotonic()
                 results = finish(batch)

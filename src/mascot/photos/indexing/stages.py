@@ -39,7 +39,7 @@ class Order:
     words_path: str  # the path whose words describe it
     stamp: str = ""
     moment: str | None = None
-    checks_pixels: bool = False  # an earlier run could not decode it, so a sound header is not enough
+    checks_pixels: bool = False  # decode the pixels too: an earlier run could not, although the header was sound
 
     def file(self, digest: str) -> File:
         """Return the identity of the file, with the hash of its content."""
@@ -62,7 +62,7 @@ class Unread(OrderResult):
     """A file that gives no row, and why."""
 
     reason: str
-    is_broken: bool = False  # it breaks its decoder, and will until it changes
+    is_broken: bool = False  # it breaks its decoder, so it is not tried again until it changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class ReadFile(OrderResult):
 
 @dataclass(frozen=True, slots=True)
 class IndexRow(OrderResult):
-    """A complete row, or what its header says."""
+    """A complete row, or the values of a header alone."""
 
     photo: Photo
     thumbnail: bytes
@@ -92,7 +92,7 @@ class IndexRow(OrderResult):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What is done with files."""
+    """A step of the pipeline that every file goes through."""
 
     read: Callable[[Order, DecoderPool], Any]
     open: Callable[[], Callable[[Sequence[Any]], list[Any]]]  # returns the second part
@@ -172,14 +172,14 @@ def make_rows(items: Sequence[Any], encoder: Encoder | None = None) -> list[Any]
 
 
 class Encode:
-    """Makes rows of files. An encoder given by its name is opened here, and must be that of this fingerprint."""
+    """Makes rows of files. An encoder given by its name is opened here, and must have this fingerprint."""
 
     def __init__(self, encoder: str | Encoder, device: str = "auto", fingerprint: str | None = None) -> None:
         self._encoder = open_encoder(encoder, device=device) if isinstance(encoder, str) else encoder
         if fingerprint not in (None, self._encoder.fingerprint):
             raise InputError(
-                f"a worker's {self._encoder.name} has the fingerprint {self._encoder.fingerprint} and this process's "
-                f"{fingerprint}: install the same model and packages on every machine"
+                f"{self._encoder.name} has the fingerprint {self._encoder.fingerprint} on a worker, and {fingerprint} "
+                "in this process: install the same model and packages on every machine"
             )
 
     def __call__(self, items: Sequence[Any]) -> list[Any]:

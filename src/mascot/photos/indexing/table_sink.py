@@ -1,4 +1,4 @@
-"""A table of an engine as a sink: the rows it should have, and those that it has.
+"""A table of an engine as a sink, which compares the rows that it has with those that it should have.
 
 An engine stores complete rows and changes none. Headers are therefore read first, which determine the moment that each
 row belongs to. The stamp of a row records what it was made of. Files and rows are compared in a temporary database of
@@ -38,8 +38,8 @@ FIELDS: dict[str, type] = {
     "path": str, **{name: list if name in LISTS else types[0] for name, types in TYPES.items()}, "stamp": str,
 }  # fmt: skip
 _ROWS, _SECONDS = 1024, 20.0  # rows are written in batches of this size, or after this time
-_UNREADABLE = "unreadable"  # the fact that names files whose pixels are damaged, and their state
-_LETTERS = 30_000  # in a fact: engines have limits
+_UNREADABLE = "unreadable"  # the fact that lists files with damaged pixels, with their state
+_MAX_CHARACTERS = 30_000  # of a fact: engines have limits
 _PAGE = 512  # rows read at once
 _CACHE_KIB = 16_384
 _SCHEMA = f"""
@@ -138,7 +138,7 @@ class TableSink:
         return f"{self._stamp}-{hashlib.blake2b(json.dumps(inputs).encode(), digest_size=6).hexdigest()}"
 
     def plan(self) -> int:
-        """Decide what every row should be, and return how many of them the engine does not have."""
+        """Compute the stamp of every row, and return how many rows the engine does not have."""
         self._write()
         self._run("DELETE FROM labels")
         self._database.executemany("INSERT INTO labels VALUES (?, ?)", label_moments(self._shots()))
@@ -147,7 +147,7 @@ class TableSink:
         return self._count("files LEFT JOIN rows USING (path)", _STALE)
 
     def _shots(self) -> Iterator[Shot]:
-        """Yield what decides the moments, by time."""
+        """Yield the shots of all readable files, by time."""
         rows = self._run(
             "SELECT number, taken, lat, lon, city, camera FROM files WHERE is_readable AND taken IS NOT NULL "
             "ORDER BY taken, number"
@@ -184,7 +184,7 @@ class TableSink:
             self._run("UPDATE files SET written = 1 WHERE path = ?", value["path"])
 
     def drop(self, file: Unread) -> None:
-        """Record that a file belongs to no moment."""
+        """Record that a file gives no row and belongs to no moment."""
         self._run("UPDATE files SET is_readable = 0 WHERE path = ?", file.path)
         self._note_damaged(file.order)
 
@@ -211,7 +211,7 @@ class TableSink:
         """Store which files have damaged pixels, so that the next run does not count them in a moment."""
         states: dict[str, list[int]] = {}
         for path, state in sorted(self._damaged.items()):
-            if len(json.dumps(states)) < _LETTERS:
+            if len(json.dumps(states)) < _MAX_CHARACTERS:
                 states[path] = state
         if states != self._suspects:
             self._table.set_facts({_UNREADABLE: json.dumps(states)})

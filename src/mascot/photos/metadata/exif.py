@@ -1,4 +1,4 @@
-"""The EXIF block, which cameras write."""
+"""Read the EXIF block, which cameras write."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from typing import Any
 from PIL import ExifTags, Image
 
 from mascot.photos.metadata import validate
-from mascot.photos.metadata.validate import Moment, Wrong
+from mascot.photos.metadata.validate import Implausible, Moment
 
-CONTAINER = "mascot.exif"  # in `Image.info` of a preview: the EXIF of its RAW file
+CONTAINER = "mascot.exif"  # key in `Image.info` of a preview: the EXIF of its RAW file
 
 _BASE, _GPS = ExifTags.Base, ExifTags.GPS
 _USUAL_SUFFIX = re.compile(
@@ -37,7 +37,7 @@ def quietly() -> Iterator[list[warnings.WarningMessage]]:
 
 @dataclass(frozen=True, slots=True)
 class Exif:
-    """The tags of one photograph: of the picture, of the exposure, and of GPS. Methods raise `Wrong`."""
+    """The tags of one photograph: of the picture, of the exposure, and of GPS. Methods raise `Implausible`."""
 
     picture: Mapping[int, Any] = field(default_factory=dict)
     exposure: Mapping[int, Any] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Exif:
         if lat is None and lon is None:
             return None
         if lat is None or lon is None:
-            raise Wrong(f"there is no {'latitude' if lat is None else 'longitude'}")
+            raise Implausible(f"there is no {'latitude' if lat is None else 'longitude'}")
         north = _signed_degrees(lat, self.gps.get(_GPS.GPSLatitudeRef), "NS", "latitude")
         east = _signed_degrees(lon, self.gps.get(_GPS.GPSLongitudeRef), "EW", "longitude")
         return validate.place(north, east)
@@ -120,7 +120,7 @@ class Exif:
 
 
 def read(image: Image.Image) -> Exif:
-    """Return the EXIF of an opened image, as far as it can be read; empty if there is none. A preview has its RAW's."""
+    """Return the EXIF of an opened image as far as it can be read, for a preview that of its RAW file."""
     if CONTAINER in image.info:
         container: Exif = image.info[CONTAINER]
         return container
@@ -171,7 +171,7 @@ def lens_name(text: str | None) -> str | None:
 
 
 def _utf_16(body: bytes, little_endian: bool) -> str:
-    """Decode UTF-16. The byte order is that of the BOM, else guessed from the null bytes, else that of the block."""
+    """Decode UTF-16. The byte order comes from the BOM, otherwise from the null bytes, otherwise from the block."""
     if body[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return body.decode("utf-16", "replace")
     excess = body[1::2].count(0) - body[::2].count(0)
@@ -200,7 +200,7 @@ def _signed_degrees(value: Any, reference: Any, letters: str, name: str) -> floa
     degrees = validate.angle(_numbers(value))
     letter = (validate.decode(reference) or "")[:1].upper()
     if letter and letter not in letters:
-        raise Wrong(f"the {name}'s reference is {validate.quote(reference)}, not {letters[0]} or {letters[1]}")
+        raise Implausible(f"the {name}'s reference is {validate.quote(reference)}, not {letters[0]} or {letters[1]}")
     if not letter and degrees > 0:
-        raise Wrong(f"the {name} does not say whether it is {letters[0]} or {letters[1]}")
+        raise Implausible(f"the {name} does not say whether it is {letters[0]} or {letters[1]}")
     return -abs(degrees) if letter == letters[1] else degrees

@@ -1,4 +1,4 @@
-"""Offline gazetteer: the city nearest to a point, and the city with a name. Data: GeoNames, CC BY 4.0."""
+"""Offline gazetteer: find the city nearest to a point, or with a name. Data: GeoNames, CC BY 4.0."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from mascot.errors import MissingExtra
 from mascot.extras import install_command
 
-_MIN_POPULATION = 5000  # a lower limit makes the list five times as long, with names that few people know
+_MIN_POPULATION = 5000  # the next lower limit makes the list five times as long, with names that few people know
 _EARTH_KM = 6371.0
 _MAX_KM = 150.0  # a photograph farther away than this belongs to no city
 _REACH_KM = 5.0  # per e-fold of population: chooses Lisbon over its districts, but Cascais over Lisbon

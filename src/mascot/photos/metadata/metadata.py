@@ -1,10 +1,10 @@
 """The metadata of a photograph, from its file and its sidecars: place, time, camera and words.
 
-Several blocks may have the same field; `metadata_of` names them in their order. Sidecars come first: they were written
-later, by a program that a person used. Then EXIF is preferred for what the camera measured, and XMP for what people
-typed. An implausible value is skipped in favour of the next source. If none remains, the field is missing and
-`problems` says why. A time in UTC (GPS, or marked Z) and a date without a time of day never become `taken`: neither is
-a local time. If the file has no time, its name is tried, and then Takeout.
+If several sources have the same field, the first plausible value is used; `metadata_of` lists the sources in order.
+Sidecars come first, because they were written later, by a program that a person used. Then EXIF is preferred for what
+the camera measured, and XMP for what people typed. If no value is plausible, the field is missing and `problems` says
+why. A time in UTC (GPS, or marked Z) and a date without a time of day never become `taken`, because they are not local
+times. If the file has no time, its name is tried, and then Takeout.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from mascot.photos.files.images import open_image, shown_size
 from mascot.photos.metadata import exif, validate, xmp
 from mascot.photos.metadata.exif import lens_name
 from mascot.photos.metadata.sidecars import Sidecars, is_favourite, taken_utc
-from mascot.photos.metadata.validate import Moment, Wrong
+from mascot.photos.metadata.validate import Implausible, Moment
 from mascot.photos.metadata.xmp import Xmp
 
 T = TypeVar("T")
@@ -34,7 +34,8 @@ _IPTC_TITLE, _IPTC_KEYWORD, _IPTC_DATE, _IPTC_TIME, _IPTC_CAPTION = 5, 25, 55, 6
 _IPTC_IN_PHOTOSHOP, _IPTC_IN_TIFF = 0x0404, 33723
 _FAVOURITE = 5  # stars
 _LENSES = ("exifEX:LensModel", "aux:Lens")
-_TIMES = ("exif:DateTimeOriginal", "photoshop:DateCreated", "xmp:CreateDate")  # the last is of the file, in a sidecar
+# In a sidecar, xmp:CreateDate is the date of the sidecar itself.
+_TIMES = ("exif:DateTimeOriginal", "photoshop:DateCreated", "xmp:CreateDate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Metadata:
     caption: str | None
     keywords: tuple[str, ...]
     rating: int | None  # 0..5
-    problems: tuple[str, ...]  # why something is missing
+    problems: tuple[str, ...]  # reasons why values are missing
     taken_utc: datetime | None = None  # if a sidecar has the time in UTC but not the local time
 
 
@@ -71,12 +72,12 @@ def metadata_of(image: Image.Image, sidecars: Sidecars | None = None) -> Metadat
     problems = list(sidecars.problems) if sidecars else []
 
     def first(name: str, *sources: Callable[[], T | None]) -> T | None:
-        """Return the first plausible value, or None and note why there is none."""
+        """Return the first plausible value; if there is none, return None and record the reasons."""
         wrong: list[str] = []
         for source in sources:
             try:
                 value = source()
-            except Wrong as reason:
+            except Implausible as reason:
                 wrong.append(f"{name}: {reason}")
                 continue
             if value is not None:

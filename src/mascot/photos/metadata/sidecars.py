@@ -1,4 +1,4 @@
-"""Metadata in sidecar files: XMP of programs, JSON of Google Takeout. Sidecars are only read."""
+"""Read metadata from sidecar files: XMP of programs, JSON of Google Takeout. Sidecars are never written."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from mascot.photos.metadata import validate, xmp
-from mascot.photos.metadata.validate import Wrong
+from mascot.photos.metadata.validate import Implausible
 from mascot.photos.metadata.xmp import Xmp
 
 _LONGEST_JSON = 1 << 20  # bytes
 _SIGNS = frozenset({"photoTakenTime", "geoData", "geoDataExif"})  # every file of Takeout has one of these
-_TIMESTAMP, _FAVOURITE = "takeout:timestamp", "takeout:favorited"  # what XMP has no name for
+_TIMESTAMP, _FAVOURITE = "takeout:timestamp", "takeout:favorited"  # properties without a name in XMP
 _EPOCH = datetime(1970, 1, 1)
 
 
@@ -39,7 +39,7 @@ def read_sidecars(paths: Sequence[str | os.PathLike[str]]) -> Sidecars:
                 packets.append(xmp.parse(_content(path, xmp.LONGEST_PACKET)))
             elif not takeout.properties:
                 takeout = parse_takeout(_content(path, _LONGEST_JSON))
-        except Wrong as reason:
+        except Implausible as reason:
             problems.append(f"{kind} sidecar: {reason}")
         except OSError as error:
             problems.append(f"{kind} sidecar: cannot be read: {error.strerror or error}")
@@ -49,14 +49,14 @@ def read_sidecars(paths: Sequence[str | os.PathLike[str]]) -> Sidecars:
 def parse_takeout(content: bytes) -> Xmp:
     """Return a JSON file of Google Takeout under the names of XMP; empty if it is another file.
 
-    Raises `Wrong` if it is not JSON. Google writes 0 for an unknown place or altitude.
+    Raises `Implausible` if it is not JSON. Google writes 0 for an unknown place or altitude.
     """
     try:
         values = json.loads(content.decode("utf-8-sig"))
     except RecursionError:
-        raise Wrong("is nested too deeply") from None
+        raise Implausible("is nested too deeply") from None
     except ValueError:  # also for text that is not UTF-8
-        raise Wrong("is not JSON in UTF-8") from None
+        raise Implausible("is not JSON in UTF-8") from None
     if not isinstance(values, dict) or _SIGNS.isdisjoint(values):
         return Xmp()
     lat, lon, metres = (_number(values.get("geoData"), name) for name in ("latitude", "longitude", "altitude"))
@@ -76,7 +76,7 @@ def parse_takeout(content: bytes) -> Xmp:
 
 
 def _number(values: object, name: str) -> str | None:
-    """Return a number as text, `nan` for what is not one; None if there is no value."""
+    """Return a number as text, `nan` for other values; None if there is no value."""
     value = values.get(name) if isinstance(values, dict) else None
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
@@ -87,7 +87,7 @@ def _number(values: object, name: str) -> str | None:
 
 
 def is_favourite(packet: Xmp) -> bool:
-    """Return whether Takeout has the photograph among the favourites."""
+    """Return whether the photograph is a favourite in Takeout."""
     return _FAVOURITE in packet.properties
 
 
@@ -99,7 +99,7 @@ def taken_utc(packet: Xmp) -> datetime | None:
     try:
         clock = _EPOCH + timedelta(seconds=round(seconds))
     except (OverflowError, ValueError):
-        raise Wrong(f"{seconds:g} seconds is not a date") from None
+        raise Implausible(f"{seconds:g} seconds is not a date") from None
     moment = validate.moment(clock.isoformat(sep=" "))
     return moment.clock if moment else None
 
@@ -132,5 +132,5 @@ def _content(path: str | os.PathLike[str], longest: int) -> bytes:
     with open(path, "rb") as file:
         content = file.read(longest + 1)
     if len(content) > longest:
-        raise Wrong(f"more than {longest} bytes")
+        raise Implausible(f"more than {longest} bytes")
     return content

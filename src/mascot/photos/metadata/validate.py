@@ -1,4 +1,4 @@
-"""Parsers of metadata values. An implausible value raises `Wrong` with the reason."""
+"""Parsers of metadata values. An implausible value raises `Implausible` with the reason."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ _FILLER = re.compile(
 )
 
 
-class Wrong(ValueError):
-    """A value is present but implausible; the message says why."""
+class Implausible(ValueError):
+    """A value that is present but implausible; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def clean(text: str) -> str | None:
     text = re.sub(r"\r\n?", "\n", text).strip()
     printable = "".join(character for character in text if _is_printable(character))
     if len(text) - len(printable) > len(text) / 4:
-        raise Wrong(f"{quote(text)} is not readable text")
+        raise Implausible(f"{quote(text)} is not readable text")
     return unicodedata.normalize("NFC", printable).strip() or None
 
 
@@ -107,7 +107,7 @@ def line(text: str | None) -> str | None:
 
 
 def human_text(text: str | None, *names: str | None) -> str | None:
-    """Return text that a person wrote; None for what cameras write by default, such as their own `names`."""
+    """Return text that a person wrote; None for texts that cameras write by default, such as their own `names`."""
     if text is None or _FILLER.fullmatch(text):
         return None
     return None if text.casefold() in {name.casefold() for name in names if name} else text
@@ -119,24 +119,24 @@ def moment(text: str | None, fraction: str | None = None, offset: str | None = N
         return None  # EXIF writes spaces and colons for "unknown"
     match = _MOMENT.fullmatch(text)
     if not match:
-        raise Wrong(f"{quote(text)} is not a date")
+        raise Implausible(f"{quote(text)} is not a date")
     *numbers, text_fraction, text_offset = match.groups()
     if numbers[3] is None:
-        raise Wrong(f"{quote(text)} has no time of day")
+        raise Implausible(f"{quote(text)} has no time of day")
     if text_offset == "Z":
-        raise Wrong(f"{quote(text)} is in UTC, not in local time")
+        raise Implausible(f"{quote(text)} is in UTC, not in local time")
     year, month, day, hour, minute, second = (int(number or 0) for number in numbers)
     digits = re.findall(r"^\d*", text_fraction or fraction or "")[0]
     try:
         clock = datetime(year, month, day, hour, minute, second, int(f"{digits:0<6}"[:6]))
     except ValueError:
-        raise Wrong(f"{quote(text)} is not a date") from None
+        raise Implausible(f"{quote(text)} is not a date") from None
     if clock.replace(microsecond=0) in _UNSET_CLOCKS:
-        raise Wrong(f"{quote(text)} is the default of a camera whose clock was never set")
+        raise Implausible(f"{quote(text)} is the default of a camera whose clock was never set")
     if clock.year < _FIRST_YEAR:
-        raise Wrong(f"{quote(text)} is before the invention of photography")
+        raise Implausible(f"{quote(text)} is before the invention of photography")
     if is_future(clock.year):
-        raise Wrong(f"{quote(text)} is in the future")
+        raise Implausible(f"{quote(text)} is in the future")
     return Moment(clock, text_offset or offset)
 
 
@@ -156,7 +156,7 @@ def moment_in_name(name: str) -> Moment | None:
             if not 1 <= int(hour) <= 12:
                 continue
             hour = str(int(hour) % 12 + (12 if half in "pP" else 0))
-        with suppress(Wrong):  # digits that are not a date
+        with suppress(Implausible):  # digits that are not a date
             return moment(f"{year}-{month}-{day} {hour}:{minute}:{second}")
     return None
 
@@ -175,7 +175,7 @@ def minutes_east(text: str | None) -> int | None:
     match = re.fullmatch(r"([+-])(\d{1,2}):?([0-5]\d)", text)
     minutes = int(match[2]) * 60 + int(match[3]) if match else 0
     if match is None or minutes > _MAX_OFFSET:
-        raise Wrong(f"{quote(text)} is not a UTC offset")
+        raise Implausible(f"{quote(text)} is not a UTC offset")
     return -minutes if match[1] == "-" else minutes
 
 
@@ -183,28 +183,28 @@ def angle(parts: Sequence[float]) -> float:
     """Return degrees from degrees, minutes and seconds; minutes and seconds are optional."""
     text = ", ".join(f"{part:g}" for part in parts)
     if not 1 <= len(parts) <= 3 or not all(map(math.isfinite, parts)) or any(not 0 <= part <= 60 for part in parts[1:]):
-        raise Wrong(f"({text}) is not an angle")
+        raise Implausible(f"({text}) is not an angle")
     size = sum(abs(part) / 60**power for power, part in enumerate(parts))
     return -size if parts[0] < 0 else size
 
 
 def place(lat: float, lon: float) -> tuple[float, float]:
-    """Return latitude and longitude in degrees; raise `Wrong` unless they are a plausible place."""
+    """Return latitude and longitude in degrees; raise `Implausible` unless they are a plausible place."""
     if not (abs(lat) <= 90 and abs(lon) <= 180):
-        raise Wrong(f"{lat:g},{lon:g} is not on the globe")
+        raise Implausible(f"{lat:g},{lon:g} is not on the globe")
     if abs(lat) < _NULL_ISLAND and abs(lon) < _NULL_ISLAND:
-        raise Wrong("0,0 is where a camera without a fix says it is")
+        raise Implausible("0,0 is where a camera without a fix says it is")
     return lat, lon
 
 
 def height(metres: float, reference: str | None = None) -> float:
-    """Return an altitude in metres, below sea level if EXIF's reference is 1 or 3; raise `Wrong` unless plausible."""
+    """Return an altitude in metres, below sea level if the reference of EXIF is 1 or 3; or raise `Implausible`."""
     if math.isnan(metres):
-        raise Wrong("is not a number")
+        raise Implausible("is not a number")
     if reference in ("1", "3"):
         metres = 0 - metres  # -x would be -0.0 for 0
     if not _MIN_ALTITUDE <= metres <= _MAX_ALTITUDE:
-        raise Wrong(f"{metres:.10g} m is not a plausible altitude")
+        raise Implausible(f"{metres:.10g} m is not a plausible altitude")
     return metres
 
 
@@ -215,9 +215,9 @@ def stars(value: object) -> int | None:
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, ZeroDivisionError):
-        raise Wrong(f"{quote(value)} is not a number of stars") from None
+        raise Implausible(f"{quote(value)} is not a number of stars") from None
     if number not in range(6):
-        raise Wrong(f"{number:g} is not one of 0 to 5 stars")
+        raise Implausible(f"{number:g} is not one of 0 to 5 stars")
     return int(number)
 
 

@@ -1,4 +1,4 @@
-"""The XMP packet, which programs write."""
+"""Read the XMP packet, which programs write."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
 from mascot.photos.metadata import validate
-from mascot.photos.metadata.validate import Moment, Wrong
+from mascot.photos.metadata.validate import Implausible, Moment
 
 _RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
@@ -32,7 +32,7 @@ LONGEST_PACKET = 4 << 20  # bytes
 
 @dataclass(frozen=True, slots=True)
 class Xmp:
-    """The properties of a packet by their usual prefixes, as in `dc:title`. Methods raise `Wrong`."""
+    """The properties of a packet by their usual prefixes, as in `dc:title`. Methods raise `Implausible`."""
 
     properties: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -59,7 +59,7 @@ class Xmp:
         try:
             metres = float(numerator) / float(denominator or 1)
         except (ValueError, ArithmeticError):
-            raise Wrong(f"{validate.quote(value)} is not an altitude") from None
+            raise Implausible(f"{validate.quote(value)} is not an altitude") from None
         return validate.height(metres, self.text("exif:GPSAltitudeRef"))
 
     def rating(self) -> int | None:
@@ -70,24 +70,24 @@ class Xmp:
 
 
 def parse(packet: object) -> Xmp:
-    """Return the properties of a packet; none if there is no packet.
+    """Return the properties of a packet, empty if there is no packet.
 
-    Raises `Wrong` for a packet that is too long, is not XML, or contains a document type or entities.
+    Raises `Implausible` for a packet that is too long, is not XML, or contains a document type or entities.
     """
     if isinstance(packet, str):
         packet = packet.encode()
     if not isinstance(packet, bytes) or not packet.strip(b"\0 \t\r\n"):
         return Xmp()
     if len(packet) > LONGEST_PACKET:
-        raise Wrong(f"{len(packet)} bytes, more than {LONGEST_PACKET}")
+        raise Implausible(f"{len(packet)} bytes, more than {LONGEST_PACKET}")
     if b"\0" not in packet[:4]:  # UTF-16 has null bytes
         packet = packet[max(packet.find(b"<"), 0) : packet.rfind(b">") + 1]
     try:
         root = fromstring(packet, forbid_dtd=True)
     except DefusedXmlException:
-        raise Wrong("contains a document type or an entity") from None
+        raise Implausible("contains a document type or an entity") from None
     except (ParseError, ValueError, LookupError) as error:
-        raise Wrong(f"is not XML ({error})") from None
+        raise Implausible(f"is not XML ({error})") from None
     properties: dict[str, tuple[str, ...]] = {}
     for description in _descriptions(root):
         values = {name: [value] for name, value in description.attrib.items()}
@@ -124,4 +124,4 @@ def _coordinate(value: str, letters: str) -> float:
         return -degrees if match[4].upper() == letters[1] else degrees
     if _SIGNED.fullmatch(value):
         return float(value)
-    raise Wrong(f"{validate.quote(value)} is not a coordinate")
+    raise Implausible(f"{validate.quote(value)} is not a coordinate")

@@ -152,8 +152,8 @@ def write_sample(
     count
         How many files (default: 600).
     seed
-        Another seed gives other crops and, where `count` is below 600, other photographs (default: 0). The same
-        seed gives the same bytes.
+        Another seed gives other crops and, if `count` is below 600, other photographs (default: 0). The same seed
+        gives the same bytes.
     progress
         Called with (files done, files in total) after each file.
     """
@@ -280,13 +280,13 @@ def _xmp(card: Postcard) -> bytes:
 def _check(folder: Path, cards: list[Postcard]) -> set[str]:
     """Return the paths that exist already; raise InputError if the folder contains anything else."""
     if folder.exists() and not folder.is_dir():
-        raise InputError(f"sample: {str(folder)!r} must be a folder, and is a file")
+        raise InputError(f"sample: {str(folder)!r} must be a folder, but is a file")
     identities = {card.path: _identity(card) for card in cards}
     existing = set(_visible_files(folder))
     for path in sorted(existing):
         if path not in identities or _stored_identity(folder / path) != identities[path]:
             raise InputError(
-                f"sample: {str(folder)!r} must be empty or hold the same sample, and holds {path!r}; name a new folder"
+                f"sample: {str(folder)!r} must be empty or hold the same sample, but holds {path!r}; name a new folder"
             )
     return existing
 

@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -22,54 +23,10 @@ from mascot.photos.sharing import album_figures as figures
 from mascot.photos.sharing.export import finished
 
 _SMALL = 144  # pixels of the longer side of a picture in the list before steering
-_GENERATOR = "mascot album 1"  # files that begin with it can be added to
+_GENERATOR = "mascot album 1"  # identifies the files to which sections can be added
 _ARROW = html.escape("->")
 _END = "\n</main>\n</body>\n</html>\n"
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-_STYLE = """
-:root { color-scheme: light dark; --paper: #fbfaf8; --ink: #1d1c1a; --quiet: #65625c; --line: #dcd8d0; --sea: #e8eef2;
-  --land: #cfcbc0; --new: #b3401e; }
-@media (prefers-color-scheme: dark) { :root { --paper: #141413; --ink: #eceae6; --quiet: #a5a19a; --line: #373530;
-  --sea: #1b2126; --land: #45433d; --new: #ff9168; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 82rem; padding: 1.5rem clamp(1rem, 4vw, 3rem) 4rem; background: var(--paper);
-  color: var(--ink); font: 16px/1.45 system-ui, sans-serif; }
-h1, h2, h3 { line-height: 1.2; text-wrap: balance; overflow-wrap: anywhere; }
-h1 { font-size: 1.9rem; margin: 0 0 1rem; }
-h2 { font-size: 1.4rem; margin: 0; }
-h3 { font-size: 1rem; margin: 1.5rem 0 .5rem; }
-section { border-top: 1px solid var(--line); padding: 1.75rem 0 1rem; }
-p { margin: .25rem 0; color: var(--quiet); overflow-wrap: anywhere; }
-.figures { display: grid; grid-template-columns: minmax(0, 3fr) minmax(0, 1fr); gap: 1rem; margin: 1rem 0; }
-.figures .line { grid-column: 1 / -1; }
-.figures figure > svg { display: block; width: 100%; border-radius: 6px; }
-.map > svg { aspect-ratio: 720 / 320; }
-.clock > svg { aspect-ratio: 1; max-width: 18rem; margin: auto; }
-.line > svg { height: 56px; }
-.figures figcaption { color: var(--quiet); font-size: .8rem; margin-top: .2rem; }
-figure { margin: 0; }
-.photos { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(15rem, 42vw), 1fr)); gap: 1.2rem 1rem; }
-.photos img { display: block; width: 100%; aspect-ratio: 3 / 2; object-fit: cover; border-radius: 6px;
-  background: var(--line); }
-.photos figcaption { margin-top: .35rem; font-size: .85rem; color: var(--quiet); overflow-wrap: anywhere; }
-.photos b { color: var(--ink); }
-.photos span { display: block; }
-.badge { display: inline-block; border-radius: 3px; padding: 0 .35em; margin-left: .4em; font-size: .75rem;
-  color: var(--paper); background: var(--new); }
-.before { display: flex; flex-wrap: wrap; gap: .5rem; }
-.before figure { width: 6rem; }
-.before img { display: block; width: 6rem; height: 4rem; object-fit: cover; border-radius: 4px; }
-.before .went img { opacity: .45; outline: 2px dashed var(--quiet); outline-offset: -2px; }
-.before figcaption { font-size: .75rem; color: var(--quiet); }
-svg text { fill: var(--quiet); font: 11px system-ui, sans-serif; }
-.sea, .face { fill: var(--sea); }
-.land { fill: var(--land); }
-.rule { stroke: var(--land); fill: none; }
-.was { fill: none; stroke: var(--quiet); }
-.is { fill: var(--new); stroke: var(--paper); }
-@media (max-width: 40rem) { .figures { grid-template-columns: 1fr; } }
-@media print { .photos figure { break-inside: avoid; } }
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +58,7 @@ def section_of(results: Results, links: bool = False) -> AlbumSection:
 
 
 def _wish_text(wish: mc.AnyWish) -> str:
-    """Return a wish as text, its hour or day as people write it."""
+    """Return a wish as text, with its hour or day as people write it."""
     near = wish.near if isinstance(wish, mc.Wish) else None
     if isinstance(wish, mc.Wish) and isinstance(wish.attribute, mc.HourOfDay) and isinstance(near, (int, float)):
         wish = replace(wish, near=f"{int(near)}:{round(near % 1 * 60):02}")
@@ -110,14 +67,15 @@ def _wish_text(wish: mc.AnyWish) -> str:
 
 def album(store: Store, title: str, sections: Iterable[AlbumSection]) -> Iterator[str]:
     """Yield the HTML of an album, part by part."""
+    style = files("mascot.photos.sharing").joinpath("album.css").read_text("utf-8")
     yield (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta name="generator" content="{_GENERATOR}">\n'
-        # Whatever a caption contains, no script runs and nothing is loaded.
+        # No script runs and nothing is loaded, whatever a caption contains.
         '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:; '
         "style-src 'unsafe-inline'\">\n"
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{_text(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n{figures.land()}\n"
+        f"<title>{_text(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n{figures.land()}\n"
         f"<header><h1>{_bdi(title)}</h1></header>\n<main>"
     )
     for section in sections:

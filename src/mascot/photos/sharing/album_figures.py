@@ -15,7 +15,7 @@ from mascot.photos.photo import Photo
 _WORLD = 10_000  # units around the globe
 _FURTHEST = 85.0  # degrees of latitude that Mercator shows
 _LEAST_WIDTH = 250  # units, 9 degrees: the outline is not finer
-_MAP = (720, 320)  # width and height; the proportions of the other figures are in the style of the page
+_MAP = (720, 320)  # width and height; album.css has the proportions of the other figures
 _MOST_YEARS = 8  # with a label on the time line
 _MARGIN = 0.12  # of the extent, around the outermost points
 
@@ -41,7 +41,7 @@ def land() -> str:
 
 
 def figures(photos: Sequence[Photo], before: Sequence[Photo] = ()) -> str:
-    """Return the figures of photographs, and of those before steering; figures without any value are omitted."""
+    """Return the figures of photographs after and before steering; figures without values are omitted."""
     content = "".join(draw(photos, before) for draw in (_map, _clock, _line))
     return f'<div class="figures">{content}</div>' if content else ""
 
@@ -110,7 +110,7 @@ def _points(photos: Sequence[Photo]) -> list[tuple[float, float]]:
 
 
 def _stretch(xs: Sequence[float]) -> tuple[float, float]:
-    """Return the western end and the width of the shortest stretch of the globe that contains all of these."""
+    """Return the western end and the width of the shortest stretch of the globe that contains all positions."""
     ordered = sorted(x % _WORLD for x in xs)
     gaps = [(after - at, after) for at, after in zip(ordered, [*ordered[1:], ordered[0] + _WORLD], strict=True)]
     gap, west = max(gaps)

@@ -22,7 +22,7 @@ from mascot.photos.database.store import is_full, write_failure
 from mascot.photos.photo import Photo
 from mascot.photos.texts import fold
 
-PART = ".mascot-part"  # ends the name of an unfinished file
+PART = ".mascot-part"  # suffix of an unfinished file
 _LOCK = ".mascot-copying.lock"
 _CHUNK = 1 << 20
 _LONGEST_NAME = 180  # bytes, of the 255 that most file systems allow
@@ -49,7 +49,7 @@ class Copied:
 
 
 def original(root: Path, photo: Photo) -> Path:
-    """Return the file of a photograph. A link may lead out of the folder only to the file that was indexed."""
+    """Return the file of a photograph. A link out of the folder must lead to the file that was indexed."""
     path = Path(os.path.realpath(root / photo.path))
     if not path.is_file():
         raise InputError(f"the file {photo.path!r} is gone: it is not in the library's folder any more")
@@ -57,7 +57,7 @@ def original(root: Path, photo: Photo) -> Path:
     is_indexed = (status.st_size, status.st_mtime_ns) == (photo.size, photo.mtime_ns)
     if not path.is_relative_to(root) and not is_indexed:
         raise InputError(
-            f"the file {photo.path!r} leads out of the library's folder, to one that was not indexed: "
+            f"the file {photo.path!r} is a link to a file outside the library that was not indexed: "
             "run `mascot index` again"
         )
     if not os.access(path, os.R_OK):
@@ -153,7 +153,7 @@ def _copy_one(file: Original, folder: Path, used: set[str], copied: Copied) -> N
 
 
 def _is_copy(file: Path, target: Path) -> bool:
-    """Return whether a target has the same bytes; a copy of ours has the same time, and is not read again."""
+    """Return whether a target has the same bytes. If the times are equal too, the contents are not compared."""
     if target.is_symlink() or not target.is_file():
         return False
     status, target_status = file.stat(), target.stat()

@@ -1,0 +1,64 @@
+"""Bins in the layout that the native kernel and the GPU read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from mascot.kernels.reference import Floats, Ints
+
+LINE, PLANE, GLOBE, LABELS = 0, 1, 2, 3  # shapes of bins
+_AXIS_FIELDS = 8
+
+
+class PackedBins(NamedTuple):
+    """The bins of one attribute. Coordinates are contiguous float64 arrays, pairs are int64 arrays."""
+
+    shape: int
+    x: Floats | None = None  # LINE, PLANE: values along the axes; GLOBE: latitude and longitude in radians
+    y: Floats | None = None
+    axes: tuple[float, ...] = (0.0,) * 2 * _AXIS_FIELDS  # start, step, count, sigma, period, smallest, floor, ceiling
+    indptr: Ints | None = None  # LABELS
+    indices: Ints | None = None
+    values: Floats | None = None  # None: every membership is 1
+
+    def __eq__(self, other: object) -> bool:  # by identity, by which the GPU recognises the bins of a corpus
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+class Packable(Protocol):
+    """Bins that can be packed."""
+
+    def packed(self) -> PackedBins: ...
+
+
+def pack_bins(bins: Packable) -> PackedBins:
+    """Return bins as the kernels read them."""
+    return bins.packed()
+
+
+# Returns the same object each time, because the GPU keeps the bins of a corpus and recognises them by identity.
+pack_once: Callable[..., PackedBins] = lru_cache(maxsize=16)(pack_bins)
+
+
+def pack_axes(axes: tuple[float, ...], values: tuple[Floats, ...]) -> PackedBins:
+    """Pack Gaussian bins on one or two axes, each described by the eight numbers of `PackedBins.axes`."""
+    if len(values) == 2:
+        return PackedBins(PLANE, _contiguous(values[0]), _contiguous(values[1]), axes)
+    return PackedBins(LINE, _contiguous(values[0]), None, (*axes, *(0.0,) * _AXIS_FIELDS))
+
+
+def pack_globe(lat: Floats, lon: Floats, sigma_km: float) -> PackedBins:
+    """Pack Gaussian bins on the globe."""
+    axes = (0.0, 0.0, 0.0, sigma_km) + (0.0,) * (2 * _AXIS_FIELDS - 4)
+    return PackedBins(GLOBE, _contiguous(lat), _contiguous(lon), axes)
+
+
+def _contiguous(values: Floats) -> Floats:
+    return np.ascontiguousarray(values, np.float64)

@@ -1,0 +1,307 @@
+"""A corpus that wishes are fitted to once, for many queries; it can be saved to a file and loaded."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import asdict, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mascot.bins import Axis, AxisBins, Bins, Floats, GlobeBins, Ints, SparseBins
+from mascot.candidates import TableLike, VectorsLike, as_corpus, as_ids, finite_scores
+from mascot.errors import InputError, OptionError, hashed
+from mascot.fitting import FittedWishes, Queries, fit_wishes, sort_wishes
+from mascot.methods.method import Method, Table
+from mascot.ranking import Ranking, Rankings
+from mascot.registry import from_dict
+from mascot.reranking import (
+    Already,
+    Backend,
+    check_call,
+    check_method,
+    per_query,
+    positions_of,
+    positions_of_each,
+    rank_many,
+    rank_one,
+)
+from mascot.wishes import AnyWish, check_wishes
+
+_VERSION = 1  # of the file
+
+
+class Reranker:
+    """Wishes fitted once to a corpus, for many queries over it. Several threads may use one.
+
+    The cost of a query does not grow with the corpus.
+
+    Parameters
+    ----------
+    wishes, method
+        As for `rerank`.
+
+    Examples
+    --------
+    >>> import mascot as mc
+    >>> ranker = mc.Reranker(mc.spread("city")).fit({"city": ["Rome", "Rome", "Oslo", "Lima"]})
+    >>> ranker.rerank(rows=[0, 1, 3], scores=[0.9, 0.8, 0.7], k=2).ids
+    [0, 3]
+    """
+
+    def __init__(self, wishes: AnyWish | Sequence[AnyWish], method: Method | None = None) -> None:
+        self.wishes, self.method = check_wishes(wishes), check_method(method)
+        self._fitted_wishes: FittedWishes | None = None
+        self._ids: list[Hashable] | None = None
+
+    def __repr__(self) -> str:
+        state = "not fitted" if self._fitted_wishes is None else f"{self._fitted_wishes.rows} rows"
+        return f"Reranker({list(self.wishes)!r}, {self.method!r}: {state})"
+
+    def __len__(self) -> int:
+        return 0 if self._fitted_wishes is None else self._fitted_wishes.rows
+
+    def fit(
+        self, columns: TableLike = None, vectors: VectorsLike = None, ids: Sequence[Hashable] | None = None
+    ) -> Reranker:
+        """Read the corpus.
+
+        Clusters are computed and labels are numbered now. Widths still follow the candidates of each query.
+
+        Parameters
+        ----------
+        columns, vectors
+            As for `Candidates`: a value, or a vector, for each row of the corpus. Vectors are kept in float32.
+        ids
+            Hashable names of the rows (default: row numbers).
+        """
+        table, count = as_corpus(columns, vectors, "Reranker")
+        names = None if ids is None else as_ids(ids, count, "Reranker", "rows")
+        self._fitted_wishes, self._ids = fit_wishes(self.wishes, table, count), names
+        return self
+
+    def append(
+        self, columns: TableLike = None, vectors: VectorsLike = None, ids: Sequence[Hashable] | None = None
+    ) -> Reranker:
+        """Add rows at the end. Existing rows keep their numbers; clusters are computed again over all rows."""
+        fitted = self._require_fitted()
+        (table,) = fitted.tables
+        new, count = as_corpus(columns, vectors, "Reranker.append")
+        if set(new.columns) != set(table.columns):
+            raise InputError(f"Reranker.append needs the columns {sorted(table.columns)}, got {sorted(new.columns)}")
+        for part, before, after in (("vectors", table.vectors, new.vectors), ("ids", self._ids, ids)):
+            if (before is None) != (after is None):
+                raise InputError(f"Reranker.append needs {part} if and only if fit had them")
+        all_columns = {name: _append(column, new.columns[name]) for name, column in table.columns.items()}
+        all_vectors = None if new.vectors is None else np.concatenate([table.vectors, new.vectors])
+        names = None if ids is None else [*(self._ids or ()), *as_ids(ids, count, "Reranker.append", "rows")]
+        refitted = fit_wishes(self.wishes, Table(all_columns, all_vectors), fitted.rows + count)
+        if fitted.removed is not None:
+            refitted = replace(refitted, removed=np.append(fitted.removed, np.zeros(count, bool)))
+        self._fitted_wishes, self._ids = refitted, names
+        return self
+
+    def remove(self, ids: Iterable[Hashable]) -> Reranker:
+        """Remove rows with these ids (row numbers, if `fit` had no ids) from all further results."""
+        fitted = self._require_fitted()
+        removed_ids = hashed(ids, "Reranker.remove needs ids")
+        names: Sequence[Hashable] = range(fitted.rows) if self._ids is None else self._ids
+        removed = np.array([name in removed_ids for name in names], bool)
+        if removed.sum() < len(removed_ids):
+            missing = next(name for name in removed_ids if name not in set(names))
+            raise InputError(f"Reranker.remove needs ids of the corpus, got {missing!r}")
+        if fitted.removed is not None:
+            removed |= fitted.removed
+        self._fitted_wishes = replace(fitted, removed=removed)
+        return self
+
+    def save(self, path: str | Path) -> None:
+        """Write wishes, method, bins and ids to one file, which `Reranker.load` reads.
+
+        Arrays are written as numpy writes them, everything else as JSON.
+        """
+        fitted, ids = self._require_fitted(), self._ids
+        arrays: dict[str, Any] = {}
+        if not all(isinstance(id_, (str, int)) and not isinstance(id_, bool) for id_ in ids or ()):
+            raise OptionError("Reranker.save needs ids that are text or whole numbers")
+
+        def described(prefix: str, parts: Iterable[Bins]) -> list[dict[str, Any]]:
+            return [_describe(bins, f"{prefix}{number}", arrays) for number, bins in enumerate(parts)]
+
+        document = {
+            "version": _VERSION, "rows": fitted.rows, "wishes": [wish.to_dict() for wish in self.wishes],
+            "method": self.method.to_dict(), "ids": ids, "bins": described("bins", fitted.bins),
+            "focuses": described("focus", (focus.bins for focus in fitted.focuses)),
+            "labels": described("labels", fitted.labels),
+        }  # fmt: skip
+        if fitted.removed is not None:
+            arrays["removed"] = fitted.removed
+        arrays["document"] = np.frombuffer(json.dumps(document).encode(), np.uint8)
+        with Path(path).open("wb") as file:
+            np.savez(file, **arrays)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Reranker:
+        """Return the fitted `Reranker` that `save` wrote. Nothing is unpickled.
+
+        Columns are not saved: methods other than `Mascot` need `fit`.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                arrays = dict(file)
+            document = json.loads(bytes(arrays.pop("document")))
+        except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            rule = f"needs a file that Reranker.save wrote, got {str(path)!r}"
+            raise InputError(f"Reranker.load {rule}: {error}") from None
+        version = document.get("version")
+        if version != _VERSION:
+            raise InputError(f"Reranker.load needs version {_VERSION}, got {version!r} in {str(path)!r}")
+
+        def restored(prefix: str, part: str) -> tuple[Any, ...]:
+            return tuple(_restore(entry, f"{prefix}{number}", arrays) for number, entry in enumerate(document[part]))
+
+        ranker = cls([from_dict(wish) for wish in document["wishes"]], from_dict(document["method"]))
+        aims = sort_wishes(ranker.wishes)[1]
+        focuses = tuple(wish.named_focus(bins) for wish, bins in zip(aims, restored("focus", "focuses"), strict=True))
+        bins, labels = restored("bins", "bins"), restored("labels", "labels")
+        ranker._fitted_wishes = FittedWishes(
+            ranker.wishes, document["rows"], (Table({}),), bins, focuses, labels, arrays.get("removed")
+        )
+        ranker._ids = document["ids"]
+        return ranker
+
+    def _require_fitted(self) -> FittedWishes:
+        if self._fitted_wishes is None:
+            raise InputError("Reranker must be fitted to a corpus first: call fit(columns, vectors)")
+        return self._fitted_wishes
+
+    def _ids_of(self, rows: Ints) -> list[Any]:
+        return rows.tolist() if self._ids is None else [self._ids[row] for row in rows]
+
+    def rerank(
+        self, rows: ArrayLike, scores: ArrayLike, k: int = 20, already: Already = None, backend: Backend = "auto"
+    ) -> Ranking[Any]:
+        """Select k of the rows that a search returned. The `positions` of the ranking count within `rows`.
+
+        Parameters
+        ----------
+        rows, scores
+            N rows of the corpus, counted from 0, and their scores.
+        k, already, backend
+            As for `mascot.rerank`.
+        """
+        call = check_call(k, backend, self.method)
+        check_wishes(self.wishes, k)
+        fitted = self._require_fitted()
+        corpus_rows = _corpus_rows(rows, fitted.rows)
+        ids = self._ids_of(corpus_rows)
+        ptr, row_scores = np.array([0, len(ids)]), _scores_for(scores, corpus_rows)
+        return rank_one(fitted, Queries(ptr, row_scores, corpus_rows, [ids], [positions_of(already, ids)]), call)
+
+    def rerank_many(
+        self,
+        rows: ArrayLike | Sequence[ArrayLike],
+        scores: ArrayLike | Sequence[ArrayLike],
+        k: int = 20,
+        already: Sequence[Already] | None = None,
+        backend: Backend = "auto",
+        threads: int | None = None,
+    ) -> Rankings[Any]:
+        """Select for many queries over the corpus. Every query is ranked as `rerank` ranks it alone.
+
+        Parameters
+        ----------
+        rows, scores
+            Q x N arrays, or lists of arrays, whose lengths may differ.
+        k, already, backend, threads
+            As for `mascot.rerank_many`.
+        """
+        call = check_call(k, backend, self.method, threads)
+        check_wishes(self.wishes, k)
+        fitted = self._require_fitted()
+        if backend == "gpu" and hasattr(scores, "__dlpack_device__") and not isinstance(scores, np.ndarray):
+            from mascot.gpu.device_batch import rank_rows
+
+            return rank_rows(fitted, rows, scores, k, self.method, already)
+        ptr, flat_rows, flat_scores = _flatten(rows, scores, fitted.rows)
+        ids: Any = flat_rows
+        if already is not None or self._ids is not None:
+            ids = [self._ids_of(flat_rows[a:b]) for a, b in pairwise(ptr)]
+        return rank_many(fitted, Queries(ptr, flat_scores, flat_rows, ids, positions_of_each(already, ids)), call)
+
+
+def _append(column: Any, more: Any) -> Any:
+    if column.dtype.kind == more.dtype.kind and column.dtype.kind != "O":
+        return np.concatenate([column, more])
+    joined = np.empty(len(column) + len(more), object)
+    joined[: len(column)], joined[len(column) :] = column, more
+    return joined
+
+
+def _flatten(rows: Any, scores: Any, count: int) -> tuple[Ints, Ints, Floats]:
+    """Return where each query starts, and the rows and the scores of all queries, one query after the other."""
+    arrays = isinstance(rows, np.ndarray) and isinstance(scores, np.ndarray)
+    if arrays and rows.ndim == 2 and rows.shape == scores.shape:
+        flat = _corpus_rows(rows.reshape(-1), count)
+        return np.arange(len(rows) + 1) * rows.shape[1], flat, finite_scores(scores, 2).reshape(-1)
+    query_rows = [_corpus_rows(r, count) for r in per_query(rows, "rows")]
+    if not query_rows:
+        raise InputError("rerank_many needs at least one query, got none")
+    parts = per_query(scores, "scores")
+    if len(parts) != len(query_rows):
+        raise InputError(f"scores must have {len(query_rows)} queries like rows, got {len(parts)}")
+    values = [_scores_for(s, r) for s, r in zip(parts, query_rows, strict=True)]
+    ptr = np.concatenate([[0], np.cumsum([len(r) for r in query_rows])]).astype(np.int64)
+    return ptr, np.concatenate(query_rows), np.concatenate(values)
+
+
+def _scores_for(scores: ArrayLike, rows: Ints) -> Floats:
+    checked = finite_scores(scores, 1)
+    if len(checked) != len(rows):
+        raise InputError(f"scores must have {len(rows)} values like rows, got {len(checked)}")
+    return checked
+
+
+def _corpus_rows(rows: ArrayLike, count: int) -> Ints:
+    array = np.asarray(rows)
+    if array.ndim != 1 or not len(array) or array.dtype.kind not in "iu":
+        raise InputError(f"rows must be a list of at least one row number, got {rows!r:.60}")
+    array = array.astype(np.int64)
+    if array.min() < 0 or array.max() >= count:
+        wrong = array[(array < 0) | (array >= count)][0]
+        raise InputError(f"rows must lie in 0..{count - 1}, got {wrong}")
+    return array
+
+
+def _describe(bins: Bins, name: str, arrays: dict[str, Any]) -> dict[str, Any]:
+    """Add the arrays of the bins to `arrays` and return their other fields."""
+    if isinstance(bins, AxisBins):
+        for axis, values in enumerate(bins.values):
+            arrays[f"{name}.{axis}"] = values
+        return {"kind": "axis", "axes": [asdict(axis) for axis in bins.axes], "unit": bins.unit}
+    if isinstance(bins, GlobeBins):
+        arrays[f"{name}.lat"], arrays[f"{name}.lon"] = bins.lat, bins.lon
+        return {"kind": "globe", "sigma_km": bins.sigma_km}
+    pairs = bins.sparse()
+    arrays[f"{name}.indptr"], arrays[f"{name}.indices"] = pairs.indptr, pairs.indices
+    if pairs.values is not None:
+        arrays[f"{name}.values"] = pairs.values
+    return {"kind": "sparse", "count": pairs.count, "labels": pairs.labels}
+
+
+def _restore(described: dict[str, Any], name: str, arrays: dict[str, Any]) -> Bins:
+    """Return the bins that `_describe` described."""
+    if described["kind"] == "axis":
+        axes = tuple(Axis(**axis) for axis in described["axes"])
+        return AxisBins(axes, tuple(arrays[f"{name}.{axis}"] for axis in range(len(axes))), described["unit"])
+    if described["kind"] == "globe":
+        return GlobeBins(arrays[f"{name}.lat"], arrays[f"{name}.lon"], described["sigma_km"])
+    labels = None if described["labels"] is None else tuple(described["labels"])
+    return SparseBins(
+        arrays[f"{name}.indptr"], arrays[f"{name}.indices"], arrays.get(f"{name}.values"), described["count"], labels
+    )
