@@ -136,11 +136,11 @@ class Point:
     def to_dict(self) -> dict[str, Any]:
         """Return the part of the record that does not depend on the result."""
         names = ("split", "study", "direction", "label", "point", "value", "k", "n")
-        described = {"method": self.method.to_dict(), "wishes": [_recorded(wish) for wish in self.wishes]}
+        described = {"method": self.method.to_dict(), "wishes": [recorded(wish) for wish in self.wishes]}
         return {name: getattr(self, name) for name in names} | {"task": self.task.name} | described
 
 
-def _recorded(wish: mc.Wish) -> dict[str, Any]:
+def recorded(wish: mc.Wish) -> dict[str, Any]:
     """Return a wish as records hold it: the attribute is always a dictionary with its parameters."""
     parameters: dict[str, Any] = {name: getattr(wish, name) for name in ("sign", "weight", "near", "within")}
     attribute: Any = wish.attribute
