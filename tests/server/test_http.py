@@ -202,7 +202,7 @@ def test_nothing_outside_the_library_is_read(own: Path, own_client: httpx.Client
     (own / "plain0.jpg").symlink_to(secret)
     (own / "scan.tif").write_bytes(b"II*\x00 damaged")
     os.mkfifo(own / "plain2.jpg")
-    assert "leads out of the library" in message(own_client.get(f"/api/photos/{linked}/image"), 404)
+    assert "a link to a file outside the library" in message(own_client.get(f"/api/photos/{linked}/image"), 404)
     assert "not in the library's folder any more" in message(own_client.get(f"/api/photos/{gone}/image"), 404)
     assert "'scan.tif'" in message(own_client.get(f"/api/photos/{damaged}/image"), 404)
     assert own_client.get(f"/api/photos/{fifo}/image").status_code == 404
@@ -245,7 +245,7 @@ def test_an_empty_library_is_served_and_says_so(tmp_path: Path) -> None:
 
 
 def test_metrics_are_prometheus_and_have_no_series_per_photograph(client: httpx.Client) -> None:
-    for path in ("photos/1", "photos/999", "nowhere/1", "../static/app.js"):
+    for path in ("photos/1", "photos/999", "nowhere/1", "../static/app/app.js"):
         client.get(f"/api/{path}")
     client.post("/api/rerank", json={"scores": [1]})
     families = {family.name: family for family in text_string_to_metric_families(client.get("/metrics").text)}
