@@ -73,6 +73,17 @@ def test_search_is_the_library_s_own_answer(client: httpx.Client, photographs: P
     assert (few["candidates"], few["newest_of"], few["kept"]) == (3, 32, 1.0)
 
 
+def test_a_target_says_how_far_the_nearest_result_is(client: httpx.Client) -> None:
+    wishes = [{"focus": "place", "near": "Reykjavik"}, {"focus": "hour", "near": 3}, {"focus": "date", "near": "1999"}]
+    place, hour, date = _search(client, wishes=wishes).json()["targets"]
+    assert (place["name"], place["near"], round(place["lat"])) == ("place", "Reykjavik", 64)
+    assert re.fullmatch(r"nearest is [23],\d{3} km away", place["nearest"])
+    assert re.fullmatch(r"nearest is \d hours away", hour["nearest"])
+    assert (date["date"], date["nearest"]) == ("1999-07-01", "nearest is 20 years away")
+    (near,) = _search(client, wishes=[{"focus": "place", "near": [38.7, -9.1]}]).json()["targets"]
+    assert (near["near"], near["nearest"]) == ("38.7,-9.1", None)
+
+
 def test_what_is_like_a_photograph_names_no_path_of_this_machine(client: httpx.Client, photographs: Path) -> None:
     answer = client.post("/api/search", json={"like": _id_of(client, "Tokyo/t0.jpg"), "k": 3})
     with Library.open(photographs) as library:
