@@ -216,8 +216,8 @@ def test_a_choice_from_the_search_to_the_folder(library: Library, tmp_path: Path
     (choice,) = _records(_run(root, "choices"))
     assert (choice["name"], choice["photos"]) == ("trip", [record["id"] for record in results])
     assert len(choice["rejected"]) == 1
-    assert choice["query"]["where"] == "taken >= '2019'"
-    assert choice["query"]["wishes"][1] == {"limit": "day", "n": 2}
+    wishes = [{"spread": "place"}, {"limit": "day", "n": 2}]
+    assert choice["query"] == {"since": "2019", "wishes": wishes, "k": 6}
     more = _records(_run(root, "search", "-k", "9", "--choice", "trip", "--reject", "t1.jpg"))
     assert [record["id"] for record in more][:5] == choice["photos"][1:]
     assert not {"t1.jpg", "t2.jpg"} & {Path(record["path"]).name for record in more}

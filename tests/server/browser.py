@@ -21,6 +21,7 @@ _ARGUMENTS = [
 _SHOW = "path => { history.pushState(null, '', path); dispatchEvent(new PopStateEvent('popstate')); }"
 _FORGET = """() => {
     for (const panel of document.querySelectorAll("details[open]")) panel.open = false;
+    document.querySelector("#rail")?.scrollTo(0, 0);
     performance.clearResourceTimings();
     localStorage.clear();
 }"""
