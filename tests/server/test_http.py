@@ -245,7 +245,7 @@ def test_an_empty_library_is_served_and_says_so(tmp_path: Path) -> None:
 
 
 def test_metrics_are_prometheus_and_have_no_series_per_photograph(client: httpx.Client) -> None:
-    for path in ("photos/1", "photos/999", "nowhere/1", "../static/app.js"):
+    for path in ("photos/1", "photos/999", "nowhere/1", "../static/index.html"):
         client.get(f"/api/{path}")
     client.post("/api/rerank", json={"scores": [1]})
     families = {family.name: family for family in text_string_to_metric_families(client.get("/metrics").text)}
