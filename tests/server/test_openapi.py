@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -24,7 +26,7 @@ from schemathesis.specs.openapi.checks import (
 
 from mascot.server import make_app
 from mascot.server.settings import Settings
-from tests.server.serving import Served
+from tests.server.serving import Served, served
 
 DOCUMENT: dict[str, Any] = dict(make_app(Settings()).state.openapi)
 OPERATIONS = {operation["operationId"]: (path, method.upper())
@@ -57,6 +59,13 @@ def msgpack(_: Any, value: Any) -> bytes:
 @schemathesis.serializer("application/vnd.apache.arrow.stream")
 def arrow(_: Any, value: Any) -> bytes:
     return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
+
+
+@pytest.fixture(scope="module")
+def server(photographs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A process of its own: CPython 3.11 may fail if two threads parse source, as Hypothesis and tracebacks do."""
+    with served(tmp_path_factory.mktemp("state"), "--library", str(photographs)) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
