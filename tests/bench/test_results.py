@@ -151,8 +151,8 @@ def _run_until_there_are(points: int, words: list[str], out: Path) -> subprocess
 
 
 def _is_gone(group: int) -> bool:
-    """Return whether all processes of a group end within a few seconds."""
-    for _ in range(200):
+    """Return whether all processes of a group end within two minutes."""
+    for _ in range(2400):
         try:
             os.killpg(group, 0)
         except ProcessLookupError:

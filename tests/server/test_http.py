@@ -31,7 +31,7 @@ from mascot.server import schemas
 from mascot.server.library import pictures
 from mascot.server.library.service import Service
 from tests.photos.jpegs import write_jpeg
-from tests.server.serving import Served, hosted, indexed, message, read_to_end, result_ids
+from tests.server.serving import PATIENCE_S, Served, hosted, indexed, message, read_to_end, result_ids
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 JSON = {"content-type": "application/json"}
@@ -347,11 +347,11 @@ def test_steering_does_not_wait_for_the_encoder(photographs: Path) -> None:
         request = SearchRequest("sunset", wishes=[{"spread": "place"}])
         service.search(request)
         with service._encoding:  # as if an encoder were at work
-            pool.submit(service.search, replace(request, strength=0.9)).result(20)
+            pool.submit(service.search, replace(request, strength=0.9)).result(PATIENCE_S)
             waiting = pool.submit(service.search, replace(request, text="new"))
             with pytest.raises(FutureTimeout):
                 waiting.result(0.3)
-        waiting.result(20)
+        waiting.result(PATIENCE_S)
 
 
 def test_no_request_writes(own: Path, own_client: httpx.Client) -> None:
