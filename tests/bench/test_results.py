@@ -135,10 +135,28 @@ def _contents(out: Path) -> dict[Path, tuple[int, bytes]]:
     return {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in (out / "points").glob("[!.]*.json")}
 
 
+_HANGING = """
+import time
+from mascot.bench.running.records import RecordStore
+from mascot.cli import main
+keys, put = [], RecordStore.put
+def put_or_hang(self, key, record):
+    keys.append(key)
+    if len(keys) > 5:
+        time.sleep(3600)
+    put(self, key, record)
+RecordStore.put = put_or_hang  # also in the workers, which import this file
+if __name__ == "__main__":
+    main()
+"""
+
+
 def _run_until_there_are(points: int, words: list[str], out: Path) -> subprocess.Popen[str]:
-    """Start the command in a session of its own, and return once there are so many points."""
+    """Start a run whose processes hang after five points each, in a session of its own; wait for so many points."""
+    script = out.with_name("hanging.py")
+    script.write_text(_HANGING)
     process = subprocess.Popen(
-        [sys.executable, "-m", "mascot", "bench", *words], start_new_session=True, text=True,
+        [sys.executable, str(script), "bench", *words], start_new_session=True, text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
