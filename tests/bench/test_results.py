@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,7 +24,7 @@ from mascot.bench.running.records import Record, RecordStore, read
 from mascot.bench.running.run import run
 from mascot.cli.bench_commands import bench
 from mascot.errors import InputError
-from tests.retelling import run_command
+from tests.retelling import run_command, wait_for
 
 _FIELDS = Record.__annotations__.keys() - {"subsets"}
 _MEASURES = {"r@1", "r@10", "found_at", "appearance", "metadata", "top1", "displaced", "other_bin", "kept"}
@@ -160,22 +159,17 @@ def _run_until_there_are(points: int, words: list[str], out: Path) -> subprocess
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
-    until = time.monotonic() + 120
-    while not out.is_dir() or len(_contents(out)) < points:
-        assert process.poll() is None, "the run ended before it could be stopped"
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    wait_for(lambda: process.poll() is not None or (out.is_dir() and len(_contents(out)) >= points))
+    assert process.poll() is None, "the run ended before it could be stopped"
     return process
 
 
 def _is_gone(group: int) -> bool:
-    """Return whether all processes of a group end within two minutes."""
-    for _ in range(2400):
-        try:
-            os.killpg(group, 0)
-        except ProcessLookupError:
-            return True
-        time.sleep(0.05)
+    """Return whether all processes of a group have ended."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return True
     return False
 
 
@@ -188,7 +182,7 @@ def test_a_killed_and_a_stopped_run_resume(tmp_path: Path) -> None:
     killed = _run_until_there_are(5, [*words, "2"], out)
     os.kill(killed.pid, signal.SIGKILL)
     killed.communicate()
-    assert _is_gone(killed.pid), "a worker is left"
+    wait_for(lambda: _is_gone(killed.pid))
     before = _contents(out)
     assert len(read(out)) == len(before)
     stopped = _run_until_there_are(len(before) + 3, [*words, "2"], out)
@@ -197,7 +191,7 @@ def test_a_killed_and_a_stopped_run_resume(tmp_path: Path) -> None:
     lines = [line for line in errors.splitlines() if not re.match("(search|test): ", line)]
     assert (output, lines) == ("", ["mascot: stopped; the same mascot bench run resumes it"])
     assert stopped.returncode == 130
-    assert _is_gone(stopped.pid), "a worker is left"
+    wait_for(lambda: _is_gone(stopped.pid))
     between = _contents(out)
     done = CliRunner().invoke(bench, [*words, "1"])
     assert done.exit_code == 0, done.output

@@ -17,6 +17,7 @@ from mascot.photos.indexing.stages import interruptible
 from tests.photos.bag_of_words import BagOfWords
 from tests.photos.jpegs import small_library, write_jpeg
 from tests.photos.libraries import count_rows, rows_of
+from tests.retelling import wait_for
 
 _SCRIPT = f"""
 import hashlib, signal, sys
@@ -78,9 +79,7 @@ def test_killed_in_the_middle_and_resumed(tmp_path: Path) -> None:
     root = _folder(tmp_path / "killed", 60)
     shutil.copytree(root, tmp_path / "whole")
     process = _index(root, hang_after=8)  # after the first batch
-    until = time.monotonic() + 240
-    while count_rows(root) < 8 and time.monotonic() < until:
-        time.sleep(0.02)
+    wait_for(lambda: count_rows(root) >= 8)
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
     partly = _content(root)

@@ -17,7 +17,7 @@ from mascot.photos.database.column_cache import PhotoColumns
 from mascot.photos.results import Hits
 from mascot.photos.wish_text import middle
 from mascot.server.library.service import LibraryGone, Service
-from tests.photos.bag_of_words import BagOfWords
+from tests.photos.bag_of_words import BagOfWords, Stopping
 from tests.photos.jpegs import write_jpeg
 
 
@@ -182,27 +182,13 @@ def test_folders_as_people_name_them(library: Library, monkeypatch: pytest.Monke
 
 
 def test_encoding_again_hides_nothing(library: Library) -> None:
-    class Stopping(BagOfWords):
-        batches = 1
-
-        def pictures(self, pictures):
-            self.batches -= 1
-            if self.batches < 0:
-                raise KeyboardInterrupt
-            return super().pictures(pictures)
-
     with pytest.raises(KeyboardInterrupt):
-        library.index(Stopping(), again=True)
+        library.index(Stopping("bag", 1), again=True)
     assert len(library.search("sunset", k=40)) == 30
     assert library.unfinished is None
     encoder = BagOfWords()
     assert library.index(encoder).unchanged == 8  # of the first batch
     assert len(encoder.encoded) == 22
-    with pytest.raises(KeyboardInterrupt):
-        library.index(Stopping("other"), again=True)
-    assert len(library.search("sunset", k=40)) == 30
-    assert library.unfinished is not None
-    assert library.unfinished.startswith("8 of 30 photographs are encoded with other so far, and searches use bag")
 
 
 def test_like_a_photograph(library: Library) -> None:

@@ -9,8 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,8 +23,7 @@ from mascot.photos import Library
 from mascot.server import make_app
 from mascot.server.run.protocol import GuardedProtocol
 from mascot.server.settings import Settings
-
-PATIENCE_S = 180.0  # for anything that has no time limit of its own, on a busy machine
+from tests.retelling import PATIENCE_S, wait_for
 
 
 @dataclass
@@ -166,10 +164,3 @@ def read_to_end(connection: socket.socket) -> bytes:
     except ConnectionError:
         pass
     return answer
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    ends = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < ends, "waited too long"
-        time.sleep(0.02)

@@ -31,7 +31,8 @@ from mascot.server import schemas
 from mascot.server.library import pictures
 from mascot.server.library.service import Service
 from tests.photos.jpegs import write_jpeg
-from tests.server.serving import PATIENCE_S, Served, hosted, indexed, message, read_to_end, result_ids
+from tests.retelling import PATIENCE_S
+from tests.server.serving import Served, hosted, indexed, message, read_to_end, result_ids
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 JSON = {"content-type": "application/json"}

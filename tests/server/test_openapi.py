@@ -16,13 +16,7 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
-from schemathesis.specs.openapi.checks import (
-    content_type_conformance,
-    negative_data_rejection,
-    response_headers_conformance,
-    response_schema_conformance,
-    status_code_conformance,
-)
+from schemathesis.specs.openapi import checks
 
 from mascot.server import make_app
 from mascot.server.settings import Settings
@@ -36,8 +30,8 @@ OPERATIONS = {operation["operationId"]: (path, method.upper())
 # Random requests: no failure of the server, no undocumented answer
 
 CHECKS = [
-    not_a_server_error, status_code_conformance, content_type_conformance, response_headers_conformance,
-    response_schema_conformance, negative_data_rejection,
+    not_a_server_error, checks.status_code_conformance, checks.content_type_conformance,
+    checks.response_headers_conformance, checks.response_schema_conformance, checks.negative_data_rejection,
 ]  # fmt: skip
 WRONG = ("rerank", "search")
 REQUESTS = {"rerank": 8, "search": 6} | dict.fromkeys(("library", "choices", "health", "ready", "metrics"), 1)

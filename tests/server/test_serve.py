@@ -28,18 +28,8 @@ from uvicorn.server import ServerState
 import mascot as mc
 from mascot.server.client import Client, ServiceError
 from mascot.server.run import protocol
-from tests.retelling import run_command
-from tests.server.serving import (
-    Served,
-    environment,
-    hosted,
-    message,
-    read_answer,
-    read_to_end,
-    served,
-    started,
-    wait_for,
-)
+from tests.retelling import run_command, wait_for
+from tests.server.serving import Served, environment, hosted, message, read_answer, read_to_end, served, started
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
 ROOT = Path(__file__).resolve().parents[2]
