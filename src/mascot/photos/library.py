@@ -19,7 +19,6 @@ from mascot.attributes.attribute import Missing
 from mascot.errors import InputError, OptionError, require
 from mascot.photos.database import encodings
 from mascot.photos.database.filters import Cancelled, SearchCancelled, matching
-from mascot.photos.database.library_encoders import LibraryEncoders
 from mascot.photos.database.store import FOLDER, Store, UnknownPhoto, is_full, write_failure
 from mascot.photos.database.vector_index import EXACT
 from mascot.photos.files.decode_limits import Limits
@@ -61,7 +60,7 @@ class Library:
         self.folder = self.root / FOLDER if index is None else Path(index).resolve()
         self._is_confirmed = True  # whether this user, and not only the index, named the folder
         self.exact = exact  # photographs up to which every vector is compared
-        self._encoders = LibraryEncoders(self.root, device)
+        self._encoders = encodings.LibraryEncoders(self.root, device)
 
     @classmethod
     def open(cls, folder: _Path | None = None, device: str = "auto", index: _Path | None = None) -> Library:

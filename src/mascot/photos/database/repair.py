@@ -15,7 +15,7 @@ import numpy as np
 
 from mascot.errors import InputError, MascotError
 from mascot.photos.database.store import LOOKS, UNREADABLE, Store, plain_cursor, reading_only
-from mascot.photos.database.vector_index import damage_of
+from mascot.photos.database.vector_index import damages_of
 from mascot.photos.library import Library
 from mascot.photos.locations import DATABASE
 from mascot.photos.photo import COLUMNS, TYPES, Photo
@@ -24,6 +24,7 @@ DAMAGED = "library.damaged.sqlite"  # the database as it was before a repair
 _MOST = 20  # findings of one kind that are listed
 _PROBES = 10_000  # ids tried one by one after an unreadable row; then the steps grow
 _LARGEST_ID = 1 << 40
+_ENDINGS = ("", "-wal", "-shm")  # of the files of a database
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +52,10 @@ def _findings(library: Library) -> tuple[list[str], list[str]]:
         if not library.store_path.is_file():
             raise
         return [str(error)], []
-    damage = None
+    of_index = []
     with suppress(MascotError):
-        damage = damage_of(library.folder, library.store, library.exact)
-    return of_database, [] if damage is None else [damage]
+        of_index = damages_of(library.folder, library.store, library.exact)
+    return of_database, of_index
 
 
 def repair(library: Library) -> Repair:
@@ -65,14 +66,13 @@ def repair(library: Library) -> Repair:
         of_database, of_index = _findings(library)
         findings = (*of_database, *of_index)
         lost_rows: int | None = 0
-        damaged = None
         if of_database:
             library.close()
             lost_rows = _salvage(library.store_path)
-            damaged = library.folder / DAMAGED
         for place in (*(library.folder.glob("nearest-*") if findings else ()), *library.folder.glob("building-*")):
             shutil.rmtree(place, ignore_errors=True)
         encoded = library.rebuild_index()
+        damaged = library.folder / DAMAGED if of_database else None
         return Repair(findings, library.store.count(), encoded, lost_rows, damaged)
 
 
@@ -104,14 +104,10 @@ def _damaged_ids(store: Store) -> Iterator[int]:
 
 
 def _is_photo(row: Any) -> bool:
-    """Return whether the values of a row have the right types."""
-    if not all(isinstance(row[name], types) for name, types in TYPES.items()):
-        return False
-    try:
+    with suppress(ValueError, TypeError):
         Photo.from_row(row)
-    except (ValueError, TypeError):
-        return False
-    return True
+        return all(isinstance(row[name], types) for name, types in TYPES.items())
+    return False
 
 
 def _is_pixels(thumbnail: Any, look: Any) -> bool:
@@ -132,22 +128,19 @@ def _salvage(path: Path) -> int | None:
     """Replace the database by one of all readable rows; return how many rows were lost, None if unknown."""
     new_path = path.with_name("library.repaired.sqlite")
     _remove_database(new_path)
-    count: int | None = None
+    count = None
     try:
-        store = Store(new_path, create=True)
-        with closing(store):
-            try:
-                with closing(reading_only(path)) as damaged:
-                    damaged.text_factory = _text
-                    damaged.row_factory = None
-                    count = _number(damaged, "SELECT count(*) FROM photos")
-                    _copy(damaged, store)
-            except UNREADABLE:
-                pass  # not a database any more: no row can be read
+        with closing(Store(new_path, create=True)) as store:
+            # No row can be read if it is not a database any more.
+            with suppress(*UNREADABLE), closing(reading_only(path)) as damaged:
+                damaged.text_factory = _text
+                damaged.row_factory = None
+                count = _number(damaged, "SELECT count(*) FROM photos")
+                _copy(damaged, store)
             saved_rows = store.count()
             store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         _remove_database(path.with_name(DAMAGED))
-        for ending in ("", "-wal", "-shm"):
+        for ending in _ENDINGS:
             with suppress(FileNotFoundError):
                 os.replace(f"{path}{ending}", f"{path.with_name(DAMAGED)}{ending}")
         os.replace(new_path, path)
@@ -157,7 +150,7 @@ def _salvage(path: Path) -> int | None:
 
 
 def _remove_database(path: Path) -> None:
-    for ending in ("", "-wal", "-shm"):
+    for ending in _ENDINGS:
         Path(f"{path}{ending}").unlink(missing_ok=True)
 
 
@@ -203,7 +196,7 @@ def _rows(damaged: sqlite3.Connection, table: str, key: str, columns: tuple[str,
     last, failures = -1, 0
     largest = _number(damaged, f"SELECT max({key}) FROM {table}") or _LARGEST_ID
     while last <= largest:
-        try:
+        with suppress(*UNREADABLE):
             for row in plain_cursor(damaged).execute(query, (last,)):
                 if not isinstance(row[0], int) or row[0] <= last:
                     break
@@ -211,8 +204,6 @@ def _rows(damaged: sqlite3.Connection, table: str, key: str, columns: tuple[str,
                 yield row
             else:
                 return
-        except UNREADABLE:
-            pass
         failures += 1
         last += 1 if failures < _PROBES else 1 << min(failures - _PROBES, 40)
 

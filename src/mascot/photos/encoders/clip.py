@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -55,14 +56,10 @@ def local_clip(device: str = "auto") -> str | None:
         return None
     for name in dict.fromkeys((DEFAULT, SMALL, *cached_models())):
         model = cached_model(name, clip_forms(device))
-        if model is None:
-            continue
-        try:
-            architectures = read_json(model.folder / "config.json").get("architectures")
-        except InputError:
-            continue
-        if isinstance(architectures, list) and _ARCHITECTURES.intersection(map(str, architectures)):
-            return f"clip:{name}"
+        with suppress(InputError):
+            architectures = read_json(model.folder / "config.json").get("architectures") if model else None
+            if isinstance(architectures, list) and _ARCHITECTURES.intersection(map(str, architectures)):
+                return f"clip:{name}"
     return None
 
 

@@ -120,10 +120,10 @@ class TableSink:
                 for result in results:
                     if isinstance(result, IndexRow):
                         self._add_header(result.photo)
-                    else:
-                        if result.order.checks_pixels:
-                            self._note_damaged(result.order)
-                        yield result
+                        continue
+                    if result.order.checks_pixels:
+                        self._note_damaged(result.order)
+                    yield result
                 done += len(results)
                 report("reading headers", done, count)
 
@@ -147,12 +147,8 @@ class TableSink:
         return self._count("files LEFT JOIN rows USING (path)", _STALE)
 
     def _shots(self) -> Iterator[Shot]:
-        """Yield the shots of all readable files, by time."""
-        rows = self._run(
-            "SELECT number, taken, lat, lon, city, camera FROM files WHERE is_readable AND taken IS NOT NULL "
-            "ORDER BY taken, number"
-        )
-        for number, taken, *place in rows:
+        query = "SELECT number, taken, lat, lon, city, camera FROM files WHERE is_readable AND taken IS NOT NULL"
+        for number, taken, *place in self._run(f"{query} ORDER BY taken, number"):
             yield Shot(number, datetime.fromisoformat(taken), *place)
 
     def orders(self) -> Iterator[Order]:
@@ -175,13 +171,12 @@ class TableSink:
         for value in values:
             del value["id"]  # meaningful in a library only
         self._table.put(values, np.stack([row.vectors for row in rows]))
-        for value in values:
-            self._run(
-                "INSERT INTO rows VALUES (?1, ?2, ?3, ?4, 0) ON CONFLICT (path) DO UPDATE "
-                "SET size = ?2, mtime_ns = ?3, stamp = ?4",
-                *(value[name] for name in ("path", "size", "mtime_ns", "stamp")),
-            )
-            self._run("UPDATE files SET written = 1 WHERE path = ?", value["path"])
+        upsert = (
+            "INSERT INTO rows VALUES (:path, :size, :mtime_ns, :stamp, 0) ON CONFLICT (path) DO UPDATE "
+            "SET size = excluded.size, mtime_ns = excluded.mtime_ns, stamp = excluded.stamp"
+        )
+        self._database.executemany(upsert, values)
+        self._database.executemany("UPDATE files SET written = 1 WHERE path = :path", values)
 
     def drop(self, file: Unread) -> None:
         """Record that a file gives no row and belongs to no moment."""
@@ -196,16 +191,11 @@ class TableSink:
 
     def finish(self, skipped: Sequence[Skipped]) -> Mapping[str, int]:
         self._note_unreadable()
+        photos, written = self._count("files", "is_readable"), self._count("files", "written")
         changed = self._count("files JOIN rows USING (path)", "written AND old")
-        photos = self._count("files", "is_readable")
-        return {
-            "photos": photos + len(self.missing),
-            "new": self._count("files", "written") - changed,
-            "changed": changed,
-            "moved": 0,
-            "copied": 0,
-            "unchanged": self._count("files", "is_readable AND NOT written"),
-        }
+        unchanged = self._count("files", "is_readable AND NOT written")
+        counts = {"photos": photos + len(self.missing), "new": written - changed, "changed": changed}
+        return counts | {"moved": 0, "copied": 0, "unchanged": unchanged}
 
     def _note_unreadable(self) -> None:
         """Store which files have damaged pixels, so that the next run does not count them in a moment."""
