@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -42,7 +42,7 @@ _LOCK = "indexing.lock"
 _VARIABLE = "MASCOT_LIBRARY"
 
 
-class Library:
+class Library(AbstractContextManager["Library"]):
     """The photographs of a folder, or of several, ready to be searched.
 
     >>> with Library.open("Pictures") as library:  # doctest: +SKIP
@@ -129,9 +129,6 @@ class Library:
         library = type(self)(self.root, self._encoders.device, self.exact, self.folder)
         library._encoders.opened.update(self._encoders.opened)
         return library
-
-    def __enter__(self) -> Library:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -249,10 +246,9 @@ class Library:
         import filelock
 
         lock = filelock.FileLock(self.folder / _LOCK, timeout=0.5)
-        while True:
+        while not lock.is_locked:
             try:
                 lock.acquire()
-                break
             except filelock.Timeout:
                 if report is not None:
                     report("waiting for another process to finish indexing", 0, 0)
@@ -292,21 +288,16 @@ class Library:
     @property
     def unfinished(self) -> str | None:
         """A message while not all photographs can be searched, or a change of encoder is unfinished."""
-        next_encoding = encodings.replacement(self.store)
-        photos = self.store.count()
+        next_encoding, photos = encodings.replacement(self.store), self.store.count()
         if next_encoding is not None:
-            count = self.store.count_vectors(next_encoding.fingerprint)
-            return (
-                f"{count} of {photos} photographs are encoded with {next_encoding.encoder} so far, and searches use "
-                f"{self.encoder} until all are: `mascot index` continues"
-            )
-        encoded = len(self._photos.open_nearest())
-        if encoded >= photos:
-            return None
-        return (
-            f"{encoded} of {photos} photographs are encoded with {self.encoder} so far, and only these are found: "
-            "`mascot index` encodes the others"
-        )
+            count, encoder = self.store.count_vectors(next_encoding.fingerprint), next_encoding.encoder
+            state = f"searches use {self.encoder} until all are: `mascot index` continues"
+        else:
+            count, encoder = len(self._photos.open_nearest()), self.encoder
+            state = "only these are found: `mascot index` encodes the others"
+            if count >= photos:
+                return None
+        return f"{count} of {photos} photographs are encoded with {encoder} so far, and {state}"
 
     @property
     def state(self) -> int:

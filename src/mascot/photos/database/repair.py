@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mascot.errors import InputError, MascotError
-from mascot.photos.database.store import LOOKS, UNREADABLE, Store, plain_cursor, reading_only
+from mascot.photos.database.store import LOOKS, UNREADABLE, Space, Store, plain_cursor, reading_only
 from mascot.photos.database.vector_index import damages_of
 from mascot.photos.library import Library
 from mascot.photos.locations import DATABASE
@@ -98,8 +98,8 @@ def _damaged_ids(store: Store) -> Iterator[int]:
         "LEFT JOIN vectors ON vectors.photo = id AND vectors.space = ? ORDER BY id"
     )
     for row in store.connection.execute(query, (space.fingerprint,)):
-        has_vector = row["stamp"] is None or _is_vector(row["vector"], space.dim * space.tokens, space.dim)
-        if not (has_vector and _is_pixels(row["thumbnail"], row["look"]) and _is_photo(row)):
+        is_encoded = row["stamp"] is None or _is_vector(row["vector"], space)
+        if not (is_encoded and _is_pixels(row["thumbnail"], row["look"]) and _is_photo(row)):
             yield row["id"]
 
 
@@ -112,14 +112,14 @@ def _is_photo(row: Any) -> bool:
 
 def _is_pixels(thumbnail: Any, look: Any) -> bool:
     is_jpeg = isinstance(thumbnail, bytes) and thumbnail.startswith(b"\xff\xd8")
-    return is_jpeg and _is_vector(look, LOOKS.dim, LOOKS.dim)
+    return is_jpeg and _is_vector(look, LOOKS)
 
 
-def _is_vector(content: Any, numbers: int, dim: int) -> bool:
-    """Return whether the content is this many numbers, in unit vectors."""
-    if not isinstance(content, bytes) or len(content) != 4 * numbers:
+def _is_vector(content: Any, space: Space) -> bool:
+    """Return whether the content is unit vectors of a space."""
+    if not isinstance(content, bytes) or len(content) != 4 * space.dim * space.tokens:
         return False
-    rows = np.frombuffer(content, np.float32).reshape(-1, dim)
+    rows = np.frombuffer(content, np.float32).reshape(-1, space.dim)
     with np.errstate(all="ignore"):
         return bool(np.all(np.abs(np.linalg.norm(rows, axis=1) - 1) < 1e-3))
 
@@ -158,7 +158,7 @@ def _copy(damaged: sqlite3.Connection, store: Store) -> None:
     """Copy facts, every photograph whose row and pixels are sound, and every sound vector."""
     rows = _rows(damaged, "facts", "rowid", ("name", "value"))
     facts = {name: value for _, name, value in rows if isinstance(name, str) and isinstance(value, str)}
-    numbers, dim = _shape(facts)
+    space = _space(facts)
     with store.writing() as connection:
         connection.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", list(facts.items()))
         insert = f"INSERT OR IGNORE INTO photos ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
@@ -169,7 +169,7 @@ def _copy(damaged: sqlite3.Connection, store: Store) -> None:
             if _is_pixels(thumbnail, look):
                 _insert(connection, "pixels", photo, thumbnail, look)
         for _, photo, stamp, vector in _rows(damaged, "vectors", "rowid", ("photo", "stamp", "vector")):
-            if isinstance(stamp, str) and stamp.isascii() and _is_vector(vector, numbers, dim):
+            if isinstance(stamp, str) and stamp.isascii() and _is_vector(vector, space):
                 _insert(connection, "vectors", photo, stamp.rpartition("-")[0], stamp, vector)
         # `mascot index` reads photographs without pixels again, and encodes those without a vector.
         connection.execute("DELETE FROM photos WHERE id NOT IN (SELECT photo FROM pixels)")
@@ -181,13 +181,11 @@ def _insert(connection: sqlite3.Connection, table: str, photo: int, *values: Any
         connection.execute(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", (photo, *values))
 
 
-def _shape(facts: Mapping[str, str]) -> tuple[int, int]:
-    """Return the count of numbers in all vectors of a photograph, and in one vector."""
-    try:
-        dim, tokens = int(facts["dim"]), int(facts["tokens"])
-    except (KeyError, ValueError):
-        return 0, 1
-    return max(dim * tokens, 0), max(dim, 1)
+def _space(facts: Mapping[str, str]) -> Space:
+    """Return the space of the vectors; one of empty vectors if the facts are damaged."""
+    with suppress(KeyError, ValueError):
+        return Space("", max(int(facts["dim"]), 1), max(int(facts["tokens"]), 0))
+    return Space("", 1, 0)
 
 
 def _rows(damaged: sqlite3.Connection, table: str, key: str, columns: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
@@ -210,15 +208,13 @@ def _rows(damaged: sqlite3.Connection, table: str, key: str, columns: tuple[str,
 
 def _text(content: bytes) -> str | bytes:
     """Return the text of a cell; its bytes, which no check accepts, if it is not UTF-8."""
-    try:
+    with suppress(UnicodeDecodeError):
         return content.decode()
-    except UnicodeDecodeError:
-        return content
+    return content
 
 
 def _number(connection: sqlite3.Connection, query: str) -> int | None:
-    try:
+    with suppress(*UNREADABLE):
         value = plain_cursor(connection).execute(query).fetchone()[0]
-    except UNREADABLE:
-        return None
-    return value if isinstance(value, int) else None
+        return value if isinstance(value, int) else None
+    return None

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -55,7 +55,7 @@ class DecodersClosed(MascotError):
     """The pool was closed while a file was being read."""
 
 
-class DecoderPool:
+class DecoderPool(AbstractContextManager["DecoderPool"]):
     """Worker processes, each started when it is first needed. Safe to use from several threads."""
 
     def __init__(self, limits: Limits) -> None:
@@ -63,9 +63,6 @@ class DecoderPool:
         self._idle: list[_Decoder] = []
         self._workers: set[_Decoder] = set()
         self._lock = threading.Lock()
-
-    def __enter__(self) -> DecoderPool:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

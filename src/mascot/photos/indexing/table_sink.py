@@ -13,7 +13,7 @@ import pickle
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -62,15 +62,10 @@ _STALE = (  # files whose rows the engine does not have
 )
 
 
-class TableSink:
-    """The rows of one table during one run, which begins and ends with the block.
+class TableSink(AbstractContextManager["TableSink"]):
+    """The rows of one table, which stays open, during one run, which begins and ends with the block.
 
-    Parameters
-    ----------
-    table
-        The table; it stays open.
-    stamp
-        The first part of the stamps of this run: the space of the vectors.
+    `stamp` is the first part of the stamps of this run: the space of the vectors.
     """
 
     is_in_folder = False
@@ -88,9 +83,6 @@ class TableSink:
         self._database.create_function("stamp_of", 3, self._stamp_of, deterministic=True)
         states = table.select(("path", "size", "mtime_ns", "stamp"))
         self._database.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, 1)", states)
-
-    def __enter__(self) -> TableSink:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._database.close()
