@@ -33,8 +33,8 @@ from mascot.photos.wish_text import PhotoResolver, StoredRows, place_meant, wish
 
 if TYPE_CHECKING:
     from mascot.methods.method import Method
-    from mascot.photos.encoders.encoder import Encoder
-    from mascot.photos.indexing.indexer import Report, Summary
+    from mascot.photos.encoders.encoder import Encoder, Report
+    from mascot.photos.indexing.indexer import Summary
 
 _Path = str | os.PathLike[str]
 

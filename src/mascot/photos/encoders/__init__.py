@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from mascot.errors import OptionError
 from mascot.photos.encoders.describe import describe
-from mascot.photos.encoders.encoder import Encoder, Picture
-from mascot.photos.encoders.model_folders import Report
+from mascot.photos.encoders.encoder import Encoder, Picture, Report
 
 __all__ = ["Encoder", "Picture", "describe", "open_encoder", "parse_spec"]
 _SPECS = "lite, clip, clip:MODEL, blip2 or blip2:MODEL"

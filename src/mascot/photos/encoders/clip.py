@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from mascot.errors import InputError
 from mascot.extras import installed, package
-from mascot.photos.encoders.encoder import Encoder, Picture, Vectors
+from mascot.photos.encoders.encoder import Encoder, Picture, Report, Vectors
 from mascot.photos.encoders.hub import Download, cached_model, cached_models, find_model, plan_download
-from mascot.photos.encoders.model_folders import Form, Model, Report, quiet, read_json, weight_files
+from mascot.photos.encoders.model_folders import Form, Model, quiet, read_json, weight_files
 from mascot.photos.encoders.pixels import Pixels
 from mascot.photos.encoders.runtime import encode_batches, fingerprint_of, open_session, pick_device
 

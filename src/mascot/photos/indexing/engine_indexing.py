@@ -11,9 +11,9 @@ from mascot.errors import InputError
 from mascot.photos.database.encodings import encoder_refusal
 from mascot.photos.database.store import stamp_of
 from mascot.photos.encoders import open_encoder
-from mascot.photos.encoders.encoder import Encoder
+from mascot.photos.encoders.encoder import Encoder, Report
 from mascot.photos.files.decode_limits import Limits
-from mascot.photos.indexing.indexer import Indexer, Report, Summary
+from mascot.photos.indexing.indexer import Indexer, Summary
 from mascot.photos.indexing.runners import LocalRunner, Runner
 from mascot.photos.indexing.stages import Encode
 from mascot.photos.indexing.table_sink import FIELDS, TableSink

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from mascot.errors import InputError
+from mascot.photos.encoders.encoder import Report
 from mascot.photos.files.walk import Skipped, walk
 from mascot.photos.indexing.runners import Runner
 from mascot.photos.indexing.stages import Encode, Hashed, IndexRow, Order, Stage, Unread, read_picture
@@ -21,8 +22,6 @@ from mascot.photos.locations import name_of
 _BATCH = 32  # photographs encoded together
 _TOP = PurePosixPath(".")
 _UNMOUNTED = "does not exist (drive not mounted?); its photographs stay in the library"
-
-Report = Callable[[str, int, int], None]  # current step, items done, total (0: unknown)
 
 
 @dataclass(frozen=True, slots=True)

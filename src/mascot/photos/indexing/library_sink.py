@@ -16,11 +16,11 @@ from pathlib import Path
 
 from mascot.photos.database.store import DamagedLibrary, Store, put_photo, put_pixels, put_sidecars, put_vector
 from mascot.photos.encoders.describe import path_words
+from mascot.photos.encoders.encoder import Report
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.files.decoder_pool import DecoderPool
 from mascot.photos.files.reading import File, folder_of, time_in_name
 from mascot.photos.files.walk import PictureFile, Skipped
-from mascot.photos.indexing.indexer import Report
 from mascot.photos.indexing.runners import Runner, in_batches
 from mascot.photos.indexing.stages import Hashed, IndexRow, Order, Unread
 from mascot.photos.metadata import validate

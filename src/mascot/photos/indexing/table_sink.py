@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mascot.photos.encoders.encoder import Report
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.files.walk import Skipped
-from mascot.photos.indexing.indexer import Report
 from mascot.photos.indexing.runners import Runner
 from mascot.photos.indexing.stages import HEADERS, Hashed, IndexRow, Order, Unread
 from mascot.photos.metadata.moments import Shot, label_moments
