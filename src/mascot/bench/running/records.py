@@ -53,9 +53,9 @@ class Record(TypedDict, total=False):
     seed: int  # of the dataset
     split: str  # "test" or "validation"
     study: Study
-    task: str  # one of `naming.TASKS`, or one of the dataset's own
+    task: str  # one of `report/names.csv`, or one of the dataset's own
     direction: Direction
-    label: str  # one of `naming.METHODS` or `naming.OUTSIDE`
+    label: str  # of the method, see `report/names.csv`
     point: str | None  # how the setting was chosen, see `Point.point`
     method: dict[str, Any]  # its parameters; for DPPs "released" says which update
     wishes: list[dict[str, Any]]  # their parameters
