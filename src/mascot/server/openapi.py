@@ -18,11 +18,11 @@ from starlette.types import Receive, Scope, Send
 import mascot as mc
 from mascot.server import schemas
 from mascot.server.guard import OPEN_PATHS
-from mascot.server.responses import JSON, Failure
+from mascot.server.responses import JSON, STATUSES, Failure
 
 GZIP = Middleware(GZipMiddleware, minimum_size=8 * 1024, compresslevel=5)  # compressing less is not worth it
 _REFS = "#/components/schemas/{name}"
-# The parts of the document that do not depend on the operations: descriptions of statuses, parameters, examples.
+# The parts of the document that do not depend on the operations: parameters of paths, examples.
 _FIXED: dict[str, Any] = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes())
 _WISHES = {"Rerank": schemas.WISHES, "RerankOptions": schemas.WISHES, "Search": schemas.PHOTO_WISHES}
 
@@ -96,7 +96,7 @@ def _openapi_entry(operation: Operation) -> dict[str, Any]:
         entry["requestBody"] = {"required": True, "content": _content(operation.bodies)}
     for status in sorted({*operation.failures, 403}):
         content = {"content": _content({JSON: Failure})} if status >= 400 else {}
-        entry["responses"][str(status)] = {"description": _FIXED["statuses"][str(status)], **content}
+        entry["responses"][str(status)] = {"description": STATUSES[str(status)]["description"], **content}
     return entry
 
 

@@ -1,9 +1,9 @@
 """The settings each method is searched over, as published, and the choice among them on the validation split.
 
-A setting is a `Point`. The paper prints no operating points of Prob-Coverage, only the grid from which they were chosen.
-The inferred ones are the points of that grid whose R@10 and DM on the simulated PixelProse (test split, mean of the
-seeds 0 to 2) are nearest to the published row, with differences in units of 0.07 and 0.04. That they are near shows
-only that the grid has such a point; "validated" is the searched setting.
+A setting is a `Point`. The paper prints no operating points of Prob-Coverage, only the grid they were chosen from. The
+inferred ones are the points of that grid whose R@10 and DM on the simulated PixelProse (test split, mean of the seeds 0
+to 2) are nearest to the published row, with differences in units of 0.07 and 0.04. That they are near shows only that
+the grid has such a point; "validated" is the searched setting.
 """
 
 from __future__ import annotations

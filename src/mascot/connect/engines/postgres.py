@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -25,6 +26,9 @@ _VECTOR = re.compile(r"(vector|halfvec)(?:\((\d+)\))?|(vector)(?:\((\d+)\))?\[\]
 _TIMEOUT_S = 10  # to connect, and to run a search
 _WIDEST = 1000  # the largest hnsw.ef_search that pgvector accepts
 _Result = TypeVar("_Result")
+_PRIMARY_KEY, _VECTOR_INDEXES = (
+    Path(__file__).with_name(f"postgres_{name}.sql").read_text("utf-8") for name in ("primary_key", "vector_indexes")
+)
 _KINDS = {str: "text", int: "bigint", float: "double precision"}
 
 
@@ -328,19 +332,6 @@ class PostgresSink(PostgresTable, OpenSink):
 
     def _write_facts(self, facts: Mapping[str, str]) -> None:
         self._upsert(self._facts_table, ["name", "value"], "%s, %s", list(facts.items()))
-
-
-_PRIMARY_KEY = (  # where it is one column
-    "SELECT a.attname FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] "
-    "WHERE i.indrelid = to_regclass(%s) AND i.indisprimary AND i.indnkeyatts = 1"
-)
-_VECTOR_INDEXES = (  # their kind, operator class and number of lists
-    "SELECT am.amname, opc.opcname, coalesce((SELECT option_value FROM pg_options_to_table(c.reloptions) "
-    "WHERE option_name = 'lists'), '100')::int FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid "
-    "JOIN pg_am am ON am.oid = c.relam JOIN pg_opclass opc ON opc.oid = i.indclass[0] "
-    "JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] "
-    "WHERE i.indrelid = to_regclass(%s) AND a.attname = %s AND am.amname IN ('hnsw', 'ivfflat')"
-)
 
 
 def _in_transaction(connection: Any, work: Callable[[Any], _Result]) -> _Result:

@@ -100,7 +100,12 @@ class Steering:
         selection = [documents[at] for at in ranking.positions.tolist()]
         if not explain:
             return selection
-        return [self.kind.noted(document, note) for document, note in zip(selection, _notes(ranking), strict=True)]
+        return [
+            self.kind.noted(
+                document, {"rank": rank, "was": reason.was, "gains": reason.gains, "because": reason.because}
+            )
+            for rank, (document, reason) in enumerate(zip(selection, ranking.explain().results, strict=True), 1)
+        ]
 
     def _ids(self, already: Any) -> list[Hashable] | None:
         """Return the ids of earlier results, which may be ids or the documents themselves."""
@@ -179,14 +184,6 @@ def plain_method(method: Any) -> dict[str, Any]:
         raise mc.OptionError(f"a method cannot be saved unless it has to_dict(), got {method!r}")
     plain: dict[str, Any] = method.to_dict()
     return plain
-
-
-def _notes(ranking: mc.Ranking) -> list[dict[str, Any]]:
-    """Return for each result its rank, its rank by relevance, the gains by name, and one sentence that says why."""
-    return [
-        {"rank": rank, "was": reason.was, "gains": reason.gains, "because": reason.because}
-        for rank, reason in enumerate(ranking.explain().results, 1)
-    ]
 
 
 def _is_built_in(attribute: Any) -> bool:

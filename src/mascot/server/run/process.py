@@ -61,8 +61,9 @@ def serve(settings: Settings, listener: socket.socket, workers: int, ready: Call
     os.environ.update(settings.to_environment())  # workers and connections read their settings from it
     config = uvicorn.Config(
         "mascot.server:make_app", factory=True, http=GuardedProtocol, ws="none", workers=workers, access_log=False,
-        log_config=_LOG_CONFIG, server_header=False, proxy_headers=False, timeout_keep_alive=round(settings.keep_alive_s),
-        timeout_graceful_shutdown=round(settings.grace_s), timeout_worker_healthcheck=_WORKER_START_S, backlog=2048,
+        log_config=_LOG_CONFIG, server_header=False, proxy_headers=False, backlog=2048,
+        timeout_keep_alive=round(settings.keep_alive_s), timeout_graceful_shutdown=round(settings.grace_s),
+        timeout_worker_healthcheck=_WORKER_START_S,
     )  # fmt: skip
     if workers == 1:
         DrainingServer(config, ready).run(sockets=[listener])
