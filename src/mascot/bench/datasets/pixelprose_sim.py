@@ -73,7 +73,9 @@ class PixelProseSim:
         # One stream for each part, so that a parameter of the captions leaves the places as they are.
         streams = [np.random.default_rng(child) for child in np.random.SeedSequence(self.seed).spawn(5)]
         for_topics, for_metadata, for_looks, for_captions, for_split = streams
-        blend = self._blend(for_topics)
+        popularity = self.blend * _falling(self.topics, self.topic_skew)
+        # The weights of the topics in each image, [M, T].
+        blend = _shares(for_topics.gamma(np.broadcast_to(popularity, (self.images, self.topics))))
         vectors, captions = self._vectors(blend, for_looks, for_captions)
         order = for_split.permutation(self.images)
         validation, test = order[: self.validation], order[self.validation :]
@@ -85,11 +87,6 @@ class PixelProseSim:
             vectors=vectors,
             query_vectors=captions,
         )
-
-    def _blend(self, rng: np.random.Generator) -> Floats:
-        """Return the weights of the topics in each image, [M, T], rows sum to 1."""
-        popularity = _falling(self.topics, self.topic_skew)
-        return _shares(rng.gamma(np.broadcast_to(self.blend * popularity, (self.images, self.topics))))
 
     def _columns(self, blend: Floats, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
         cities, count = _cities(), self.images

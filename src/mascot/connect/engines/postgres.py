@@ -18,7 +18,7 @@ from mascot.connect.engines import engine
 from mascot.connect.engines.address import METRICS, Address, Metric, address_of_client
 from mascot.connect.engines.engine import EngineSource, EngineTable, Found, Request
 from mascot.connect.engines.sink import VECTOR, Layout, OpenSink
-from mascot.errors import InputError, OptionError
+from mascot.errors import InputError
 from mascot.extras import package
 
 _OPERATORS: dict[Metric, str] = {"cosine": "<=>", "ip": "<#>", "l2": "<->"}
@@ -221,13 +221,10 @@ class PostgresSource(PostgresTable, EngineSource):
             values = {"query": _text(query), "count": request.count}
             return list(connection.execute(statement, values).fetchall())
 
-        try:
-            return self._run(work)
-        except self._errors as error:
-            # An error with an SQLSTATE is about the statement; any other is about the connection.
-            if request.where is None or error.sqlstate is None:
-                raise InputError(f"cannot search {self._address.label}: {engine.one_line(error)}") from error
-            raise OptionError(f"where: {engine.one_line(error)} in {request.where!r}") from error
+        return self._run(work)
+
+    def _blames_where(self, error: Any) -> bool:
+        return error.sqlstate is not None  # otherwise it is about the connection
 
     def _prepare(self, connection: Any, candidates: int, exact: bool) -> None:
         run = connection.execute
@@ -252,10 +249,8 @@ class PostgresSource(PostgresTable, EngineSource):
         """Return the nearest rows by an exact scan; none if it times out."""
         try:
             return self._rows(statement, query, request, exact=True)
-        except (InputError, OptionError) as error:
-            if isinstance(error.__cause__, _psycopg().errors.QueryCanceled):
-                return []
-            raise
+        except _psycopg().errors.QueryCanceled:
+            return []
 
     def _release(self) -> None:
         with self._lock:
