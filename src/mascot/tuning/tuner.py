@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 import mascot as mc
-from mascot.errors import require
+from mascot.errors import check_whole, require
 from mascot.extras import package
 from mascot.grammar import WIDTHS, columns_of
 from mascot.tuning.judge import Floats, Ints, Judge, Metric
@@ -253,8 +253,7 @@ def _check(
     if not any(isinstance(wish, mc.Wish) for wish in wishes):
         raise mc.OptionError("tune needs a wish to tune: at least one spread(...) or focus(...)")
     for name, value, least in (("k", k, 1), ("folds", folds, 2), ("seed", seed, 0)):
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        require(whole and value >= least, f"tune {name}", f"must be a whole number >= {least}", value)
+        check_whole(f"tune {name}", value, least)
     require(metric in ("ndcg", "precision"), "tune metric", "must be 'ndcg' or 'precision'", metric)
     require(0 < weight < 1, "tune relevance_weight", "must be between 0 and 1", weight)
     for column in {judged, clusters} & {name for wish in wishes for name in columns_of(wish)}:

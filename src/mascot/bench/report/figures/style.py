@@ -22,9 +22,11 @@ from mascot.bench.report.run_results import Average
 from mascot.extras import package
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.artist import Artist as Artist
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.figure import Figure as Figure
+else:
+    Artist = Axes = Figure = Any  # matplotlib is loaded when a figure is drawn
 
 FULL, COLUMN = 7.0, 3.35  # inches: the width of a page and of a column
 INK, QUIET, CONTOUR = "#222222", "#6E6E6E", "#C4C4C4"
