@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -27,7 +26,7 @@ from mascot.server.settings import Settings
 _SPARE_FILES = 200  # files and sockets of the process besides its connections
 _WORKER_START_S = 120
 _INTERRUPTED_S = 1  # for running requests to finish after Ctrl+C
-_LOG_CONFIG = str(Path(__file__).with_name("logging.json"))  # every worker process logs to standard error
+_LOGGERS = ("mascot.server", "uvicorn.error", "asyncio")
 
 
 class RateLimit(logging.Filter):
@@ -55,13 +54,24 @@ class RateLimit(logging.Filter):
         return count < self._most
 
 
+# For `logging.config.dictConfig`, which every worker process calls: log to standard error.
+LOG_CONFIG: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "filters": {"rate": {"()": RateLimit}},
+    "formatters": {"line": {"format": "mascot: %(levelname)s %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["rate"]}},
+    "loggers": {name: {"handlers": ["stderr"], "level": "WARNING", "propagate": False} for name in _LOGGERS},
+}
+
+
 def serve(settings: Settings, listener: socket.socket, workers: int, ready: Callable[[], None]) -> None:
     """Serve on a listening socket until a signal. SIGTERM lets running requests finish; SIGHUP restarts the workers."""
     _raise_file_limit(settings.connections)
     os.environ.update(settings.to_environment())  # workers and connections read their settings from it
     config = uvicorn.Config(
         "mascot.server:make_app", factory=True, http=GuardedProtocol, ws="none", workers=workers, access_log=False,
-        log_config=_LOG_CONFIG, server_header=False, proxy_headers=False, backlog=2048,
+        log_config=LOG_CONFIG, server_header=False, proxy_headers=False, backlog=2048,
         timeout_keep_alive=round(settings.keep_alive_s), timeout_graceful_shutdown=round(settings.grace_s),
         timeout_worker_healthcheck=_WORKER_START_S,
     )  # fmt: skip
