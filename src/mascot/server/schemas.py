@@ -118,11 +118,11 @@ def _wish_types(names: str, docs: dict[str, str], attribute: Any, near: Any, wei
     return {
         kind: msgspec.defstruct(
             names.format(kind.capitalize()),
-            [(kind, attribute), *fields],
+            [(kind, attribute), *others],
             bases=(_Body,),
             namespace={"__doc__": docs[kind]},
         )
-        for kind, fields in members.items()
+        for kind, others in members.items()
     }
 
 

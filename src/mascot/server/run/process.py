@@ -70,10 +70,9 @@ def serve(settings: Settings, listener: socket.socket, workers: int, ready: Call
     _raise_file_limit(settings.connections)
     os.environ.update(settings.to_environment())  # workers and connections read their settings from it
     config = uvicorn.Config(
-        "mascot.server:make_app", factory=True, http=GuardedProtocol, ws="none", workers=workers, access_log=False,
-        log_config=LOG_CONFIG, server_header=False, proxy_headers=False, backlog=2048,
-        timeout_keep_alive=round(settings.keep_alive_s), timeout_graceful_shutdown=round(settings.grace_s),
-        timeout_worker_healthcheck=_WORKER_START_S,
+        "mascot.server:make_app", factory=True, http=GuardedProtocol, ws="none", workers=workers, log_config=LOG_CONFIG,
+        access_log=False, server_header=False, proxy_headers=False, timeout_keep_alive=round(settings.keep_alive_s),
+        timeout_graceful_shutdown=round(settings.grace_s), timeout_worker_healthcheck=_WORKER_START_S, backlog=2048,
     )  # fmt: skip
     if workers == 1:
         DrainingServer(config, ready).run(sockets=[listener])
