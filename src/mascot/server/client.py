@@ -6,7 +6,6 @@ import http.client
 import json
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,7 +21,7 @@ class ServiceError(Exception):
         self.status, self.kind, self.message, self.request_id = status, kind, message, request_id
 
 
-class Client(AbstractContextManager["Client"]):
+class Client:
     """A client of one service. Threads may share it: each one has its own connection.
 
     Parameters
@@ -52,6 +51,9 @@ class Client(AbstractContextManager["Client"]):
         self._host, self._port, self._path = parts.hostname, parts.port, parts.path.rstrip("/")
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._timeout_s, self._local = timeout_s, threading.local()
+
+    def __enter__(self) -> Client:
+        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
