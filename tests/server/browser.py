@@ -1,4 +1,4 @@
-"""A real Chromium on the real page, and what people do there."""
+"""A real Chromium for tests of the page, and the actions of a reader."""
 
 from __future__ import annotations
 

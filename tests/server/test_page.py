@@ -510,7 +510,7 @@ def test_assistive_technology_finds_nothing_to_complain_about(tab: Tab, phone: T
     check(page, "dark")
 
 
-def test_the_page_follows_the_system_in_colours_until_one_chooses(tab: Tab) -> None:
+def test_the_page_follows_the_system_in_colours_until_the_reader_chooses(tab: Tab) -> None:
     def brightness() -> int:
         colour = tab.evaluate("getComputedStyle(document.body).backgroundColor")
         return sum(map(int, re.findall(r"\d+", colour)[:3]))

@@ -22,6 +22,7 @@ from mascot.cli.hit_tables import RecordedQuery
 from mascot.cli.photos import set_commands
 from mascot.cli.photos.encoder_choice import ENCODERS
 from mascot.cli.printing import note, number_of
+from mascot.photos.database.filters import matching
 from mascot.photos.library import Library
 from mascot.photos.request import K, SearchRequest
 from mascot.photos.results import Results
@@ -49,14 +50,24 @@ class Filters:
         """Return the fields of the request."""
         fields = asdict(self)
         if self.folder is not None:
-            name = library.folder_named(self.folder)
-            fields["folder"] = None if name == "." else f"{name}/"  # that folder, not every name that contains it
+            fields["folder"] = _folder(library, self.folder)
         if self.box is not None:
             try:
                 fields["box"] = tuple(map(float, self.box.split(",")))
             except ValueError:
                 raise mc.OptionError(f"--box must be SOUTH,WEST,NORTH,EAST in degrees, got {self.box!r}") from None
         return fields
+
+
+def _folder(library: Library, text: str) -> str | None:
+    """Return the field of a request for a folder: the folder with a slash, or else a part of the names of folders."""
+    try:
+        name = library.folder_named(text)
+    except mc.OptionError:
+        if len(matching(library.store_path, "instr(fold(folder), fold(?)) > 0", [text])):
+            return text
+        raise
+    return None if name == "." else f"{name}/"
 
 
 @dataclass(frozen=True)
@@ -139,7 +150,9 @@ def search(
     city: Annotated[str | None, typer.Option(metavar="NAME", help="Taken in this city: Lisbon.")] = None,
     camera: Annotated[str | None, typer.Option(metavar="NAME", help="Taken with this camera.")] = None,
     rating: Annotated[int | None, typer.Option(metavar="STARS", help="With this rating or a higher one.")] = None,
-    folder: Annotated[str | None, typer.Option(metavar="FOLDER", help="Only in this folder of the library.")] = None,
+    folder: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="In this folder, or in folders with this text in their names.")
+    ] = None,
     box: Annotated[
         str | None, typer.Option(metavar="S,W,N,E", help="Taken between these latitudes and longitudes, in degrees.")
     ] = None,
@@ -243,7 +256,7 @@ def search(
             raise mc.OptionError(f"{', '.join(refused)}: not with --source; conditions go to --where")
         question = {"text": text, "like": None if like is None else Path(like), "encoder": encoder, "device": device}
         _search_engine(
-            source, question, lambda resolver: typed.read(resolver, missing), output, k=k or K,
+            source, question, lambda resolver: typed.read(resolver, missing), output, k=K if k is None else k,
             method=steering.build(), candidates=candidates, where=where, already=already or (),
         )  # fmt: skip
         return
