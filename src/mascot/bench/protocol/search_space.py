@@ -49,7 +49,7 @@ def dpp(label: str, beta: float, theta: float, released: bool = False) -> mc.KDp
     """Return a DPP by its label; strength is 1 - theta."""
     strength = round(1.0 - theta, 10)
     if label == "k-dpp":
-        return mc.KDpp(strength, beta, released)
+        return mc.KDpp(strength, beta, released, normalize=False)
     return mc.MsDpp(strength, beta, _NORMALIZE[label], released)
 
 
