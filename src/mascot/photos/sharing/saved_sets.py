@@ -103,9 +103,12 @@ class Choices:
 
     def delete(self, name: str) -> None:
         """Delete a choice; the photographs stay."""
-        choice = self.get(name)
-        with self._writing() as connection:
-            connection.execute("DELETE FROM choices WHERE name = ?", (choice.name,))
+        normal_name, count = checked_name(name), 0
+        if self._path.exists():
+            with self._writing() as connection:
+                count = connection.execute("DELETE FROM choices WHERE name = ?", (normal_name,)).rowcount
+        if not count:
+            self.get(normal_name)  # raises, and lists the names there are
 
     def _to_json(self, ids: Sequence[int]) -> str:
         return json.dumps([[photo.path, photo.hash] for photo in self._store.photos(ids)], ensure_ascii=False)
