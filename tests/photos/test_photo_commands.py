@@ -91,12 +91,6 @@ def test_a_second_page_repeats_nothing(state: Path) -> None:
     assert {row["id"] for row in first}.isdisjoint(row["id"] for row in second)
 
 
-def test_a_focus_on_an_hour(state: Path) -> None:
-    plain, morning = (rows(good(state, *ASKED, *wish)) for wish in ((), ("--focus", "hour=9", "--strength", "0.8")))
-    away = [[abs(int(row["taken"][11:13]) - 9) for row in part if row["taken"]] for part in (plain, morning)]
-    assert sum(away[1]) / len(away[1]) < sum(away[0]) / len(away[0]) - 2
-
-
 def test_filters_by_date_and_folder(state: Path) -> None:
     year = rows(good(state, *ASKED, "--since", "2019", "--until", "2019-06"))
     assert year
