@@ -187,7 +187,7 @@ def test_a_folder_of_odds_and_ends(tmp_path: Path) -> None:
         "1 photograph: 1 new",
         "bomb.png: 200 megapixels, more than the 1 allowed (--max-megapixels)",
         "wide.png: 2 megapixels, more than the 1 allowed (--max-megapixels)",
-        "1 .mov file: of kinds that are not read",
+        "1 .mov file skipped: not a supported format",
         r"caf\xe9.jpg: its name is not valid text",
     ):
         assert line in done.stdout

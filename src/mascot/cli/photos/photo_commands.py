@@ -161,10 +161,10 @@ def _summary_lines(summary: Summary) -> list[str]:
         verb, pronoun = ("is", "it") if summary.gone == 1 else ("are", "them")
         lines.append(f"{summary.gone} {verb} no longer in the folder; `mascot index --prune` removes {pronoun}")
     if summary.paired:
-        lines.append(f"{number_of(summary.paired, 'film or RAW file')} beside a photograph, taken as part of it")
+        lines.append(f"{number_of(summary.paired, 'video or RAW file')} beside a photograph, indexed as part of it")
     if summary.unread:
         kinds = ", ".join(number_of(count, f"{suffix} file") for suffix, count in summary.unread)
-        lines.append(f"{kinds}: of kinds that are not read")
+        lines.append(f"{kinds} skipped: not a supported format")
     if summary.skipped:
         lines.append(f"{len(summary.skipped)} skipped:")
         lines += [f"  {visible(as_text(str(item.path)))}: {item.reason}" for item in summary.skipped[:_SKIPPED_SHOWN]]
