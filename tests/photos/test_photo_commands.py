@@ -195,7 +195,7 @@ def test_files_that_are_not_indexed_are_listed_with_a_reason(tmp_path: Path) -> 
         "1 photograph: 1 new",
         "bomb.png: 200 megapixels, more than the 1 allowed (--max-megapixels)",
         "wide.png: 2 megapixels, more than the 1 allowed (--max-megapixels)",
-        "1 .mov file: of kinds that are not read",
+        "1 .mov file skipped: not a supported format",
         r"caf\xe9.jpg: its name is not valid text",
     ):
         assert line in done.stdout

@@ -71,13 +71,13 @@ class Selection:
         return replace(self, positions=self.positions[own, :count], ranked=self.ranked[own, :count], **per_query)
 
     def after(self, pinned: Ints, count: int) -> Selection:
-        """Return one query's pinned positions and, behind them, at most `count` of those selected."""
+        """Return the selection of one query with `pinned` first, followed by at most `count` selected positions."""
         picks, arranged = (row[0][row[0] >= 0][:count] for row in (self.positions, self.ranked))
         positions, ranked = np.concatenate([pinned, picks])[None], np.concatenate([pinned, arranged])[None]
         return replace(self, positions=positions, ranked=ranked, pinned=len(pinned))
 
     def where(self, queries: Bools, other: Selection) -> Selection:
-        """Return the selection of `queries` [Q], and of all other queries the `other` one, which has the same shape."""
+        """Return this selection for the queries that `queries` [Q] marks, and `other`, of the same shape, elsewhere."""
         arrays: dict[str, Any] = {}
         for name in ("positions", "ranked", *_PER_QUERY):
             values = getattr(self, name)
@@ -153,7 +153,7 @@ class Quota:
 
 
 class QuotaCounts:
-    """Results so far for each label of each quota, over the candidates `rows`."""
+    """Number of results selected so far for each label of each quota; `rows` are the rows of the candidates."""
 
     def __init__(self, quotas: Sequence[Quota], rows: Ints) -> None:
         self._quotas, self._rows = quotas, rows
@@ -253,7 +253,7 @@ class QueryBins(NamedTuple):
 
 
 class WeighedAttribute(NamedTuple):
-    """What it is worth to cover the bins of one attribute, for N candidates of one query."""
+    """The worth of covering the bins of one attribute, for the N candidates of one query."""
 
     membership: Floats  # [N, U]
     bin_weights: Floats  # [U]
@@ -264,12 +264,12 @@ class WeighedAttribute(NamedTuple):
 
     @property
     def worth(self) -> Floats:
-        """[U] of covering a bin."""
+        """Worth [U] of covering each bin."""
         return self.gain_factor * self.bin_weights if self.largest_gain > 0 else np.zeros_like(self.bin_weights)
 
     @property
     def offset(self) -> Floats:
-        """[N] gains that do not depend on what is covered."""
+        """Gains [N] that do not depend on coverage: the penalty of candidates that come last."""
         return np.where(self.last, self.gain_factor * self.largest_gain, 0.0)
 
     def uncovered(self, worth: Floats, positions: Ints) -> Floats:
@@ -307,9 +307,9 @@ def weigh_attribute(
 
 
 def coverage_per_result(membership: Floats, k: int) -> float:
-    """Return which part of a bin one whole membership covers, so that an even list of k results fills every bin.
+    """Return the part of a bin that a membership of 1 covers, so that an even list of k results fills every bin.
 
-    In an even list a bin gets `results_per_bin` results: each covers that part of it, or all of it.
+    If an even list has n > 1 results per bin, each of them covers 1 / n of its bin; otherwise it covers the whole bin.
     """
     peaks = float(membership.max(axis=0, initial=0.0).sum())
     if peaks <= 0:
