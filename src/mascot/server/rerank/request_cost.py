@@ -21,6 +21,7 @@ _KEEP = 4  # factor of work when the strength is searched for
 _NUMPY = 4_000_000  # candidates x bins of a dense array in numpy
 _SMALL = 60_000  # candidates x bins each of them reaches, up to which a request takes about a millisecond
 _GLOBE = 32  # bins that a point on the globe or on a line reaches, at most
+_HOURS = 96  # bins of a focus on the hour
 _FEW = 1000  # candidates whose labels need not be counted: they may all differ
 _SCALED = 2000  # bins in all if the width depends on the candidates
 
@@ -89,7 +90,8 @@ def _bins(attribute: Any, candidates: mc.Candidates) -> tuple[int, int]:
     if isinstance(attribute, mc.Weekday):
         return 7, 7
     if isinstance(attribute, (mc.Cycle, mc.DayOfYear, mc.HourOfDay)):
-        return attribute.bins, attribute.bins
+        bins = attribute.bins or _HOURS
+        return bins, bins
     if isinstance(attribute, mc.Grid):
         return attribute.cells**2, attribute.cells**2
     bins = _GLOBE * len(candidates)
