@@ -347,11 +347,11 @@ class WeighedQuery:
         ]
         self.focuses = [part for part in self.attributes if part.gain_factor < 0 and part.largest_gain > 0]
         self.starts = [self.protected]
-        self.plain: tuple[Ints, int] | None = None  # the most relevant results, if a focus competes with them
-        if options.starts and self.focuses:
-            self.plain = self.select_greedily(0.0, self.relevance, self.protected)
-            leaders = order[~np.isin(order, query.already)][:LEADERS]
-            self.starts += [np.append(self.protected, centre) for centre in self.centres(leaders)]
+        self.several = options.starts > 0 and len(self.focuses) > 0
+        if self.several:
+            fresh = order[~np.isin(order, query.already)]
+            self.plain = select_protected(fresh, len(fresh), query.already, self.k, self._counts())
+            self.starts += [np.append(self.protected, centre) for centre in self.centres(fresh[:LEADERS])]
 
     def _counts(self) -> QuotaCounts:
         return QuotaCounts(self.query.quotas, self.query.rows)
@@ -369,7 +369,7 @@ class WeighedQuery:
             own = (rows * rows).sum(axis=1)
             shared = np.array([(rows * row).sum(axis=1) for row in rows])  # [c, i]
             like += stake / sum(stakes) * (shared / np.where(own > 0, own, 1.0)[:, None]).T
-        alike = np.maximum(like, like.T) >= ALIKE
+        alike = (np.maximum(like, like.T) >= ALIKE) | np.eye(len(leaders), dtype=bool)
         mass = (self.ideal[leaders][:, None] * like).sum(axis=0)
         counts = self._counts()
         for position in self.protected:
@@ -426,10 +426,10 @@ class WeighedQuery:
         with the largest sum of gains wins, among those that have most results and break fewest quotas. The most
         relevant results compete too, so a focus never covers more than they do.
         """
-        if self.plain is None or strength == 0:
+        if not self.several or strength == 0:
             return self.select_greedily(strength, self.relevance, self.protected)
         tie = self._gains(strength, self.relevance)[2]
-        runs = [*(self.select_greedily(strength, self.relevance, first) for first in self.starts), self.plain]
+        runs = [*(self.select_greedily(strength, self.relevance, first) for first in self.starts), (self.plain, 1)]
         best, most = runs[0], -np.inf
         for run in runs:
             objective = self.objective(run[0], strength)
