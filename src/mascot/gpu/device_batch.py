@@ -197,7 +197,7 @@ class DeviceBatch:
         names = [getattr(attribute, key) for key in ("lat", "lon", "column") if hasattr(attribute, key)]
         owner = type(attribute).__name__
         columns = [column_of(self.columns, n, owner).reshape(-1).astype(np.float64, copy=False) for n in names]
-        bins = wish.membership({name: as_array([0.0]) for name in names}, None)
+        bins = wish.attribute_membership({name: as_array([0.0]) for name in names}, None)
         if isinstance(attribute, Place):
             cp = cupy()
             columns = [cp.radians(columns[0]), cp.radians((columns[1] + 180) % 360 - 180)]
