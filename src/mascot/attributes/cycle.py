@@ -38,7 +38,7 @@ class _CircleAttribute(ColumnAttribute):
     @property
     def count(self) -> int:
         """The number of bins in use."""
-        return self.bins  # type: ignore[no-any-return]
+        return self.bins
 
     @property
     def width(self) -> float:

@@ -111,7 +111,7 @@ class Mascot(Value):
     def paper(
         cls, strength: float, bin_weight: Literal["uniform", "query"] = "query", normalize: bool = True
     ) -> Mascot:
-        """Return the published method, exactly: query bin weights, no scaling, nothing protected, one start, selection order."""
+        """Return the published method, exactly: query bin weights, no scaling, nothing protected, one start."""
         return cls(strength, 0, bin_weight, normalize, scale=False, order="selection", balance=False, starts=0)
 
     @property
