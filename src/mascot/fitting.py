@@ -155,11 +155,10 @@ def fit_wishes(wishes: tuple[AnyWish, ...], table: Table, rows: int, groups: int
     Attributes whose bins depend on the other rows (`local`) compute them for each query.
     """
     coverage, aims, constraints = sorted_wishes = sort_wishes(wishes)
-    vectors = table.floats
 
     def by_group(make: Any, attribute: Any) -> Any:
         if groups == 1 or not getattr(attribute, "local", False):
-            return make(table.columns, vectors, rows)
+            return make(table.columns, table.floats, rows)
         size = rows // groups
         parts = []
         for first in range(0, rows, size):
