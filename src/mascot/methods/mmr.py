@@ -132,8 +132,8 @@ class Mmr(Value):
                 rows = vectors.astype(np.float32, copy=False)
                 squares = (rows[:, None] @ rows[:, :, None])[:, 0, 0]
             if squares.min() > _SMALLEST and squares.max() < np.inf:  # else missing, or out of the range of float32
-                return rows, np.reciprocal(np.sqrt(squares))
+                return rows, squares**-0.5
         exact = joined(problem.features_of(q), problem.signs, problem.weights, problem.unit_vectors_of(q))
         if self.published:
             return exact, np.ones(len(exact))
-        return exact.astype(np.float32), exact.any(axis=1).astype(np.float32)
+        return exact.astype(np.float32), np.asarray(exact.any(axis=1), np.float32)
