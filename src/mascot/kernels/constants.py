@@ -20,3 +20,6 @@ EPSILON = 1e-8  # added to the range of scores when they are rescaled to 0..1
 FENCE = 10.0  # interquartile ranges beyond the quartiles at which a score is a far outlier
 FEW = 4  # with fewer candidates no score is an outlier
 NOTHING = 1e-100  # coverage below this counts as none
+LEADERS = 24  # most relevant candidates among which a focus looks for further starts
+ALIKE = 0.5 - 1e-10  # share of bins in common from which two candidates lie in the same area
+LABEL_PRICE = 0.25  # cost of a new label of a focus, in relevance of the best result; the dial then falls evenly

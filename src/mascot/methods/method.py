@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.attributes.attribute import Attribute, Columns, as_matrix
-from mascot.bins import Bins, Bools, Floats, Ints
+from mascot.bins import Bins, Bools, Floats, Ints, SparseBins
 from mascot.errors import InputError, OptionError, check_share, require
 from mascot.kernels import reference
 from mascot.kernels.reference import QueryArrays, QueryBins, Quota, QuotaCounts, select_stages
@@ -143,7 +143,8 @@ class Problem:
         for bins, sign, weight, rule in zip(self.bins, self.signs, self.weights, self.rules, strict=True):
             own = bins.take(rows)
             membership = own.sparse().compact()[0].dense()
-            attributes.append(QueryBins(membership, own.missing(), sign, weight, rule == "neutral"))
+            labels = isinstance(bins, SparseBins)
+            attributes.append(QueryBins(membership, own.missing(), sign, weight, rule == "neutral", labels))
         return QueryArrays(self.scores_of(q), attributes, self.already_of(q), quotas, rows)
 
     def only(self, q: int) -> Problem:

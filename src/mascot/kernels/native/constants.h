@@ -19,6 +19,9 @@
 #define MASCOT_FENCE 10.0             /* interquartile ranges beyond the quartiles at which a score is an outlier */
 #define MASCOT_FEW 4                  /* with fewer candidates no score is an outlier */
 #define MASCOT_NOTHING 1e-100         /* coverage below this counts as none */
+#define MASCOT_LEADERS 24             /* most relevant candidates among which a focus looks for further starts */
+#define MASCOT_ALIKE 0.4999999999      /* share of bins in common from which two candidates lie in the same area */
+#define MASCOT_LABEL_PRICE 0.25       /* cost of a new label of a focus, in relevance of the best result */
 
 enum { SHAPE_LINE = 0, SHAPE_PLANE = 1, SHAPE_GLOBE = 2, SHAPE_LABELS = 3 };
 enum { MISSING_LAST = 0, MISSING_NEUTRAL = 1 };
