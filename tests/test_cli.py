@@ -200,7 +200,9 @@ def test_columns_nested_missing_and_of_vectors_are_read() -> None:
     assert "line 5: " in run_command("rerank", *asked, "--spread", "place:at.lat,at.lon", stdin=lines_of(rows)).stderr
     rows[5]["year"] = 2019
     assert ranked("--focus", "year=2019", "--missing", "drop", given=lines_of(rows)) == [5]
-    printed = records_of(good("rerank", "-k", "2", "--method", "mmr", "--explain", given=lines_of(rows)))
+    printed = records_of(
+        good("rerank", "-k", "2", "--method", "mmr", "--vector", "emb", "--explain", given=lines_of(rows))
+    )
     assert [record["reason"] for record in printed] == [{"step": n, "because": "selected by Mmr"} for n in (1, 2)]
 
 

@@ -186,17 +186,18 @@ def method(
     >>> method("mascot", strength=0.7).strength
     0.7
     """
-    guarded = {"protect": protect, "keep": keep, "order": order}
-    options: dict[str, Any] = {option: value for option, value in guarded.items() if value is not None}
-    if options and name != "mascot" and not (set(options) == {"keep"} and name in ("mmr", "kdpp", "msdpp")):
-        raise OptionError(f"protect, keep and order are options of the method mascot, not of {name}")
-    if strength is not None and name != "relevance":
-        options["strength"] = strength
-    if name == "paper":
-        return Mascot.paper(**{"strength": 0.5, **options})
     if name not in METHOD_NAMES:
         raise OptionError(f"there is no method {name!r}; choose from {', '.join(METHOD_NAMES)}")
-    return next(method for method in METHODS if method.__name__.lower() == name)(**options)
+    kind = next((method for method in METHODS if method.__name__.lower() == name), None)
+    names = {field.name for field in fields(kind)} if kind else set()
+    steering = {"protect": protect, "keep": keep, "order": order}
+    options: dict[str, Any] = {option: value for option, value in steering.items() if value is not None}
+    for option in options:
+        if option not in names:
+            raise OptionError(f"{option} is not an option of the method {name}")
+    if strength is not None and name != "relevance":
+        options["strength"] = strength
+    return Mascot.paper(**{"strength": 0.5, **options}) if kind is None else kind(**options)
 
 
 def columns_of(wish: AnyWish) -> list[str]:

@@ -11,7 +11,7 @@ from mascot.errors import InputError
 from mascot.kernels.kmeans import kmeans
 from mascot.methods import Clustering, KDpp, Mmr, MsDpp, Relevance
 from mascot.methods.method import Problem, Table
-from mascot.methods.similarity import Similarity, joined, similarities
+from mascot.methods.similarity import Similarity, joined
 from mascot.methods.tangents import combine, tangents
 
 
@@ -351,11 +351,11 @@ def test_similarity_is_exact_for_copies_and_the_definition_elsewhere():
         rows[5] = rows[6] + 1e-9
         rows[20:] = rows[:10]
         rows[28:] = 0.0
-        matrix = similarities(rows)
+        matrix = Similarity(rows).of(0, 30)
         np.testing.assert_allclose(matrix, similarity(rows), rtol=0, atol=1e-12)
         assert (np.diagonal(matrix) == 1).all()
         assert (matrix[np.arange(8), np.arange(20, 28)] == 1).all()
-        by_row = np.array([Similarity(rows).of(i) for i in range(30)])
+        by_row = np.array([Similarity(rows).of(i, i + 1)[0] for i in range(30)])
         np.testing.assert_allclose(by_row, matrix, rtol=0, atol=1e-12)
         assert (by_row == 1)[matrix == 1].all()
 

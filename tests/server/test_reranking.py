@@ -155,7 +155,7 @@ def test_what_would_take_long_or_fill_the_memory_is_refused_at_once(service: htt
         (vectors | {"wishes": [clusters] * 2}, "candidates x dimension x clusters: "),
         (labels | {"wishes": [tags], "method": query}, "candidates x bins, with bin_weight 'query' or missing"),
         (labels | {"wishes": [tags], "method": {"kind": "Mmr"}}, "candidates x labels, for Mmr: "),
-        ({"method": {"kind": "KDpp"}}, "KDpp compares all pairs: candidates must be at most 1000, got 5000"),
+        ({"method": {"kind": "MsDpp"}}, "MsDpp compares all pairs: candidates must be at most 500, got 5000"),
     ]
     for request, text in requests:
         assert text in message(_rerank(service, scores=scores, **request), 400)

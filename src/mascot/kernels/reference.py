@@ -83,9 +83,8 @@ class Selection:
         arrays: dict[str, Any] = {}
         for name in ("positions", "ranked", *_PER_QUERY):
             values = getattr(self, name)
-            if len(values):  # methods other than Mascot leave some empty
-                mask = queries.reshape(-1, *(1 for _ in values.shape[1:]))
-                arrays[name] = np.where(mask, values, getattr(other, name))
+            mask = queries.reshape(-1, *(1 for _ in values.shape[1:]))
+            arrays[name] = np.where(mask, values, getattr(other, name))
         return replace(self, **arrays)
 
 

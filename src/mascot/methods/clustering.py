@@ -60,7 +60,7 @@ class Clustering(Value):
         focused = problem.signs < 0
         if focused.any() and not focused.all():
             raise OptionError("Clustering has one direction: wishes must be all spread or all focus")
-        return select_each(problem, k, self, lambda q, k: partial(self._choose, problem, q, k))
+        return select_each(problem, k, self, lambda *query: partial(self._choose, *query))
 
     def _choose(self, problem: Problem, q: int, k: int, strength: float) -> Ints:
         scores, vectors = problem.scores_of(q), problem.unit_vectors_of(q)

@@ -16,7 +16,7 @@ from mascot.methods.similarity import Similarity
 from mascot.serialize import Value
 
 LARGEST_THETA = 0.99  # at 1 the quality exp(theta / (1 - theta) * r) is infinite
-_CACHED_ROWS = 256  # similarities of one candidate to all, for the strengths that `keep` tries
+_ROWS = 256  # of similarities that are cached for the strengths that `keep` tries
 
 
 class Determinantal(Value):
@@ -40,7 +40,7 @@ class Determinantal(Value):
     def select(self, problem: Problem, k: int) -> Selection:
         """Select k candidates of each query, or all if there are fewer."""
         refuse_quotas(problem, self)
-        return select_each(problem, k, self, lambda q, k: self._prepare(problem, q, k))
+        return select_each(problem, k, self, self._prepare)
 
     def _prepare(self, problem: Problem, q: int, k: int) -> Pick:
         similarity, diagonal, scores = self._similarity(problem, q)
@@ -81,11 +81,10 @@ class KDpp(Determinantal):
         Use the update of the published experiments, which divides by the marginal variance; the exact
         algorithm divides by its root (default: False). See `mascot.methods.dpp.greedy_map`.
     normalize
-        Rescale the scores to 0..1 over the candidates, where far outliers count as the outermost of the other scores;
-        otherwise use raw scores, as the published experiments did (default: True, but False with `released`).
+        Rescale the scores to 0..1 over the candidates, ignoring far outliers; otherwise use raw scores, whose size then
+        decides which strengths are useful (default: True, but False with `released`).
     keep
-        Share of the best possible summed relevance that the results must retain; the strength is found for each query
-        as for `Mascot` (default: None).
+        Share of the best possible summed relevance to retain; the strength is found as for `Mascot` (default: None).
 
     Notes
     -----
@@ -93,9 +92,7 @@ class KDpp(Determinantal):
       candidate has a positive variance: the first pick is the least relevant candidate (beta < 0.5)
       or the first position (beta = 0.5), and the rest is filled up by score. Above 0.5 S is indefinite
       and the determinants mean little.
-    - Quality grows with raw scores: the same strength acts more gently on scores in 0..1 than in 0..100.
-    - Time and memory are linear in the number of candidates: only the similarities of selected ones are computed.
-      Candidates with neither vectors nor attributes are refused.
+    - Time is linear in the number of candidates: only the similarities to selected ones are computed.
     - Candidates of earlier pages count as chosen, so a second page continues the first.
     """
 
@@ -129,7 +126,7 @@ class KDpp(Determinantal):
             return mean if vectors is None else (1.0 - beta) * mean + beta * parts[-1]
 
         similarity = [Similarity(block) for block in blocks]
-        rows = lru_cache(_CACHED_ROWS)(lambda position: mixed([part.of(position) for part in similarity]))
+        rows = lru_cache(_ROWS)(lambda position: mixed([part.of(position, position + 1)[0] for part in similarity]))
         scores = problem.scores_of(q)
         diagonal = mixed([np.ones(len(scores)) for _ in blocks])
         return rows, diagonal, problem.relevance_of(q, robust=True) if self.robust else scores

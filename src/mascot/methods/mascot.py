@@ -112,8 +112,9 @@ class Mascot(Value):
             options = options._replace(k=problem.longest)
         backend = _backend(problem)
         if options.keep > 0 and problem.quotas:
+            lengths = np.array([problem.open_positions(q).sum() for q in range(len(problem))])
             selection = reference.hold_limits_first(
-                lambda quotas: backend(problem, quotas, options), problem.quotas, problem.most_results(options.k)
+                lambda quotas: backend(problem, quotas, options), problem.quotas, np.minimum(lengths, options.k)
             )
         else:
             selection = backend(problem, problem.quotas, options)

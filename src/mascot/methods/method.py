@@ -12,19 +12,13 @@ from numpy.typing import NDArray
 from mascot.attributes.attribute import Attribute, Columns, as_matrix
 from mascot.bins import Bins, Bools, Floats, Ints, SparseBins
 from mascot.errors import InputError, OptionError, check_share, require
-from mascot.kernels.reference import (
-    QueryArrays,
-    QueryBins,
-    Quota,
-    QuotaCounts,
-    normalized,
-    search_strength,
-    select_stages,
-)
+from mascot.kernels import reference
+from mascot.kernels.reference import QueryArrays, QueryBins, Quota, QuotaCounts, select_stages
 from mascot.kernels.reference import Selection as Selection
 
 NO_POSITIONS = np.empty(0, np.int64)
 Pick = Callable[[float], Ints]  # selects positions of one query at a strength
+Prepare = Callable[["Problem", int, int], Pick]  # takes the number of a query and k
 
 
 @dataclass(slots=True)
@@ -120,7 +114,7 @@ class Problem:
 
     def relevance_of(self, q: int, robust: bool) -> Floats:
         """Return one query's scores in 0..1; with a named focus blended in, the far ones are no outliers."""
-        return normalized(self.scores_of(q), robust and not self.named_weight)
+        return reference.normalized(self.scores_of(q), robust and not self.named_weight)
 
     def already_of(self, q: int) -> Ints:
         if self.already is None or self.already_ptr is None:
@@ -132,10 +126,6 @@ class Problem:
         fresh = np.ones(len(self.scores_of(q)), bool)
         fresh[self.already_of(q)] = False
         return fresh
-
-    def most_results(self, k: int) -> Ints:
-        """Return how many results each query can have, at most k."""
-        return np.array([min(k, int(self.open_positions(q).sum())) for q in range(len(self))])
 
     def table_of(self, q: int) -> Table:
         """Return columns and vectors of one query's candidates."""
@@ -195,10 +185,8 @@ def check_strength(method: Any, default: float) -> None:
     owner, strength, keep = type(method).__name__, method.strength, method.keep
     if keep is not None:
         if strength is not None:
-            raise OptionError(
-                f"{owner}.keep searches for the strength: give keep or strength, got keep={keep!r} "
-                f"and strength={strength!r}"
-            )
+            both = f"keep={keep!r} and strength={strength!r}"
+            raise OptionError(f"{owner}.keep searches for the strength: give keep or strength, got {both}")
         rule = "must be in 0..1 and above 0"
         check_share(f"{owner}.keep", keep, rule)
         require(keep > 0, f"{owner}.keep", rule, keep)
@@ -208,21 +196,20 @@ def check_strength(method: Any, default: float) -> None:
         check_share(f"{owner}.strength", strength)
 
 
-def select_each(problem: Problem, k: int, method: Any, prepare: Callable[[int, int], Pick] | None = None) -> Selection:
-    """Select query by query: `prepare(q, k)` returns a function that selects at most k positions at a strength.
+def select_each(problem: Problem, k: int, method: Any, prepare: Prepare | None = None) -> Selection:
+    """Select query by query, at the strength of the method or, if it has a `keep`, at the one that is found.
 
-    The method has a `strength`, or a `keep` for which the strength is searched for. Relevance decides at strength 0, if
-    `prepare` is None, and for queries without attributes and vectors.
+    Relevance decides at strength 0, if `prepare` is None, and for queries without attributes and vectors.
     """
     strength, keep = getattr(method, "strength", 0.0), getattr(method, "keep", None)
     positions, strengths = np.full((len(problem), min(k, problem.longest)), -1, np.int64), np.zeros(len(problem))
     for q in np.flatnonzero(np.diff(problem.ptr)).tolist():
-        pick = prepare(q, k) if prepare and strength != 0 and _is_comparable(problem, q, method) else None
-        if pick is not None and keep is not None:
-            picks, strengths[q] = _search(problem, q, k, pick, method)
+        if prepare is None or strength == 0 or not _is_comparable(problem, q, method):
+            picks, strengths[q] = best_positions(problem, q, k), strength or 0.0
+        elif keep is None:
+            picks, strengths[q] = prepare(problem, q, k)(strength), strength
         else:
-            strengths[q] = strength or 0.0
-            picks = best_positions(problem, q, k) if pick is None else pick(strengths[q])
+            picks, strengths[q] = _search(problem, q, k, method, prepare)
         positions[q, : len(picks)] = picks
     return Selection(positions, positions, strengths)
 
@@ -237,12 +224,20 @@ def _is_comparable(problem: Problem, q: int, method: Any) -> bool:
     return False
 
 
-def _search(problem: Problem, q: int, k: int, pick: Pick, method: Any) -> tuple[Ints, float]:
-    """Return one query's selection, and the strength at which it retains what `keep` asks for."""
-    relevance, best = problem.relevance_of(q, getattr(method, "robust", False)), best_positions(problem, q, k)
+def _search(problem: Problem, q: int, k: int, method: Any, prepare: Prepare) -> tuple[Ints, float]:
+    """Return one query's selection, and the strength at which it retains what `keep` asks for.
+
+    Limits are exceeded to fill the list only if it is not full within them; see `hold_limits_first`.
+    """
+    if reference.may_fill(problem.quotas):
+        held = replace(problem, quotas=reference.without_fill(problem.quotas))
+        picks, strength = _search(held, q, k, method, prepare)
+        if len(picks) == min(k, problem.open_positions(q).sum()):
+            return picks, strength
+    best, pick = best_positions(problem, q, k), prepare(problem, q, k)
+    relevance = problem.relevance_of(q, getattr(method, "robust", False))
     least = method.keep * float(relevance[best].sum()) - 1e-9
-    picks, strength, _ = search_strength(lambda s: (pick(s) if s > 0 else best, 1), relevance, least)
-    return picks, strength
+    return reference.search_strength(lambda s: (pick(s) if s > 0 else best, 1), relevance, least)[:2]
 
 
 def best_positions(problem: Problem, q: int, k: int) -> Ints:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mascot.kernels.reference import Floats
-from mascot.methods.similarity import similarities
+from mascot.methods.similarity import Similarity
 
 _RIDGE = 1e-3  # added to the diagonal, so that the logarithm of a singular matrix exists
 _NOTHING = 1e-12  # norms of tangents that cancelled
@@ -24,7 +24,7 @@ def tangents(features: Sequence[Floats]) -> Floats:
     diagonal = np.arange(count)
     stacked = np.empty((len(features), count, count))
     for block, similarity in zip(features, stacked, strict=True):
-        similarities(block, out=similarity)
+        similarity[...] = Similarity(block).of(0, count)
     stacked[:, diagonal, diagonal] += _RIDGE
     values, axes = np.linalg.eigh(stacked)
     logarithms = np.log(np.where(values > 0, values, 1.0))

@@ -11,11 +11,11 @@ import mascot as mc
 from mascot.attributes.category import labels_of
 from mascot.kernels import native
 
-_MOST_PAIRED = {mc.KDpp: 1000, mc.MsDpp: 500, mc.Branches: 2000}  # candidates, of which all pairs are compared
+_MOST_PAIRED = {mc.MsDpp: 500, mc.Branches: 2000}  # candidates, of which all pairs are compared
 _MOST_REACHED = 10_000_000  # candidates x bins per candidate
 _MOST_DENSE = 30_000_000  # candidates x bins, for methods that compute all of them
 _MOST_FEATURES = 5_000_000  # candidates x labels and clusters, for the methods that compare candidates
-_MOST_COMPARED = 400_000_000  # candidates x dimension x results, for Mmr
+_MOST_COMPARED = 400_000_000  # candidates x dimension x results, for Mmr and KDpp
 _MOST_CLUSTERED = 400_000_000  # candidates x dimension x clusters
 _KEEP = 4  # cost factor of searching for the strength
 _NUMPY = 4_000_000  # candidates x bins of a dense array in numpy
@@ -44,8 +44,10 @@ def check(candidates: mc.Candidates, wishes: Sequence[mc.AnyWish], method: Any, 
         features = sum(size[0] if isinstance(attribute, labelled) else 3 for size, attribute in pairs)
         _require(count * features, _MOST_FEATURES, f"candidates x labels, for {type(method).__name__}")
         width = features + (0 if candidates.vectors is None else candidates.vectors.shape[1])
-        if isinstance(method, mc.Mmr):
-            _require(count * width * min(k, count), _MOST_COMPARED, "candidates x dimension x results, for Mmr")
+        if isinstance(method, (mc.Mmr, mc.KDpp)):
+            width += min(k, count) if isinstance(method, mc.KDpp) else 0  # a row of the Cholesky factor
+            cost = count * width * min(k, count) * (_KEEP if keep else 1)
+            _require(cost, _MOST_COMPARED, f"candidates x dimension x results, for {type(method).__name__}")
         elif isinstance(method, mc.Clustering):
             work += count * width * method.clusters
     elif isinstance(method, mc.Mascot) and (
