@@ -1,7 +1,7 @@
-"""Microseconds per query on a GPU, in one run: `python -m benchmarks.gpu [--quick]`.
+"""Microseconds per query on a GPU, in one run: `python -m benchmarks.gpu [--quick] [--tune] [--knobs]`.
 
-Medians of timed runs after a warm-up, the device synchronised around each. In every row some queries are selected by
-the numpy reference too, and the selections that differ are counted.
+Figures are medians of timed runs after a warm-up; the device is synchronised before and after each. In every row the
+numpy reference selects for some queries, too, and "differ" counts the selections that differ.
 """
 
 from __future__ import annotations
@@ -10,8 +10,11 @@ import argparse
 import functools
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -19,7 +22,7 @@ import mascot as mc
 from mascot.bins import one_hot
 from mascot.gpu.device_batch import DeviceBatch
 from mascot.kernels import gpu
-from mascot.kernels.gpu import plan
+from mascot.kernels.gpu import launch, plan
 from mascot.kernels.gpu.launch import DeviceQueries
 from mascot.kernels.native.pack import pack_bins
 
@@ -108,7 +111,7 @@ class Case:
             plan.alike([plan.KernelBins.of(part, cp) for part in packed]), tuple(float(w.sign) for w in coverage),
             tuple(weights), (0,) * len(coverage), gpu.quotas_on_device(quotas), method.kernel_options(k, weights, 0.0),
         )  # fmt: skip
-        self.layout = plan.plan_task(task, self.n)
+        self.layout = plan.plan_task(task, self.n, True, self.queries <= launch._FEW)
         self.run = gpu.launcher(task, DeviceQueries(self.queries, self.n, cp.asarray(scores), rows=rows))
 
     def differ(self, count: int) -> str:
@@ -302,10 +305,78 @@ def tune(columns: dict[str, Any], scores: Any, runs: int) -> None:
     plan._GLOBE_THREADS = chosen
 
 
+# What each knob of `Config` is set to in order to turn it off. The record of the plan stays the same.
+KNOBS: dict[str, dict[str, int]] = {
+    "EAGER: evaluate all candidates in every step": {"EAGER": 0},
+    "HELD_ROWS, HELD_BINS: bins in registers": {"HELD_ROWS": 0, "HELD_BINS": 0},
+    "HELD_ROWS alone": {"HELD_ROWS": 0},
+    "HELD_BINS alone": {"HELD_BINS": 0},
+    "LANES: several threads per candidate": {"LANES": 1},
+    "PER_THREAD: unrolled loops over candidates": {"PER_THREAD": 64},
+    "COLUMNS: as many as the grid needs": {"COLUMNS": 8},
+    "BLOCKS: fewer registers for more blocks": {"BLOCKS": 1},
+    "SPREAD, FOCUS: directions known": {"SPREAD": -1, "FOCUS": -1},
+    "ATTRIBUTES, SHAPES: shapes known": {"ATTRIBUTES": -1},
+    "KEEP, NEUTRAL, ...: code left out": dict.fromkeys(
+        ("KEEP", "NEUTRAL", "QUERY_WEIGHT", "ROBUST", "BALANCE", "QUOTAS"), 1
+    ),
+}
+
+
+def configuration(layout: plan.KernelPlan) -> dict[str, str]:
+    return dict(name.split("=", 1) for name in layout.names)
+
+
+@contextmanager
+def configured(values: Mapping[str, int]) -> Iterator[None]:
+    """Compile kernels with these members of `Config` instead of those that `plan_task` chooses."""
+
+    def plan_task(*arguments: Any) -> plan.KernelPlan:
+        layout = plan.plan_task(*arguments)
+        config = configuration(layout) | {name: str(value) for name, value in values.items()}
+        return replace(layout, names=tuple(f"{name}={value}" for name, value in config.items()))
+
+    with mock.patch.object(launch, "plan_task", plan_task):
+        yield
+
+
+def knobs(columns: dict[str, Any], scores: Any, runs: int, check: int) -> None:
+    """Time each knob on and off, in turns; a ratio above 1 says that the kernel is slower without the knob."""
+    guarded, paper = mc.Mascot(), mc.Mascot.paper(0.5)
+    one, few = {key: part[:N] for key, part in columns.items()}, 8192
+    some = {key: part[: few * N] for key, part in columns.items()}
+    cases: dict[str, Callable[[], Case]] = {
+        "guarded, mixed": lambda: Case([mc.spread(GRID), mc.focus(HOUR)], guarded, columns, scores),
+        "paper, focus": lambda: Case([mc.focus(GRID), mc.focus(HOUR)], paper, columns, scores),
+        "Place, spread": lambda: Case([mc.spread(GLOBE), mc.spread(HOUR)], guarded, columns, scores),
+        "sparse matrix, spread": lambda: Case([mc.spread(Pairs()), mc.spread(HOUR)], guarded, some, scores[:few]),
+        "one query, guarded, mixed": lambda: Case([mc.spread(GRID), mc.focus(HOUR)], guarded, one, scores[:1]),
+        "one query, paper, focus": lambda: Case([mc.focus(GRID), mc.focus(HOUR)], paper, one, scores[:1]),
+    }
+    print(f"{'':<52}{'on, us':>10}{'off, us':>10}{'off / on':>10}{'differ':>9}")
+    for title, make in cases.items():
+        print(title, flush=True)
+        case = make()
+        chosen = configuration(case.layout)
+        for knob, values in KNOBS.items():
+            if all(chosen[name] == str(value) for name, value in values.items()):
+                continue  # this case does not use the knob
+            with configured(values):
+                without = make()
+            times: tuple[list[float], list[float]] = ([], [])
+            for _ in range(3):
+                for work, seconds in zip((case.run, without.run), times, strict=True):
+                    seconds.append(median(work, runs) / case.queries * 1e6)
+            on, off = map(statistics.median, times)
+            wrong = without.differ(min(check, len(without.scores)))
+            print(f"  {knob:<50}{on:>10.4f}{off:>10.4f}{off / on:>10.3f}{wrong:>9}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer runs, no scaling table")
     parser.add_argument("--tune", action="store_true", help="only compare numbers of threads per query for Place")
+    parser.add_argument("--knobs", action="store_true", help="only compare every tuning knob of the kernel on and off")
     options = parser.parse_args()
     cp = gpu.cupy()
     properties = cp.cuda.runtime.getDeviceProperties(0)
@@ -316,6 +387,9 @@ def main() -> None:
     columns, scores = world(QUERIES, N)
     if options.tune:
         tune(columns, scores, runs)
+        return
+    if options.knobs:
+        knobs(columns, scores, runs, check // 10)
         return
     took = resident(columns, scores, runs, check)
     moved = 4 * 8 * N + 2 * 4 * K + 8 * 8  # scores and three columns in, positions twice and eight numbers out

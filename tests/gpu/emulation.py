@@ -25,17 +25,25 @@ from mascot.kernels.gpu.plan import INPUT, OUTPUT, KernelBins, Task, address, al
 from mascot.kernels.native import Options, PackedBins
 from mascot.kernels.reference import Quota, Selection
 
+DEFAULTS = (
+    "THREADS=32", "LANES=1", "BLOCKS=1", "SLAB=0", "WIDE=1", "EAGER=0", "HELD_ROWS=0", "HELD_BINS=0", "COLUMNS=8",
+    "PER_THREAD=64", "KEEP=1", "NEUTRAL=1", "QUERY_WEIGHT=1", "ROBUST=1", "BALANCE=1", "QUOTAS=1", "SPREAD=-1",
+    "FOCUS=-1", "ATTRIBUTES=-1", "SHAPES=0", "INDEX=i64",
+)  # fmt: skip
+
 
 @functools.cache
 def library(*names: str) -> Any:
-    """Return the source built with these names and compiler options; skip the test where there is no compiler.
+    """Return the source built with this configuration and compiler options; skip the test if there is no compiler.
 
     Builds are kept under `build`, so that the processes of a run share them.
     """
     compiler = shutil.which("g++")
     if compiler is None:
         pytest.skip("the emulation of the GPU kernel needs g++")
-    options = [name if name.startswith("-") else f"-D{name}" for name in names]
+    config = dict(name.split("=", 1) for name in (*DEFAULTS, *names) if not name.startswith("-"))
+    options = [f"-DCONFIG_{key}={value}" for key, value in config.items()]
+    options += [name for name in names if name.startswith("-")]
     command = [compiler, "-std=c++17", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-DEMULATED", *options]
     digest = hashlib.sha256(repr((command, source())).encode()).hexdigest()[:24]
     target = Path(__file__).resolve().parents[2] / "build" / "gpu" / f"{digest}.so"
@@ -58,7 +66,7 @@ def run(task: Task, queries: DeviceQueries, names: tuple[str, ...] = (), tight: 
         inputs, outputs, overflow = np.zeros((), INPUT), np.zeros((), OUTPUT), np.zeros(count + 1, np.int64)
         inputs["count"], inputs["width"] = count if subset is None else len(subset), queries.width
         inputs["list"] = address(subset)
-        for name in ("ptr", "rows", "scores", "seen_ptr", "seen"):
+        for name in ("ptr", "rows", "scores", "already_ptr", "already"):
             inputs[name] = address(getattr(queries, name))
         outputs["total"], outputs["results"], outputs["overflow"] = count, address(results.block), address(overflow)
         pointers = [ctypes.c_void_p(address(record)) for record in (plan.record, inputs, outputs)]
@@ -71,14 +79,14 @@ def run(task: Task, queries: DeviceQueries, names: tuple[str, ...] = (), tight: 
 
 
 def select(
-    ptr: Any, rows: Any, scores: Any, seen_ptr: Any, seen: Any, bins: Sequence[PackedBins], signs: Any, weights: Any,
-    rules: Sequence[int], quotas: Sequence[Quota], options: Options, threads: int | None = None,
+    ptr: Any, rows: Any, scores: Any, already_ptr: Any, already: Any, bins: Sequence[PackedBins], signs: Any,
+    weights: Any, rules: Sequence[int], quotas: Sequence[Quota], options: Options, threads: int | None = None,
     names: tuple[str, ...] = (), tight: bool = True,
 ) -> Selection:  # fmt: skip
     """As `mascot.kernels.gpu.select`, by the emulated kernel."""
     parts = alike([KernelBins.of(part) for part in bins])
     task = Task(parts, tuple(signs), tuple(weights), tuple(rules), tuple(quotas), options)
-    queries = DeviceQueries(len(ptr) - 1, int(np.diff(ptr).max()), scores, ptr, rows, seen_ptr, seen)
+    queries = DeviceQueries(len(ptr) - 1, int(np.diff(ptr).max()), scores, ptr, rows, already_ptr, already)
     return run(task, queries, names, tight).host()
 
 

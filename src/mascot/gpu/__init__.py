@@ -1,4 +1,4 @@
-"""Rank tensors that are on a GPU already."""
+"""Rank tensors that are already on a GPU."""
 
 from mascot.gpu.device_batch import DeviceBatch
 

@@ -1,9 +1,9 @@
-"""Rank tensors that are on a GPU already, from torch, CuPy or any library with DLPack, without a copy.
+"""Rank tensors that are already on a GPU, from torch, CuPy or any library with DLPack, without a copy.
 
     batch = mascot.gpu.DeviceBatch(scores, {"lat": lat, "lon": lon, "hour": hour})      # Q x N tensors
     mascot.rerank_many(batch, [mascot.spread(mascot.Place.grid())], k=20, backend="gpu").positions
 
-Values are trusted: checking them would mean waiting for the device.
+Values are not checked, because checking them would wait for the device.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class DeviceBatch:
         return len(self.scores)
 
     def rank(self, wishes: tuple[AnyWish, ...], k: int, method: Any, already: Any = None) -> DeviceRankings:
-        """Rank all queries: what `rerank_many(batch, wishes, k, method, backend="gpu")` calls.
+        """Rank all queries; `rerank_many(batch, wishes, k, method, backend="gpu")` calls this.
 
         `already` is the `DeviceRankings` of an earlier page, a Q x S tensor of positions (-1 is none), or a list of
         positions per query.
@@ -145,8 +145,8 @@ class DeviceBatch:
         if fitted is None:
             fitted = self._fit(wishes)
             self._fitted = [*self._fitted[-3:], (wishes, fitted)]
-        seen = None if already is None else _seen(already, self.scores.shape)
-        select, restore = _prepare(fitted, self.scores, None, seen, method, k)
+        mask = None if already is None else _already_mask(already, self.scores.shape)
+        select, restore = _prepare(fitted, self.scores, None, mask, method, k)
         if already is None and restore is None:
             self._last = (wishes, method, k, select)
         return DeviceRankings(select(), self._like, method.strength, restore)
@@ -232,7 +232,7 @@ class DeviceBatch:
 
 
 def rank_rows(fitted: FittedWishes, rows: Any, scores: Any, k: int, method: Any, already: Any = None) -> Any:
-    """Rank Q x N rows of a corpus: what `Reranker.rerank_many` calls where scores are tensors on the device.
+    """Rank Q x N rows of a corpus: `Reranker.rerank_many` calls this if scores are tensors on the device.
 
     `already` is the `DeviceRankings` of an earlier page, or a Q x S tensor of rows of the corpus (-1 is none).
     """
@@ -241,14 +241,14 @@ def rank_rows(fitted: FittedWishes, rows: Any, scores: Any, k: int, method: Any,
     values, row_numbers = _as_cupy(scores, "scores", np.float64), _as_cupy(rows, "rows", np.int64)
     if values.ndim != 2 or row_numbers.shape != values.shape:
         raise InputError(f"rows and scores must be Q x N tensors alike, got {row_numbers.shape} and {values.shape}")
-    seen = None
+    mask = None
     if isinstance(already, DeviceRankings):
-        seen = _seen(already, values.shape)
+        mask = _already_mask(already, values.shape)
     elif already is not None:
-        seen = cp.zeros(values.shape, bool)
+        mask = cp.zeros(values.shape, bool)
         for column in _as_cupy(already, "already", np.int64).T:
-            seen |= row_numbers == column[:, None]
-    select, restore = _prepare(_corpus(fitted), values, row_numbers, seen, method, k)
+            mask |= row_numbers == column[:, None]
+    select, restore = _prepare(_corpus(fitted), values, row_numbers, mask, method, k)
     return DeviceRankings(select(), scores, method.strength, restore)
 
 
@@ -268,9 +268,12 @@ def _on_device(target: Target) -> Target:
 
 
 def _prepare(
-    fitted: _DeviceWishes, scores: Any, rows: Any, seen: Any, method: Mascot, k: int
+    fitted: _DeviceWishes, scores: Any, rows: Any, already: Any, method: Mascot, k: int
 ) -> tuple[Callable[[], DeviceResults], Callable[[Any], Any] | None]:
-    """Return a function that selects, and one that maps its positions to all candidates where some are left out."""
+    """Return a function that selects, and one that maps its positions to all candidates if some are left out.
+
+    `already` is a Q x N mask of results of earlier pages, or None.
+    """
     cp = cupy()
     count, size = scores.shape
     eligible = None
@@ -281,21 +284,21 @@ def _prepare(
         distances = [t.distance.reshape(scores.shape) if rows is None else t.distance[rows] for t in fitted.targets]
         targets = [t._replace(distance=distance) for t, distance in zip(fitted.targets, distances, strict=True)]
         scores = cp.ascontiguousarray(aim(scores, targets, eligible, k, strength, method.robust, cp))
-    restore = ptr = seen_at = seen_ptr = None
+    restore = ptr = already_at = already_ptr = None
     width = size
     if eligible is not None:
         flat = cp.flatnonzero(eligible)
         ptr = cp.concatenate([cp.zeros(1, np.int64), cp.cumsum(eligible.sum(axis=1))])
         width = max(int(eligible.sum(axis=1).max()), 1)
         within = cp.append(flat % size, 0)
-        seen = None if seen is None else seen & eligible
+        already = None if already is None else already & eligible
 
         def restore(positions: Any) -> Any:
             return cp.where(positions < 0, -1, within[ptr[:-1, None] + cp.maximum(positions, 0)]).astype(np.int32)
 
-    if seen is not None and bool(seen.any()):
-        seen_at = cp.flatnonzero(seen) % size if eligible is None else (cp.cumsum(eligible, axis=1) - 1)[seen]
-        seen_ptr = cp.concatenate([cp.zeros(1, np.int64), cp.cumsum(seen.sum(axis=1))])
+    if already is not None and bool(already.any()):
+        already_at = cp.flatnonzero(already) % size if eligible is None else (cp.cumsum(eligible, axis=1) - 1)[already]
+        already_ptr = cp.concatenate([cp.zeros(1, np.int64), cp.cumsum(already.sum(axis=1))])
     if eligible is not None:
         scores, rows = scores.reshape(-1)[flat], flat if rows is None else rows.reshape(-1)[flat]
     weights = np.array([float(wish.weight) for wish in fitted.coverage])
@@ -308,12 +311,12 @@ def _prepare(
     )
     signs = tuple(float(wish.sign) for wish in fitted.coverage)
     task = Task(fitted.bins, signs, tuple(weights.tolist()), rules, quotas, options)
-    queries = DeviceQueries(count, width, scores, ptr, rows, seen_ptr, seen_at)
+    queries = DeviceQueries(count, width, scores, ptr, rows, already_ptr, already_at)
     select = launcher(task, queries)
     if options.keep == 0 or not may_fill(quotas):
         return select, restore
     lengths = size if eligible is None else eligible.sum(axis=1)
-    lengths = cp.minimum(lengths if seen is None else lengths - seen.sum(axis=1), options.k)
+    lengths = cp.minimum(lengths if already is None else lengths - already.sum(axis=1), options.k)
     select_held = launcher(replace(task, quotas=without_fill(quotas)), queries)
 
     def select_twice() -> DeviceResults:  # see `hold_limits_first`
@@ -326,8 +329,8 @@ def _prepare(
     return select_twice, restore
 
 
-def _seen(already: Any, shape: tuple[int, int]) -> Any:
-    """Return [Q, N] which candidates were shown before."""
+def _already_mask(already: Any, shape: tuple[int, int]) -> Any:
+    """Return [Q, N] which candidates are results of earlier pages."""
     cp = cupy()
     queries, size = shape
     if isinstance(already, DeviceRankings):

@@ -1,7 +1,7 @@
 """The GPU kernel: the reference implementation in CUDA, for whole batches, one block of threads per query.
 
-`select` takes and returns numpy arrays, as `mascot.kernels.native.select` does. `mascot.gpu` takes tensors that are on
-the device already.
+`select` takes and returns numpy arrays, as `mascot.kernels.native.select` does. `mascot.gpu` takes tensors that are
+already on the device.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ __all__ = ["bins_on_device", "cupy", "launcher", "quotas_on_device", "select"]
 
 
 def select(
-    ptr: Ints, rows: Ints | None, scores: Floats, seen_ptr: Ints | None, seen: Ints | None,
+    ptr: Ints, rows: Ints | None, scores: Floats, already_ptr: Ints | None, already: Ints | None,
     bins: Sequence[PackedBins], signs: Floats, weights: Floats, rules: Sequence[int], quotas: Sequence[Quota],
     options: Options, threads: int | None = None,
 ) -> Selection:  # fmt: skip
-    """Select for Q queries; parameters and results are those of `native.select`."""
+    """Select for Q queries; parameters and results are the same as for `native.select`."""
     cp = cupy()
     widths = np.diff(ptr)
     count, width = len(widths), int(widths.max(initial=0))
@@ -35,14 +35,14 @@ def select(
         return Selection(none, none, np.zeros(count), zeros, zeros, zeros + 1, np.ones(count, np.int64))
     even = bool((widths == width).all())
     task = Task((), tuple(signs.tolist()), tuple(weights.tolist()), tuple(rules), (), options)
-    if even and rows is None and seen is None and not quotas and all(part.shape != LABELS for part in bins):
+    if even and rows is None and already is None and not quotas and all(part.shape != LABELS for part in bins):
         from mascot.kernels.gpu.stream import select_stream
 
         return select_stream(count, width, scores, bins, task)
     kernel_bins = alike([KernelBins.of(part, cp) for part in bins]) if rows is None else bins_on_device(tuple(bins))
     queries = DeviceQueries(
         count, width, *(None if part is None else cp.asarray(part)
-                        for part in (scores, None if even else ptr, rows, seen_ptr, seen)),
+                        for part in (scores, None if even else ptr, rows, already_ptr, already)),
     )  # fmt: skip
     task = replace(task, bins=kernel_bins, quotas=quotas_on_device(quotas))
     task.check(width)
@@ -51,7 +51,7 @@ def select(
 
 @lru_cache(maxsize=4)
 def bins_on_device(bins: tuple[PackedBins, ...]) -> tuple[KernelBins, ...]:
-    """Return a corpus' bins on the device; those of the last few corpora stay there."""
+    """Return the bins of a corpus on the device; the bins of the last few corpora are cached."""
     return alike([KernelBins.of(part, cupy()) for part in bins])
 
 

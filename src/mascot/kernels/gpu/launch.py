@@ -1,4 +1,4 @@
-"""Launches of `kernel.cu`: from arrays on the device to arrays on the device.
+"""Launches of the CUDA kernel: from arrays on the device to arrays on the device.
 
 The source is compiled for the attributes at hand by CuPy and NVRTC, which caches the result on disk.
 """
@@ -18,9 +18,9 @@ from mascot.extras import install_command, packages_of
 from mascot.kernels.gpu.plan import INPUT, Chip, KernelPlan, Task, address, plan_task, source
 from mascot.kernels.reference import Selection
 
-_FEW = 132  # queries that leave most of the device idle get more threads each
-_SLABS = 264  # blocks at a time where arenas are in global memory
-_ALWAYS = 48 * 1024  # bytes of shared memory that a launch may take without asking
+_FEW = 132  # up to this many queries leave most of the device idle: each gets more threads
+_SLABS = 264  # blocks at a time if arenas are in global memory
+_ALWAYS = 48 * 1024  # bytes of shared memory that a launch may use without an attribute of the kernel
 
 
 @functools.lru_cache(maxsize=1)
@@ -48,53 +48,59 @@ def chip(device: int) -> Chip:
 
 @functools.lru_cache(maxsize=64)
 def _compile(device: int, names: tuple[str, ...], shared: int) -> Any:
-    """Return the kernel for this kind of task, with `shared` bytes of shared memory, on the current device."""
-    options = ("-std=c++17", *(f"-D{name}" for name in names))
+    """Return the kernel for the current device, compiled with this configuration; `shared` is in bytes."""
+    options = ("-std=c++17", *(f"-DCONFIG_{name}" for name in names))
     kernel = cupy().RawModule(code=source(), options=options).get_function("select_all")
-    if shared + 1024 > _ALWAYS:  # the kernel takes a few bytes of its own
+    if shared + 1024 > _ALWAYS:  # the kernel needs a few bytes besides its arena
         kernel.max_dynamic_shared_size_bytes = shared
     return kernel
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceQueries:
-    """Queries as arrays on the device. Without `ptr` every query has `width` candidates, otherwise at most so many."""
+    """Queries as arrays on the device.
+
+    `width` is the number of candidates per query, or the maximum if `ptr` is given.
+    """
 
     count: int
     width: int
     scores: Any
     ptr: Any = None
     rows: Any = None
-    seen_ptr: Any = None
-    seen: Any = None
+    already_ptr: Any = None
+    already: Any = None
 
 
 class DeviceResults:
     """Results in one block of memory, on the device (`xp` is CuPy) or on the host."""
 
-    __slots__ = ("_count", "_k", "_kinds", "block")
+    __slots__ = ("_attributes", "_count", "_k", "block")
 
-    def __init__(self, xp: Any, count: int, k: int, kinds: int) -> None:
-        self.block = xp.empty(count * (2 + 3 * kinds + k), np.float64)
-        self._count, self._k, self._kinds = count, k, kinds
+    def __init__(self, xp: Any, count: int, k: int, attributes: int) -> None:
+        self.block = xp.empty(count * (2 + 3 * attributes + k), np.float64)
+        self._count, self._k, self._attributes = count, k, attributes
 
     @property
     def picks(self) -> Any:
         """[2, Q, k] int32: positions in the order of selection, and the same best first."""
-        return self.block[self._count * (2 + 3 * self._kinds) :].view(np.int32).reshape(2, self._count, self._k)
+        return self.block[self._count * (2 + 3 * self._attributes) :].view(np.int32).reshape(2, self._count, self._k)
 
     @property
     def strengths(self) -> Any:
         return self.block[: self._count]
 
-    def host(self) -> Selection:
-        """Return the results as numpy arrays."""
+    def arrays(self) -> tuple[Any, ...]:
+        """Return the results as numpy arrays, in the order of `Selection`."""
         block = self.block if isinstance(self.block, np.ndarray) else self.block.get()
-        count, kinds = self._count, self._kinds
-        strengths, stages, per_wish, picks = np.split(block, [count, 2 * count, count * (2 + 3 * kinds)])
+        count, attributes = self._count, self._attributes
+        strengths, stages, per_wish, picks = np.split(block, [count, 2 * count, count * (2 + 3 * attributes)])
         positions, ranked = picks.view(np.int32).reshape(2, count, self._k).astype(np.int64)
-        multipliers, tops, rooms = per_wish.reshape(3, count, kinds)
-        return Selection(positions, ranked, strengths, multipliers, tops, rooms, stages.astype(np.int64))
+        return positions, ranked, strengths, *per_wish.reshape(3, count, attributes), stages.astype(np.int64)
+
+    def host(self) -> Selection:
+        """Return the results on the host."""
+        return Selection(*self.arrays())
 
 
 class Launch:
@@ -107,7 +113,7 @@ class Launch:
         slabs = cp.empty(blocks * plan.size // 8) if plan.slab else None
         inputs, self._out, scratch = np.zeros((), INPUT), np.zeros(3, np.int64), np.zeros((), np.uint64)
         inputs["count"], inputs["width"], inputs["list"] = count, queries.width, address(subset)
-        for name in ("ptr", "rows", "scores", "seen_ptr", "seen"):
+        for name in ("ptr", "rows", "scores", "already_ptr", "already"):
             inputs[name] = address(getattr(queries, name))
         self._out[0], scratch[...] = queries.count, address(slabs)
         records = (plan.record, inputs, self._out, scratch)
@@ -124,12 +130,12 @@ class Launch:
 
 
 def launcher(task: Task, queries: DeviceQueries) -> Callable[[], DeviceResults]:
-    """Return a function that selects for these queries as often as it is called, each time into new memory.
+    """Return a function that selects for these queries, each time into new memory.
 
     It does not wait for the device, unless bins are looked up.
     """
     cp = cupy()
-    count, k, kinds = queries.count, task.options.k, len(task.bins)
+    count, k, attributes = queries.count, task.options.k, len(task.bins)
     device = cp.cuda.runtime.getDevice()
 
     def prepare(tight: bool) -> tuple[KernelPlan, Any]:
@@ -140,13 +146,13 @@ def launcher(task: Task, queries: DeviceQueries) -> Callable[[], DeviceResults]:
     launch = Launch(plan, kernel, queries)
 
     def select_exact() -> DeviceResults:
-        results = DeviceResults(cp, count, k, kinds)
+        results = DeviceResults(cp, count, k, attributes)
         launch(results)
         return results
 
     def select_tight() -> DeviceResults:
         """Select again, with larger tables, for the queries whose bins did not fit."""
-        results = DeviceResults(cp, count, k, kinds)
+        results = DeviceResults(cp, count, k, attributes)
         overflow = cp.zeros(1 + count, np.int64)
         launch(results, overflow)
         failed = int(overflow[0])
@@ -154,7 +160,7 @@ def launcher(task: Task, queries: DeviceQueries) -> Callable[[], DeviceResults]:
             subset, again = overflow[1 : 1 + failed], cp.zeros(1 + failed, np.int64)
             Launch(*prepare(tight=False), queries, subset)(results, again)
             if int(again[0]):
-                raise InputError(f"backend 'gpu' has no room for the bins of query {int(again[1])}")
+                raise InputError(f"backend 'gpu' cannot hold the bins of query {int(again[1])}")
         return results
 
     return select_exact if plan.exact else select_tight

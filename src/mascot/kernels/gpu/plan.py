@@ -1,11 +1,13 @@
-"""A batch of queries laid out for `kernel.cu` as one record.
+"""Lay out a batch of queries for the CUDA kernel as one record.
 
 Nothing here touches a GPU: the same record drives the emulation in the tests.
 """
 
 from __future__ import annotations
 
+import functools
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,8 +24,9 @@ from mascot.kernels.reference import Quota
 
 MOST_CANDIDATES, MOST_RESULTS, MOST_WISHES, MOST_QUOTAS = 2048, 256, 8, 8
 MOST_BINS = 4_000_000  # of one query, where they do not fit into shared memory
-CIRCLE, TILE = 4, 5  # a line whose bumps meet themselves; a plane whose bumps have up to 64 bins
+CIRCLE, TILE = 4, 5  # shapes: a line whose bumps meet themselves; a plane whose bumps have up to 64 bins
 
+_SOURCES = (Path(__file__).with_name("cuda"), Path(__file__).parent.parent / "native")
 _AXIS = 8  # numbers that describe an axis
 _FIT = 12  # numbers computed per attribute and query
 _SHARED = 200 * 1024  # bytes of shared memory beyond which arenas are better off in global memory
@@ -35,43 +38,48 @@ _FEW_THREADS, _FEW_LANES = 512, 2  # of a query where the batch leaves most of t
 _GLOBE_THREADS = 128  # arenas are large, so few blocks fit: more threads each
 _PAIR_LANES = 4  # threads that read a row of explicit bins side by side
 
-_KIND_INTEGERS = (
-    "shape", "neutral", "bits", "origin", "room", "twin", "keys", "data", "mean", "fit", "stride", "pool", "pool_slots",
-    "pool_size",
-)  # fmt: skip
-_KIND = np.dtype(
-    [(name, "i8") for name in _KIND_INTEGERS]
-    + [("table", "i8", 2), ("table_from", "i8", 2), ("table_size", "i8", 2)]
-    + [(name, "u8") for name in ("xs", "ys", "indptr", "indices", "values")]
-    + [("sign", "f8"), ("weight", "f8"), ("axes", "f8", (2, _AXIS))]
-)
-_QUOTA = np.dtype([(name, "i8") for name in ("indptr", "labels", "capacity", "stages", "words")])
-_PLAN_INTEGERS = (
-    "kinds", "quotas", "k", "protect", "flags", "earns", "pays", "most", "slots", "at_base", "at_cap", "at_low",
-    "at_earn", "at_pay", "at_state", "at_start", "at_order", "at_picked", "at_closed", "arena",
-)  # fmt: skip
-_PLAN = np.dtype(
-    [(name, "i8") for name in _PLAN_INTEGERS]
-    + [("strength", "f8"), ("keep", "f8"), ("share", "f8"), ("tables", "u8")]
-    + [("kind", _KIND, MOST_WISHES), ("quota", _QUOTA, MOST_QUOTAS)]
-)
-INPUT = np.dtype(
-    [("count", "i8"), ("width", "i8")]
-    + [(name, "u8") for name in ("ptr", "rows", "scores", "seen_ptr", "seen", "list")]
-)
-OUTPUT = np.dtype([("total", "i8"), ("results", "u8"), ("overflow", "u8")])
+
+def _record_types() -> dict[str, np.dtype[Any]]:
+    """Return the records of `layout.cuh` as numpy types; every field takes eight bytes."""
+    text = re.sub(r"//.*", "", (_SOURCES[0] / "layout.cuh").read_text(encoding="utf-8"))
+    sizes = {"AXIS_FIELDS": _AXIS, "MOST_ATTRIBUTES": MOST_WISHES, "MOST_QUOTAS": MOST_QUOTAS, "2": 2}
+    types: dict[str, Any] = {"i64": "i8", "double": "f8"}
+    for record in ("Attribute", "Quota", "Plan", "Input", "Output"):
+        fields = []
+        for declaration in text.split(f"struct {record} {{")[1].split("};")[0].split(";")[:-1]:
+            kind, names = declaration.replace("const ", "").split(maxsplit=1)
+            for name in names.split(","):
+                dimensions = tuple(sizes[size] for size in re.findall(r"\[(\w+)\]", name))
+                pointer = "*" in kind or "*" in name
+                fields.append((name.split("[")[0].strip(" *"), "u8" if pointer else types[kind], dimensions))
+        types[record] = np.dtype(fields)
+    return types
 
 
+_RECORDS = _record_types()
+INPUT, OUTPUT = _RECORDS["Input"], _RECORDS["Output"]
+
+
+@functools.cache
 def source() -> str:
-    """Return the kernel's source with the shared constants in it."""
-    here = Path(__file__)
-    constants = (here.parent.parent / "native" / "constants.h").read_text(encoding="utf-8")
-    return here.with_name("kernel.cu").read_text(encoding="utf-8").replace('#include "constants.h"', constants)
+    """Return the kernel's source as one text, with every header it includes."""
+    included: set[str] = set()
+
+    def expand(include: re.Match[str]) -> str:
+        name = include[1]
+        if name in included:
+            return ""
+        included.add(name)
+        path = next(folder / name for folder in _SOURCES if (folder / name).exists())
+        text = path.read_text(encoding="utf-8").replace("#pragma once\n", "")
+        return re.sub(r'^#include "(.+)"$', expand, text, flags=re.MULTILINE)
+
+    return re.sub(r'^#include "(.+)"$', expand, '#include "select.cu"', flags=re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Chip:
-    """Bytes of shared memory that a block may ask for, and that a multiprocessor has."""
+    """Shared memory of a device, in bytes: what a block may ask for, and what a multiprocessor has."""
 
     block: int
     processor: int
@@ -82,7 +90,7 @@ HOPPER = Chip(227 * 1024, 228 * 1024)
 
 @dataclass(frozen=True, slots=True)
 class KernelBins:
-    """The bins of one attribute as arrays of one library (numpy, or CuPy on the device), and the room they need."""
+    """The bins of one attribute as arrays of one library (numpy, or CuPy on the device), and their number."""
 
     shape: int
     axes: NDArray[np.float64]  # [2, 8], as in `PackedBins`
@@ -91,7 +99,7 @@ class KernelBins:
     indptr: Any
     indices: Any
     values: Any
-    bins: int  # most bins of one query; 0 where they are looked up, -1 where they follow each query's rows
+    bins: int  # most bins of one query; 0 if they are looked up, -1 if they follow each query's rows
     each: int  # most bins of a row, for look-up tables
 
     @classmethod
@@ -107,7 +115,7 @@ class KernelBins:
             bins = int(axes[0, 2] * axes[1, 2])
         elif indices is not None and indptr is not None:
             highest = int(indices.max()) if indices.size else 0
-            # Few bytes per bin: rows are read again and again.
+            # Few bytes per bin, because rows are read many times.
             indices = indices.astype(np.uint16 if highest < 2**16 else np.uint32 if highest < 2**32 else np.int64)
             bins = highest + 1 if highest < _DIRECT else 0
             each = max(int((indptr[1:] - indptr[:-1]).max()), 1)
@@ -115,7 +123,7 @@ class KernelBins:
 
 
 def _axis_bins(axis: NDArray[np.float64], values: Any) -> int:
-    """Return the bins of an axis: exact, a bound where only the width is given, or -1 where they follow the rows."""
+    """Return the bins of an axis: exact, a bound if only the width is given, or -1 if they follow the rows."""
     if axis[1] > 0:
         return int(axis[2])
     if axis[3] == 0:
@@ -132,11 +140,11 @@ class Task:
     signs: tuple[float, ...]
     weights: tuple[float, ...]
     rules: tuple[int, ...]  # native.LAST or native.NEUTRAL
-    quotas: tuple[Quota, ...]  # arrays where the bins' are
+    quotas: tuple[Quota, ...]  # arrays of the same library as the bins
     options: Options
 
     def check(self, most: int) -> None:
-        """Raise where the kernel cannot take queries of that many candidates."""
+        """Raise `OptionError` if the kernel cannot take queries of that many candidates."""
         for count, limit, rule in (
             (most, MOST_CANDIDATES, "takes at most 2,048 candidates a query"),
             (self.options.k, MOST_RESULTS, "takes k up to 256"),
@@ -155,12 +163,12 @@ def alike(bins: Sequence[KernelBins]) -> tuple[KernelBins, ...]:
 
 @dataclass(frozen=True)
 class KernelPlan:
-    """A task laid out: the record, the tables it points to, and the names the source is compiled with."""
+    """A task laid out: the record, the tables it points to, and the configuration the source is compiled with."""
 
     record: NDArray[Any]
     tables: Any
     task: Task
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # members of `Config` with their values: "THREADS=64"
     threads: int
     size: int  # of an arena, in bytes
     slab: bool  # the arena is in global memory
@@ -175,108 +183,148 @@ def plan_task(
     `tight` assumes that small look-up tables suffice; `few` that the batch leaves most of the device idle.
     """
     task.check(most)
-    options, flags = task.options, task.options.flags
-    record = np.zeros((), _PLAN)
-    tables: list[NDArray[np.float64]] = []
-    free, slots, length, exact = 0, 0, 0, True
+    layout = _Layout(task, most, tight)
+    tables = xp.asarray(np.concatenate([*layout.tables, np.zeros(1)]))
+    layout.record["tables"] = address(tables)
+    size = layout.size * 8
+    slab = not tight or size > min(_SHARED, chip.block - _BLOCK_OVERHEAD)
+    threads, lanes = _team(task.bins, most, few)
+    blocks = 1 if few else _blocks(size, threads, slab, chip)
+    sizes = {"THREADS": threads, "LANES": lanes, "BLOCKS": blocks, "SLAB": slab, "WIDE": not tight}
+    sizes |= layout.evaluation(threads, lanes) | layout.problem()
+    names = (*(f"{name}={int(value)}" for name, value in sizes.items()), index_name(task.bins))
+    return KernelPlan(layout.record, tables, task, names, threads, size, slab, layout.exact)
 
-    def take(size: int) -> int:
-        nonlocal free
-        free += size
-        return free - size
 
-    kinds = len(task.bins)
-    record["kinds"], record["quotas"], record["most"] = kinds, len(task.quotas), most
-    for name in ("k", "protect", "flags", "strength", "keep"):
-        record[name] = getattr(options, name)
-    record["share"] = sum(task.weights) if flags & native.SCALE else 1.0
-    pays = any(sign < 0 for sign in task.signs)
-    earns = not pays or any(sign > 0 for sign in task.signs)
-    record["earns"], record["pays"] = earns, pays
-    record["at_base"] = take(most)
-    record["at_cap"] = take(most) if earns else record["at_base"]
-    record["at_low"] = take(most) if pays or options.keep else record["at_cap"]
-    # Sums at the start share the room of the bounds, which come after them; `keep` needs them again and again.
-    record["at_earn"], record["at_pay"] = record["at_cap"], record["at_low"]
-    if options.keep:
-        record["at_earn"], record["at_pay"] = take(most), take(most)
-    for a, bins in enumerate(task.bins):
-        kind, shape, axes = record["kind"][a], bins.shape, bins.axes
-        kind["shape"], kind["sign"], kind["weight"], kind["axes"] = shape, task.signs[a], task.weights[a], axes
-        kind["neutral"], kind["bits"], kind["fit"] = task.rules[a] == native.NEUTRAL, -1, take(_FIT)
+class _Layout:
+    """The record of a task, and where its arrays are in the arena."""
+
+    def __init__(self, task: Task, most: int, tight: bool) -> None:
+        self._task, self._most, self._tight = task, most, tight
+        self.record, self.tables = np.zeros((), _RECORDS["Plan"]), list[NDArray[np.float64]]()
+        self.size, self._slots, self.exact = 0, 0, True
+        options, record = task.options, self.record
+        self._attributes = record["attribute"][: len(task.bins)]
+        record["attributes"], record["quotas"], record["most"] = len(task.bins), len(task.quotas), most
+        for name in ("k", "protect", "flags", "strength", "keep"):
+            record[name] = getattr(options, name)
+        record["total_weight"] = sum(task.weights) if options.flags & native.SCALE else 1.0
+        record["focus"] = any(sign < 0 for sign in task.signs)
+        record["spread"] = not record["focus"] or any(sign > 0 for sign in task.signs)
+        self._place_bounds()
+        for a in range(len(task.bins)):
+            self._place_attribute(a)
+        for fields, quota in zip(record["quota"], task.quotas, strict=False):
+            fields["stages"], fields["words"] = quota.stages, self._take(most)
+            for name in ("indptr", "labels", "capacity"):
+                fields[name] = address(getattr(quota, name))
+        self._place_state()
+
+    def _take(self, size: int) -> int:
+        self.size += size
+        return self.size - size
+
+    def _place_bounds(self) -> None:
+        record, most, keep = self.record, self._most, self._task.options.keep
+        record["at_base"] = self._take(most)
+        record["at_cap"] = self._take(most) if record["spread"] else record["at_base"]
+        record["at_low"] = self._take(most) if record["focus"] or keep else record["at_cap"]
+        # The first sums share the memory of the bounds, unless `keep` needs them in every round.
+        record["at_spread"] = self._take(most) if keep else record["at_cap"]
+        record["at_focus"] = self._take(most) if keep else record["at_low"]
+
+    def _place_attribute(self, a: int) -> None:
+        task, most, fields, bins = self._task, self._most, self._attributes[a], self._task.bins[a]
+        fields["shape"], fields["sign"], fields["weight"], fields["axes"] = (
+            bins.shape, task.signs[a], task.weights[a], bins.axes,
+        )  # fmt: skip
+        fields["neutral"], fields["bits"], fields["fit"] = task.rules[a] == native.NEUTRAL, -1, self._take(_FIT)
         for name in ("xs", "ys", "indptr", "indices", "values"):
-            kind[name] = address(getattr(bins, name))
-        room = bins.bins
-        if room < 0:  # the range of n rows is at most sqrt(2 n) standard deviations, and outliers lie just beyond it
-            room = math.ceil((SCALE * math.sqrt(most) + 2 * BEYOND) / SPACING) + 9
-        if shape in (GLOBE, LABELS) and not room:
-            needed = max(4, math.ceil(math.log2(2 * bins.each * most + 1)))
-            kind["bits"] = min(needed, _TIGHT_BITS + (2 if shape == LABELS else 0)) if tight else needed
-            exact &= int(kind["bits"]) == needed
-            room = 1 << int(kind["bits"])
-            kind["keys"] = take(room) if shape == LABELS else 0
-        if room > MOST_BINS:
-            raise OptionError(f"backend 'gpu' takes at most {MOST_BINS:,} bins a query, got {room:,}")
-        spans = []
-        for j in range({LINE: 1, PLANE: 2}.get(shape, 0)):
-            _, step, count, sigma, period = (float(part) for part in axes[j, :5])
+            fields[name] = address(getattr(bins, name))
+        slots = bins.bins
+        if slots < 0:  # the range of n rows is at most sqrt(2 n) standard deviations, and outliers lie just beyond it
+            slots = math.ceil((SCALE * math.sqrt(most) + 2 * BEYOND) / SPACING) + 9
+        if bins.shape in (GLOBE, LABELS) and not slots:
+            slots = self._place_table(fields, bins)
+        if slots > MOST_BINS:
+            raise OptionError(f"backend 'gpu' takes at most {MOST_BINS:,} bins a query, got {slots:,}")
+        if bins.shape in (LINE, PLANE):
+            slots = self._place_axes(fields, bins, slots)
+        fields["slots"], fields["origin"] = slots, self._slots
+        self._slots += slots
+        if bins.shape == GLOBE:
+            pooled = most * (_TIGHT_CELLS if self._tight else _CELLS)
+            self.exact &= not self._tight
+            fields["pool_size"], fields["pool"] = pooled, self._take(pooled)
+            fields["pool_slots"] = self._take(math.ceil(pooled / (4 if self._tight else 2)))
+        fields["data"] = self._take(most * {LINE: 3, PLANE: 5, GLOBE: 1, LABELS: 2}[bins.shape])
+        if fields["neutral"]:
+            fields["mean"] = self._take(slots)
+
+    def _place_table(self, fields: Any, bins: KernelBins) -> int:
+        """Return the slots of bins that are looked up."""
+        needed = max(4, math.ceil(math.log2(2 * bins.each * self._most + 1)))
+        bits = min(needed, _TIGHT_BITS + (2 if bins.shape == LABELS else 0)) if self._tight else needed
+        self.exact &= bits == needed
+        fields["bits"], fields["keys"] = bits, self._take(1 << bits) if bins.shape == LABELS else 0
+        return 1 << bits
+
+    def _place_axes(self, fields: Any, bins: KernelBins, slots: int) -> int:
+        """Place the tables of a line or a plane, and return its slots."""
+        for j in range(1 if bins.shape == LINE else 2):
+            _, step, count, sigma, period = (float(part) for part in bins.axes[j, :5])
             ratio = step / sigma if step else SPACING
             span = math.floor(2 * (REACH / ratio + 1e-9)) + 1
             if step and period and span >= count:
-                kind["shape"] = CIRCLE
+                fields["shape"] = CIRCLE
             span = min(span, int(count)) if step else span
-            spans.append(span)
-            kind["table"][j], kind["table_from"][j], kind["table_size"][j] = take(span), length, span
-            if shape == LINE and step and period and kind["shape"] == LINE:
-                kind["twin"], room = room, room + span - 1
-            tables.append(np.exp(-0.5 * (np.arange(span) * ratio) ** 2))
-            length += span
-            kind["stride"] = int(axes[1, 2])
-        if shape == PLANE and math.prod(spans) <= 64:
-            kind["shape"] = TILE
-        kind["room"], kind["origin"] = room, slots
-        slots += room
-        if shape == GLOBE:
-            pooled = most * (_TIGHT_CELLS if tight else _CELLS)
-            exact &= not tight
-            kind["pool_size"], kind["pool"] = pooled, take(pooled)
-            kind["pool_slots"] = take(math.ceil(pooled / (4 if tight else 2)))
-        kind["data"] = take(most * {LINE: 3, PLANE: 5, GLOBE: 1, LABELS: 2}[shape])
-        if kind["neutral"]:
-            kind["mean"] = take(room)
-    for c, quota in enumerate(task.quotas):
-        limit = record["quota"][c]
-        limit["stages"], limit["words"] = quota.stages, take(most)
-        for name in ("indptr", "labels", "capacity"):
-            limit[name] = address(getattr(quota, name))
-    record["slots"] = slots
-    record["at_state"] = take(slots)
-    for kind in record["kind"][:kinds]:
-        if kind["shape"] == GLOBE:  # cells are numbered before their state is needed
-            kind["keys"] = record["at_state"] + kind["origin"]
-    record["at_start"] = take(slots) if options.keep else 0
-    record["at_order"] = take(math.ceil(min(options.protect, most) / 2) + 1)
-    record["at_picked"] = take(math.ceil(options.k / 2) + 1)
-    record["at_closed"] = take(math.ceil(most / 8) + 1)
-    record["arena"] = free
-    joined = xp.asarray(np.concatenate([*tables, np.zeros(1)]))
-    record["tables"] = address(joined)
-    slab = not tight or free * 8 > min(_SHARED, chip.block - _BLOCK_OVERHEAD)
-    threads, lanes = _team(task.bins, most, few)
-    widest = max([int(kind["table_size"][1]) for kind in record["kind"]] + [1])
-    eager = lanes * most <= threads
-    tall, long = _register_sizes(record["kind"][:kinds], threads, lanes, min(widest, 8)) if eager else (0, 0)
-    sizes = {
-        "TALL": tall, "LONG": long, "THREADS": threads, "LANES": lanes, "EAGER": eager, "COLUMNS": min(widest, 8),
-        "PER": math.ceil(most / threads), "BLOCKS": 1 if few else _blocks(free * 8, threads, slab, chip),
-        "SLAB": slab, "WIDE": not tight, "KEEP": options.keep > 0, "NEUTRAL": native.NEUTRAL in task.rules,
-        "QUERY": flags & native.QUERY_WEIGHT > 0, "ROBUST": flags & native.ROBUST > 0,
-        "BALANCE": flags & native.BALANCE > 0 and earns, "QUOTAS": len(task.quotas) > 0, "EARNS": earns, "PAYS": pays,
-    }  # fmt: skip
-    if kinds:
-        sizes |= {"KINDS": kinds, "SHAPES": sum(int(record["kind"][a]["shape"]) << 3 * a for a in range(kinds))}
-    names = (*(f"{name}={int(value)}" for name, value in sizes.items()), index_name(task.bins))
-    return KernelPlan(record, joined, task, names, threads, free * 8, slab, exact)
+            length = sum(map(len, self.tables))
+            fields["table"][j], fields["table_from"][j], fields["table_size"][j] = self._take(span), length, span
+            if bins.shape == LINE and step and period and fields["shape"] == LINE:
+                fields["cycle"], slots = slots, slots + span - 1
+            self.tables.append(np.exp(-0.5 * (np.arange(span) * ratio) ** 2))
+        fields["stride"] = int(bins.axes[1, 2])
+        if bins.shape == PLANE and math.prod(fields["table_size"].tolist()) <= 64:
+            fields["shape"] = TILE
+        return slots
+
+    def _place_state(self) -> None:
+        record, options = self.record, self._task.options
+        record["slots"], record["at_state"] = self._slots, self._take(self._slots)
+        for fields in self._attributes:
+            if fields["shape"] == GLOBE:  # cells are numbered before their state is needed
+                fields["keys"] = record["at_state"] + fields["origin"]
+        record["at_start"] = self._take(self._slots) if options.keep else 0
+        record["at_protected"] = self._take(math.ceil(min(options.protect, self._most) / 2) + 1)
+        record["at_selected"] = self._take(math.ceil(options.k / 2) + 1)
+        record["at_taken"] = self._take(math.ceil(self._most / 8) + 1)
+        record["arena"] = self.size
+
+    def evaluation(self, threads: int, lanes: int) -> dict[str, int]:
+        """Return how candidates are evaluated. Tiles and lines are held in registers if there are enough of these."""
+        columns = min(max((int(fields["table_size"][1]) for fields in self._attributes), default=1), 8) or 1
+        eager, rows, bins = lanes * self._most <= threads, 0, 0
+        if eager:
+            spans = {TILE: [0], LINE: [0]}
+            for fields in self._attributes:
+                spans.get(int(fields["shape"]), []).append(int(fields["table_size"][0]))
+            rows, bins = max(spans[TILE]), max(spans[LINE])
+            tile, line = 3 * math.ceil(rows / lanes) + 2 * columns, 2 * math.ceil(bins / lanes)
+            if (len(spans[TILE]) - 1) * tile + (len(spans[LINE]) - 1) * line + 64 > 65536 // threads:
+                rows = bins = 0
+        per_thread = math.ceil(self._most / threads)
+        return {"EAGER": eager, "HELD_ROWS": rows, "HELD_BINS": bins, "COLUMNS": columns, "PER_THREAD": per_thread}
+
+    def problem(self) -> dict[str, int]:
+        """Return which code the problem needs."""
+        task, record, flags = self._task, self.record, self._task.options.flags
+        return {
+            "KEEP": task.options.keep > 0, "NEUTRAL": native.NEUTRAL in task.rules,
+            "QUERY_WEIGHT": flags & native.QUERY_WEIGHT > 0, "ROBUST": flags & native.ROBUST > 0,
+            "BALANCE": flags & native.BALANCE > 0 and bool(record["spread"]), "QUOTAS": len(task.quotas) > 0,
+            "SPREAD": int(record["spread"]), "FOCUS": int(record["focus"]), "ATTRIBUTES": len(task.bins),
+            "SHAPES": sum(int(fields["shape"]) << 3 * a for a, fields in enumerate(self._attributes)),
+        }  # fmt: skip
 
 
 def _team(bins: Sequence[KernelBins], most: int, few: bool) -> tuple[int, int]:
@@ -290,23 +338,14 @@ def _team(bins: Sequence[KernelBins], most: int, few: bool) -> tuple[int, int]:
     return max(least, _GLOBE_THREADS if any(part.shape == GLOBE for part in bins) else 0), 1
 
 
-def _register_sizes(kinds: Any, threads: int, lanes: int, columns: int) -> tuple[int, int]:
-    """Return the most rows of a tile and bins of a line, where threads have registers to hold them."""
-    tall = max((int(kind["table_size"][0]) for kind in kinds if kind["shape"] == TILE), default=0)
-    long = max((int(kind["table_size"][0]) for kind in kinds if kind["shape"] == LINE), default=0)
-    each = {TILE: 3 * math.ceil(tall / lanes) + 2 * columns, LINE: 2 * math.ceil(long / lanes)}
-    needed = sum(each.get(int(kind["shape"]), 0) for kind in kinds)
-    return (tall, long) if needed + 64 <= 65536 // threads else (0, 0)
-
-
 def index_name(bins: Sequence[KernelBins]) -> str:
-    """Return how the source is told the type of explicit bins."""
+    """Return the configured type of explicit bins."""
     size = max((np.dtype(part.indices.dtype).itemsize for part in bins if part.indices is not None), default=8)
     return "INDEX=" + {2: "unsigned short", 4: "u32", 8: "i64"}[size]
 
 
 def _blocks(size: int, threads: int, slab: bool, chip: Chip) -> int:
-    """Return the blocks of a multiprocessor that shared memory allows, at no fewer than 80 registers a thread."""
+    """Return the blocks of a multiprocessor that shared memory allows, with at least 80 registers per thread."""
     fit = 4 if slab else (chip.processor - 1024) // (size + _BLOCK_OVERHEAD)
     return max(1, min(fit, 65536 // (80 * threads), 32))
 

@@ -1,4 +1,4 @@
-"""Numpy arrays through the GPU in chunks: while one chunk is selected from, others are copied or on their way."""
+"""Send numpy arrays through the GPU in chunks: selection of one chunk overlaps with the transfers of others."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from mascot.kernels.gpu.plan import KernelBins, Task
 from mascot.kernels.native import PackedBins, cores
 from mascot.kernels.reference import Floats, Selection
 
-_CHUNK = 1 << 19  # numbers of a column in one transfer, about
-_CONVEYORS = 8  # chunks under way, each handled by one thread: one alone is slower than the bus
+_CHUNK = 1 << 19  # approximate numbers of a column in one transfer
+_CONVEYORS = 8  # chunks in flight, each handled by one thread, because a single thread is slower than the bus
 
 
 @dataclass(slots=True)
@@ -29,17 +29,17 @@ class _Conveyor:
     device: Any
 
 
-_idle: dict[tuple[int, int], list[_Conveyor]] = {}  # those of the last problem, by columns and numbers
+_idle: dict[tuple[int, int], list[_Conveyor]] = {}  # conveyors of the last problem, by columns and numbers
 _in_use = Lock()
 
 
 def select_stream(count: int, width: int, scores: Floats, bins: Sequence[PackedBins], task: Task) -> Selection:
-    """Select for queries of `width` candidates each, candidate t being row t of the bins; `task` is without bins."""
+    """Select for queries of `width` candidates each. Candidate t is row t of the bins; `task` has no bins."""
     cp = cupy()
     chunk = max(1, min(_CHUNK // max(width, 1), count))
     chunk = -(-count // -(-count // chunk))  # chunks of equal size
     columns = [scores, *(column for part in bins for column in (part.x, part.y) if column is not None)]
-    # Bounds on the number of bins come from all rows; the chunks' own rows replace them.
+    # Bounds on the number of bins come from all rows. Each chunk then replaces the arrays by its own.
     all_bins = [KernelBins.of(part) for part in bins]
     replace(task, bins=tuple(all_bins)).check(width)
     results: list[Any] = [None] * -(-count // chunk)
@@ -68,7 +68,7 @@ def select_stream(count: int, width: int, scores: Floats, bins: Sequence[PackedB
                 key = (id(conveyor), last - first)
                 if key not in launchers:
                     launchers[key] = launcher_over(conveyor.device, last - first)
-                results[first // chunk] = launchers[key]().host()
+                results[first // chunk] = launchers[key]().arrays()
         finally:
             queue.put(conveyor)
 
@@ -77,9 +77,8 @@ def select_stream(count: int, width: int, scores: Floats, bins: Sequence[PackedB
             queue.put(conveyor)
         for job in [pool.submit(run, first) for first in range(0, count, chunk)]:
             job.result()
-    names = ("positions", "ranked", "strengths", "gain_factors", "largest_gains", "coverage_per_result", "stages")
-    arrays: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in results]) for name in names}
-    return Selection(**arrays)
+    arrays: list[Any] = [np.concatenate(parts) for parts in zip(*results, strict=True)]
+    return Selection(*arrays)
 
 
 def _conveyors(cp: Any, columns: int, numbers: int) -> list[_Conveyor]:

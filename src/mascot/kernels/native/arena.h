@@ -1,4 +1,4 @@
-/* Scratch memory of one query: taken piece by piece, released all at once. */
+/* Scratch memory of one query: allocated piece by piece, released all at once. */
 #ifndef MASCOT_ARENA_H
 #define MASCOT_ARENA_H
 
@@ -16,12 +16,12 @@ typedef struct Chunk {
 typedef struct {
     Chunk *chunk;
     size_t total;       /* bytes in all chunks */
-    jmp_buf exhausted;  /* where to go when memory runs out */
+    jmp_buf exhausted;  /* where to continue if memory runs out */
 } Arena;
 
 enum { ALIGNMENT = 64, FIRST_CHUNK = 1 << 18, LARGEST_SPARE = 1 << 25, SPARES = 4 };
 
-/* Chunks of earlier calls: fresh pages of the operating system cost more than the work on them. */
+/* Chunks of earlier calls, because new pages of the operating system cost more time than the work on them. */
 static _Atomic(Chunk *) spares[SPARES];
 
 static Arena make_arena(void) {
@@ -42,7 +42,7 @@ static void *arena_take(Arena *arena, size_t bytes) {
     if (!arena->chunk || arena->chunk->size - arena->chunk->used < bytes) {
         size_t size = arena->total > FIRST_CHUNK ? arena->total : FIRST_CHUNK;
 #ifdef __SANITIZE_ADDRESS__
-        size = bytes; /* every piece on its own, so that the sanitizer sees where it ends */
+        size = bytes; /* one chunk per piece, so that the sanitizer sees where it ends */
 #endif
         if (size < bytes) size = bytes;
         Chunk *chunk = make_chunk(size, arena->chunk);
@@ -59,7 +59,7 @@ static void *arena_take(Arena *arena, size_t bytes) {
 static double *take_doubles(Arena *arena, int64_t count) { return arena_take(arena, (size_t)count * sizeof(double)); }
 static int64_t *take_integers(Arena *arena, int64_t count) { return arena_take(arena, (size_t)count * sizeof(int64_t)); }
 
-/* Forget every piece. Keeps the newest chunk, which is the largest. */
+/* Release every piece. Keep the newest chunk, which is the largest. */
 static void arena_reset(Arena *arena) {
     if (!arena->chunk) return;
     for (Chunk *chunk = arena->chunk->previous; chunk;) {
@@ -72,7 +72,7 @@ static void arena_reset(Arena *arena) {
     arena->chunk->used = 0;
 }
 
-/* Ends the arena; what a call like this one needs is kept for the next, in one chunk. */
+/* End the arena. One chunk, as large as this call needed, is kept for the next call. */
 static void arena_free(Arena *arena) {
     size_t total = arena->total;
     arena_reset(arena);

@@ -1,4 +1,5 @@
-/* Constants of the method, shared by C and CUDA. `mascot.kernels.constants` has the same values; a test compares them. */
+/* Constants and codes that C and CUDA share. `mascot.kernels.constants` and `mascot.kernels.native` have the same values, and
+ * tests compare them. */
 #ifndef MASCOT_CONSTANTS_H
 #define MASCOT_CONSTANTS_H
 
@@ -18,5 +19,17 @@
 #define MASCOT_FENCE 10.0             /* interquartile ranges beyond the quartiles at which a score is an outlier */
 #define MASCOT_FEW 4                  /* with fewer candidates no score is an outlier */
 #define MASCOT_NOTHING 1e-100         /* coverage below this counts as none */
+
+enum { SHAPE_LINE = 0, SHAPE_PLANE = 1, SHAPE_GLOBE = 2, SHAPE_LABELS = 3 };
+enum { MISSING_LAST = 0, MISSING_NEUTRAL = 1 };
+enum { AXIS_START, AXIS_STEP, AXIS_COUNT, AXIS_SIGMA, AXIS_PERIOD, AXIS_SMALLEST, AXIS_FLOOR, AXIS_CEILING, AXIS_FIELDS };
+enum {
+    FLAG_QUERY_WEIGHT = 1, /* a bin is worth its peak relevance; otherwise it is worth 1 */
+    FLAG_NORMALIZE = 2,    /* relevance runs from 0 to 1; otherwise raw scores are used */
+    FLAG_SCALE = 4,        /* coverage is divided by its largest first-step value */
+    FLAG_ROBUST = 8,       /* scores that are far outliers count as the nearest score that is not */
+    FLAG_BALANCE = 16,     /* one result covers only its share of a bin of spread */
+    FLAG_BY_RELEVANCE = 32 /* `ranked` is ordered by relevance; otherwise in the order of selection */
+};
 
 #endif

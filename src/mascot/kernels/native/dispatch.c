@@ -1,4 +1,4 @@
-/* Chooses the variant of the kernel that fits the processor. The same source is compiled once per variant. */
+/* Choose the variant of the kernel that fits the processor. The same source is compiled once per variant. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ static void choose(void) {
 }
 
 int64_t mascot_select(const Batch *batch, int64_t first, int64_t last) {
-    if (!chosen) choose(); /* two threads may both choose: they choose the same */
+    if (!chosen) choose(); /* if two threads choose, they choose the same */
     return chosen(batch, first, last);
 }
 

@@ -1,34 +1,44 @@
-/* The greedy pass: k candidates, one after the other, each with the largest gain.
+/* The greedy pass: choose k candidates, one after the other, each with the largest gain.
  *
- * It is lazy and exact. A candidate's sum over an attribute changes only when a result is chosen whose bins overlap with its
- * own; until then the last sum is exact. After that a spread sum is an upper bound, because covering only lowers the state,
- * and a focus sum has fallen by no more than the state has. Only candidates whose bound reaches the best gain of the step are
- * evaluated again, and of those only the attributes that changed. Gains within `tie` of the largest are equal, and the lowest
- * position wins.
+ * It is lazy and exact. A candidate's sum over an attribute changes only if a result is chosen whose bins overlap with its own;
+ * until then the last sum is exact. After that a spread sum is an upper bound, because covering only lowers the state, and a
+ * focus sum has fallen by no more than the state has. Only candidates whose bound reaches the best gain of the step are
+ * evaluated again, and of those only the attributes that changed. Gains within `tie` of the largest are equal, and the
+ * lowest position wins.
  */
 #ifndef MASCOT_GREEDY_H
 #define MASCOT_GREEDY_H
 
-#include "bins.h"
+#include "overlap.h"
+#include "visit.h"
 
 #define NEVER (-1.7976931348623157e308) /* the gain of a candidate that may not be chosen */
 
+/* One query: what the method is given, what is computed once, and what the greedy pass works with. */
 typedef struct {
     int64_t n, attributes, k, quotas;
-    Bins *bins;
-    double *relevance, *offset;  /* [n] */
-    double **start;              /* [attributes][n] the sums at the start */
-    const int64_t *rows;
-    const int64_t *seen;
-    int64_t seen_count;
-    int64_t *heads, head_count; /* protected results, chosen first */
+    const double *scores;        /* [n] */
+    const int64_t *rows;         /* [n] */
+    const int64_t *already;      /* positions of results on earlier pages */
+    int64_t already_count;
     const Quota *quota;
+
+    double *ideal;               /* [n] relevance from 0 to 1, of which `keep` retains a share */
+    double *relevance, *offset;  /* [n] relevance in the gain, and penalties of missing values */
+    double largest_relevance, total_worth; /* the scale on which gains are equal */
+    int64_t *protected_positions, protected_count; /* results that are chosen first */
+    Bins *bins;
+    int64_t size;                /* bins of all attributes */
+    double *state, *live;        /* [size] worth at the start, and during a pass */
+    double *sums;                /* [n] sums over the bins of one attribute */
+    double **start;              /* [attributes][n] sums at the start */
+
     int64_t **counts;           /* results so far for each label of each quota; zero between passes */
-    double *base, *taken;       /* [n] */
-    double **worth;             /* [attributes][n] sums over bins, exact or, where changed, a bound */
+    double *base, *taken;       /* [n] the gain that no choice changes; 1 if the candidate may not be chosen any more */
+    double **worth;             /* [attributes][n] sums over bins: exact, or a bound if they have changed */
     double *bound;              /* [n] the gain by these sums: exact, or an upper bound */
     int64_t *everyone, *todo;   /* [n] 0 .. n - 1; a list of candidates */
-    int64_t *changed;           /* [n] bit a is set where bins of attribute a were covered since the last sum */
+    int64_t *changed;           /* [n] bit a is set if bins of attribute a were covered since the last sum */
 } Query;
 
 /* A quota's labels of a row. */
@@ -37,7 +47,7 @@ INLINE void labels_of(const Quota *quota, int64_t row, int64_t *begin, int64_t *
     *end = quota->indptr ? quota->indptr[row + 1] : row + 1;
 }
 
-/* Whether the quotas of this stage leave room for candidate i. */
+/* Return whether the quotas of this stage allow candidate i. */
 static int allowed(const Query *q, int64_t i, int64_t stage) {
     for (int64_t c = 0; c < q->quotas; c++) {
         const Quota *quota = q->quota + c;
@@ -51,7 +61,7 @@ static int allowed(const Query *q, int64_t i, int64_t stage) {
     return 1;
 }
 
-/* Count candidate i. Returns whether a label became full. */
+/* Add `by` to the counts of candidate i's labels. Returns whether a label became full. */
 static int count_labels(const Query *q, int64_t i, int64_t by) {
     int full = 0;
     for (int64_t c = 0; c < q->quotas; c++) {
@@ -67,7 +77,7 @@ static int count_labels(const Query *q, int64_t i, int64_t by) {
     return full;
 }
 
-/* The first position whose value is at least `bar`; there is one. */
+/* Return the first position whose value is at least `bar`; there must be one. */
 INLINE int64_t first_from(const double *values, int64_t n, double bar) {
     for (int64_t i = 0; i < n; i += LANES) {
         unsigned reached = bits(load(values + i) >= all(bar));
@@ -78,7 +88,7 @@ INLINE int64_t first_from(const double *values, int64_t n, double bar) {
 
 INLINE int64_t bit_of(int64_t attribute) { return (int64_t)1 << (attribute < 62 ? attribute : 62); }
 
-/* Bring the sums of the listed candidates up to date, and their gains. Returns the largest gain. */
+/* Compute the sums and gains of the listed candidates again. Returns the largest gain. */
 INLINE double evaluate(const Query *q, const int64_t *list, int64_t count, double lam, double *state) {
     double top = NEVER;
     for (int64_t a = 0; a < q->attributes; a++)
@@ -94,8 +104,8 @@ INLINE double evaluate(const Query *q, const int64_t *list, int64_t count, doubl
     return top;
 }
 
-/* The bins of candidate `best` fell by `fall` in all: mark the candidates that share some. What they pay for a focus attribute
- * may have fallen as much, but not below 0. */
+/* Mark the candidates that share bins with candidate `best`, after these bins fell by `fall` in all. What the candidates pay for
+ * a focus attribute may have fallen by as much, but not below 0. */
 INLINE void mark(const Query *q, int64_t a, int64_t shape, int64_t best, double fall, double lam, int64_t padded) {
     const Bins b = q->bins[a];
     double *restrict worth = q->worth[a], *restrict bound = q->bound;
@@ -115,7 +125,7 @@ INLINE void mark(const Query *q, int64_t a, int64_t shape, int64_t best, double 
 static void cover(const Query *q, int64_t best, double lam, double *state, int64_t padded) {
     for (int64_t a = 0; a < q->attributes; a++) {
         const Bins *b = q->bins + a;
-        double fall = sum(visit(COVER, b, best, state, b->fade));
+        double fall = sum(visit(COVER, b, best, state, b->coverage_per_result));
         if (fall == 0.0) continue;
         if (!b->site[0] || b->mean) mark(q, a, ANYWHERE, best, fall, lam, padded);
         else if (b->shape == SHAPE_GLOBE) mark(q, a, SHAPE_GLOBE, best, fall, lam, padded);
@@ -124,66 +134,74 @@ static void cover(const Query *q, int64_t best, double lam, double *state, int64
     }
 }
 
-/* Fills `out` with at most k positions and returns how many; `stages` tells how many stages of the quotas were needed. */
-static int64_t select_greedily(Query *q, double lam, double tie, double *state, int64_t *out, int64_t *stages) {
-    enum { AT_ONCE = 48 };
-    int64_t n = q->n, padded = whole_blocks(n), done = 0, stage = 0;
-    for (int64_t a = 0; a < q->attributes; a++) memcpy(q->worth[a], q->start[a], (size_t)n * sizeof(double));
-    memset(q->changed, 0, (size_t)padded * sizeof(int64_t));
-    memset(q->taken, 0, (size_t)n * sizeof(double));
-    for (int64_t i = n; i < padded; i++) q->bound[i] = NEVER;
-    evaluate(q, q->everyone, n, lam, state);
-    for (int64_t j = 0; j < q->seen_count; j++) q->taken[q->seen[j]] = 1.0;
-    if (q->seen_count || q->quotas)
-        for (int64_t i = 0; i < n; i++)
-            if (q->taken[i] != 0.0 || !allowed(q, i, 0)) q->bound[i] = NEVER;
+/* Close candidates that are not allowed at this stage. */
+static void close_candidates(const Query *q, int64_t stage) {
+    for (int64_t i = 0; i < q->n; i++)
+        if (q->taken[i] != 0.0 || !allowed(q, i, stage)) q->bound[i] = NEVER;
+}
 
+/* Compute all sums and gains, and close what may not be chosen. */
+static void begin_pass(const Query *q, double lam, double *state, int64_t padded) {
+    for (int64_t a = 0; a < q->attributes; a++) memcpy(q->worth[a], q->start[a], (size_t)q->n * sizeof(double));
+    memset(q->changed, 0, (size_t)padded * sizeof(int64_t));
+    memset(q->taken, 0, (size_t)q->n * sizeof(double));
+    for (int64_t i = q->n; i < padded; i++) q->bound[i] = NEVER;
+    evaluate(q, q->everyone, q->n, lam, state);
+    for (int64_t j = 0; j < q->already_count; j++) q->taken[q->already[j]] = 1.0;
+    if (q->already_count || q->quotas) close_candidates(q, 0);
+}
+
+/* Return the candidate with the largest gain, or -1 if none may be chosen. */
+INLINE int64_t choose_best(const Query *q, double lam, double tie, double *state, int64_t padded) {
+    enum { AT_ONCE = 48 };
+    vector tops = all(NEVER), exact = all(NEVER);
+    for (int64_t i = 0; i < padded; i += LANES) {
+        vector bound = load(q->bound + i);
+        tops = larger(bound, tops);
+        exact = choose_lanes((bound > exact) & (*(mask *)(q->changed + i) == 0), bound, exact);
+    }
+    double top = largest(tops), bar = largest(exact) - tie;
+    if (top <= NEVER / 2) return -1;
+    /* The candidate with the highest bound raises the bar. Then all candidates that reach it are listed, some at a time, and
+     * evaluated. Listing first keeps one gain from waiting for another. */
+    int64_t at = 0, count = 1;
+    q->todo[0] = first_from(q->bound, q->n, top);
+    while (count > 0 || at < q->n) {
+        double gain = evaluate(q, q->todo, count, lam, state);
+        bar = gain - tie > bar ? gain - tie : bar;
+        count = 0;
+        int64_t end = at + AT_ONCE < padded ? at + AT_ONCE : padded;
+        for (int64_t i = at; i < end; i += LANES) {
+            unsigned reached = bits((load(q->bound + i) >= all(bar)) & (*(mask *)(q->changed + i) != 0));
+            for (int64_t lane = 0; lane < LANES; lane++) { /* no branch: the processor could not predict it */
+                q->todo[count] = i + lane;
+                count += reached >> lane & 1;
+            }
+        }
+        at += AT_ONCE;
+    }
+    return first_from(q->bound, q->n, bar);
+}
+
+/* Fill `out` with at most k positions and return how many; set `stages` to how many stages of the quotas were needed. */
+static int64_t select_greedily(Query *q, double lam, double tie, double *state, int64_t *out, int64_t *stages) {
+    int64_t padded = whole_blocks(q->n), done = 0, stage = 0;
+    begin_pass(q, lam, state, padded);
     while (done < q->k) {
-        int64_t best;
-        if (done < q->head_count) {
-            best = q->heads[done];
-        } else {
-            vector tops = all(NEVER), exact = all(NEVER);
-            for (int64_t i = 0; i < padded; i += LANES) {
-                vector bound = load(q->bound + i);
-                tops = larger(bound, tops);
-                exact = choose_lanes((bound > exact) & (*(mask *)(q->changed + i) == 0), bound, exact);
-            }
-            double top = largest(tops), bar = largest(exact) - tie;
-            if (top <= NEVER / 2) { /* nothing is allowed any more: the next stage lifts quotas */
-                if (!q->quotas || stage == 2) break;
-                stage++;
-                for (int64_t i = 0; i < n; i++)
-                    if (q->taken[i] == 0.0 && allowed(q, i, stage)) evaluate(q, &i, 1, lam, state);
-                continue;
-            }
-            /* The candidate with the highest bound raises the bar; then, some at a time, all that reach it are listed and
-             * evaluated. Listing first keeps one gain from waiting for another. */
-            int64_t at = 0, count = 1;
-            q->todo[0] = first_from(q->bound, n, top);
-            while (count > 0 || at < n) {
-                double gain = evaluate(q, q->todo, count, lam, state);
-                bar = gain - tie > bar ? gain - tie : bar;
-                count = 0;
-                int64_t end = at + AT_ONCE < padded ? at + AT_ONCE : padded;
-                for (int64_t i = at; i < end; i += LANES) {
-                    unsigned reached = bits((load(q->bound + i) >= all(bar)) & (*(mask *)(q->changed + i) != 0));
-                    for (int64_t lane = 0; lane < LANES; lane++) { /* no branch: the processor could not foresee it */
-                        q->todo[count] = i + lane;
-                        count += reached >> lane & 1;
-                    }
-                }
-                at += AT_ONCE;
-            }
-            best = first_from(q->bound, n, bar);
+        int64_t best =
+            done < q->protected_count ? q->protected_positions[done] : choose_best(q, lam, tie, state, padded);
+        if (best < 0) { /* the next stage lifts quotas */
+            if (!q->quotas || stage == 2) break;
+            stage++;
+            for (int64_t i = 0; i < q->n; i++)
+                if (q->taken[i] == 0.0 && allowed(q, i, stage)) evaluate(q, &i, 1, lam, state);
+            continue;
         }
         cover(q, best, lam, state, padded);
         q->bound[best] = NEVER;
         q->taken[best] = 1.0;
         out[done++] = best;
-        if (q->quotas && count_labels(q, best, 1))
-            for (int64_t i = 0; i < n; i++)
-                if (q->taken[i] == 0.0 && !allowed(q, i, stage)) q->bound[i] = NEVER;
+        if (q->quotas && count_labels(q, best, 1)) close_candidates(q, stage);
     }
     for (int64_t j = 0; q->quotas && j < done; j++) count_labels(q, out[j], -1);
     *stages = stage + 1;

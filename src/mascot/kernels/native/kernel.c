@@ -1,40 +1,113 @@
 /* MASCOT's selection in C: the numpy reference (mascot/kernels/reference.py) is the specification.
  *
- * Each query packs its candidates' bins (bins.h), weighs them, and selects greedily (greedy.h). Queries are independent:
- * callers run ranges of them in threads. This file is compiled once per instruction set; VARIANT names the function.
+ * Each query packs its candidates' bins (pack.h), weighs them, and selects greedily (greedy.h). Queries are independent:
+ * callers run ranges of them in threads.
+ *
+ * All other code is in headers, because this file is compiled as one translation unit once per instruction set: VARIANT names
+ * its only external function, and everything else is static, so that the variants do not clash when they are linked. It also
+ * lets the compiler inline the loops of visit.h with a constant operation and shape.
  */
 #include "greedy.h"
+#include "pack.h"
 #include "relevance.h"
 
 #ifndef VARIANT
 #define VARIANT select_baseline
 #endif
+#define TINY_FACTOR 1e-280
 
-/* Protected results: the best by relevance that the quotas allow. Earlier pages' results count, but are not chosen. */
-static void choose_heads(Arena *arena, Query *q, const double *scores, int64_t protect, int64_t k) {
-    int64_t n = q->n, *order = take_integers(arena, n);
-    q->heads = take_integers(arena, n);
-    q->head_count = 0;
-    if (protect <= 0) return;
-    int64_t count = best_positions(arena, q->relevance, scores, n, q->quotas ? n : protect, order), protected_count = 0;
-    for (int64_t j = 0; j < count && protected_count < protect && q->head_count < k; j++) {
-        int64_t i = order[j], fresh = 1;
-        for (int64_t s = 0; s < q->seen_count; s++) fresh &= q->seen[s] != i;
-        if (fresh && !allowed(q, i, 0)) continue;
-        protected_count++;
-        if (!fresh) continue;
-        q->heads[q->head_count++] = i;
-        count_labels(q, i, 1);
-    }
-    for (int64_t j = 0; j < q->head_count; j++) count_labels(q, q->heads[j], -1);
+/* Return whether candidate i was a result of an earlier page. */
+static int is_already(const Query *q, int64_t i) {
+    for (int64_t j = 0; j < q->already_count; j++)
+        if (q->already[j] == i) return 1;
+    return 0;
 }
 
-/* One more row for the rule NEUTRAL: what candidates with a value cover on average. */
+static void load_query(Arena *arena, Query *q, const Batch *batch, int64_t query) {
+    int64_t first = batch->ptr[query], *rows = take_integers(arena, q->n);
+    for (int64_t i = 0; i < q->n; i++) rows[i] = batch->rows ? batch->rows[first + i] : first + i;
+    q->rows = rows;
+    q->scores = batch->scores + first;
+    if (batch->already_ptr) {
+        q->already = batch->already + batch->already_ptr[query];
+        q->already_count = batch->already_ptr[query + 1] - batch->already_ptr[query];
+    }
+    if (q->k > q->n - q->already_count) q->k = q->n - q->already_count;
+}
+
+static void measure_relevance(Arena *arena, Query *q, int64_t flags) {
+    const double *scores = q->scores;
+    double limits[2] = {scores[0], scores[0]};
+    if (flags & FLAG_ROBUST) {
+        inner_range(arena, scores, q->n, limits);
+    } else {
+        for (int64_t i = 1; i < q->n; i++) {
+            limits[0] = scores[i] < limits[0] ? scores[i] : limits[0];
+            limits[1] = scores[i] > limits[1] ? scores[i] : limits[1];
+        }
+    }
+    q->ideal = q->relevance = take_doubles(arena, q->n);
+    rescale_scores(scores, q->n, limits, q->ideal);
+    if (!(flags & FLAG_NORMALIZE)) {
+        q->relevance = take_doubles(arena, q->n);
+        memcpy(q->relevance, scores, (size_t)q->n * sizeof(double));
+    }
+    for (int64_t i = 0; i < q->n; i++) {
+        double size = fabs(q->relevance[i]);
+        q->largest_relevance = size > q->largest_relevance ? size : q->largest_relevance;
+    }
+}
+
+/* Protect the best by relevance that the quotas allow. Results of earlier pages count, but are not chosen. */
+static void choose_protected(Arena *arena, Query *q, int64_t protect) {
+    int64_t n = q->n, *order = take_integers(arena, n), protected_count = 0;
+    q->protected_positions = take_integers(arena, n);
+    if (protect <= 0) return;
+    int64_t count = best_positions(arena, q->relevance, q->scores, n, q->quotas ? n : protect, order);
+    for (int64_t j = 0; j < count && protected_count < protect && q->protected_count < q->k; j++) {
+        int64_t i = order[j];
+        int already = is_already(q, i);
+        if (!already && !allowed(q, i, 0)) continue;
+        protected_count++;
+        if (already) continue;
+        q->protected_positions[q->protected_count++] = i;
+        count_labels(q, i, 1);
+    }
+    for (int64_t j = 0; j < q->protected_count; j++) count_labels(q, q->protected_positions[j], -1);
+}
+
+/* Pack the bins of every attribute, side by side in the state, and allocate what a pass needs. */
+static void pack_attributes(Arena *arena, Query *q, const Batch *batch) {
+    int64_t n = q->n, padded = whole_blocks(n), attributes = q->attributes;
+    q->bins = arena_take(arena, (size_t)(attributes + 1) * sizeof(Bins));
+    for (int64_t a = 0; a < attributes; a++) {
+        q->bins[a] = pack_bins(arena, batch->attribute + a, q->rows, n, q->size);
+        q->size += q->bins[a].size;
+    }
+    q->state = take_doubles(arena, q->size + LANES);
+    q->live = take_doubles(arena, q->size + LANES);
+    for (int64_t j = 0; j < LANES; j++) q->state[q->size + j] = 0.0; /* windows may reach beyond the end */
+    for (int64_t j = 0; j < q->size + LANES; j++) q->live[j] = 0.0;
+    q->sums = take_doubles(arena, n);
+    q->everyone = take_integers(arena, n);
+    q->changed = take_integers(arena, padded);
+    q->offset = take_doubles(arena, n);
+    for (int64_t i = 0; i < n; i++) q->everyone[i] = i, q->changed[i] = 1, q->offset[i] = 0.0;
+    q->start = arena_take(arena, (size_t)(2 * attributes + 1) * sizeof(double *));
+    q->worth = q->start + attributes;
+    for (int64_t a = 0; a < 2 * attributes; a++) q->start[a] = take_doubles(arena, n);
+    q->base = take_doubles(arena, n);
+    q->taken = take_doubles(arena, n);
+    q->bound = take_doubles(arena, padded);
+    q->todo = take_integers(arena, n + LANES);
+}
+
+/* Compute what candidates with a value cover on average, for the rule NEUTRAL. */
 static void average_bins(Arena *arena, Bins *b, int64_t n, double *scratch) {
     int64_t unknown = 0;
     for (int64_t i = 0; i < n; i++) unknown += b->unknown[i] != 0.0;
     if (b->rule != MISSING_NEUTRAL || unknown == 0 || unknown == n) return;
-    for (int64_t j = 0; j < b->size; j++) scratch[b->origin + j] = 0.0;
+    clear_bins(b, scratch);
     for (int64_t i = 0; i < n; i++)
         if (b->unknown[i] == 0.0) visit(ADD, b, i, scratch, 1.0 / (double)(n - unknown));
     settle_bins(ADD, b, scratch);
@@ -44,177 +117,167 @@ static void average_bins(Arena *arena, Bins *b, int64_t n, double *scratch) {
     b->mean = mean;
 }
 
-/* How much of a bin one result covers, so that an even result list fills every bin: 1 over its results. */
-static double room_of(const Query *q, Bins *b, const double *ones, double memberships, double *scratch) {
-    for (int64_t j = 0; j < b->size; j++) scratch[b->origin + j] = 0.0;
-    visit_list(PEAK, b, q->everyone, q->n, q->changed, 1, scratch, ones, NULL);
-    settle_bins(PEAK, b, scratch);
-    double peaks = total_of_bins(b, scratch);
-    if (peaks <= 0.0) return 1.0;
-    double each = (double)q->k * (memberships / (double)q->n) / peaks;
-    return each <= 1.0 ? 1.0 : 1.0 / each;
+/* Set the bins to the largest membership times factor of all candidates. */
+static void raise_to_peaks(const Query *q, const Bins *b, const double *factors, double *state) {
+    clear_bins(b, state);
+    visit_list(PEAK, b, q->everyone, q->n, q->changed, 1, state, factors, NULL);
+    settle_bins(PEAK, b, state);
 }
 
-#define TINY_FACTOR 1e-280
+/* Return the part of a bin that a result covers, so that an even result list fills every bin: 1 / results per bin, at most 1.
+ * `memberships` is the sum of all memberships. */
+static double even_coverage(Arena *arena, const Query *q, const Bins *b, double memberships) {
+    double *ones = take_doubles(arena, q->n);
+    for (int64_t i = 0; i < q->n; i++) ones[i] = 1.0;
+    raise_to_peaks(q, b, ones, q->live);
+    double peaks = total_of_bins(b, q->live);
+    if (peaks <= 0.0) return 1.0;
+    double results_per_bin = (double)q->k * (memberships / (double)q->n) / peaks;
+    return results_per_bin <= 1.0 ? 1.0 : 1.0 / results_per_bin;
+}
+
+/* Set the worth of the bins, the first sums over them, and the coverage per result. Returns the largest sum. */
+static double measure_bins(Arena *arena, Query *q, Bins *b, int64_t flags) {
+    double *state = q->state, *sums = q->sums, top = 0.0, memberships = 0.0;
+    if (flags & FLAG_QUERY_WEIGHT) raise_to_peaks(q, b, q->relevance, state);
+    else fill_bins(b, state, 1.0);
+    visit_list(WORTH, b, q->everyone, q->n, q->changed, 1, state, NULL, sums);
+    for (int64_t i = 0; i < q->n; i++) {
+        memberships += sums[i];
+        top = sums[i] > top ? sums[i] : top;
+    }
+    if (top < MASCOT_NOTHING) { /* so little that rounding would decide: nothing */
+        top = 0.0;
+        fill_bins(b, state, 0.0);
+        for (int64_t i = 0; i < q->n; i++) sums[i] = 0.0;
+    }
+    if ((flags & FLAG_BALANCE) && b->sign > 0) {
+        if (flags & FLAG_QUERY_WEIGHT) {
+            fill_bins(b, q->live, 1.0);
+            memberships = 0.0;
+            for (int64_t i = 0; i < q->n; i++) memberships += sum(visit(WORTH, b, i, q->live, 0.0));
+        }
+        b->coverage_per_result = even_coverage(arena, q, b, memberships);
+    }
+    return top;
+}
+
+/* Weigh the bins of attribute a, and cover what earlier pages have covered. `share` is its weight, or part of all weights. */
+static void weigh_attribute(Arena *arena, Query *q, const Batch *batch, int64_t query, int64_t a, double share) {
+    Bins *b = q->bins + a;
+    average_bins(arena, b, q->n, q->live);
+    double top = measure_bins(arena, q, b, batch->flags);
+    double factor = (batch->flags & FLAG_SCALE) && top > 0.0 ? share / top : share;
+    for (int64_t j = 0; j < b->size; j++) q->state[b->origin + j] *= factor;
+    q->total_worth += factor * top;
+    int64_t at = query * q->attributes + a;
+    batch->gain_factors[at] = b->sign * factor;
+    batch->largest_gains[at] = top;
+    batch->coverage_per_result[at] = b->coverage_per_result;
+
+    double fall = 0.0;
+    for (int64_t j = 0; j < q->already_count; j++) fall += sum(visit(COVER, b, q->already[j], q->state, b->coverage_per_result));
+    int recompute = fall > 0.0 || factor < TINY_FACTOR; /* if products underflow, the sum of products is not the product */
+    for (int64_t i = 0; i < q->n; i++) {
+        q->start[a][i] = recompute ? sum(visit(WORTH, b, i, q->state, 0.0)) : q->sums[i] * factor;
+        if (b->sign < 0 && b->rule == MISSING_LAST && b->unknown[i] != 0.0) q->offset[i] -= factor * top;
+    }
+}
+
+static void weigh_attributes(Arena *arena, Query *q, const Batch *batch, int64_t query) {
+    double all_weights = 0.0;
+    for (int64_t a = 0; a < q->attributes; a++) all_weights += batch->attribute[a].weight;
+    for (int64_t a = 0; a < q->attributes; a++) {
+        double weight = batch->attribute[a].weight;
+        weigh_attribute(arena, q, batch, query, a, batch->flags & FLAG_SCALE ? weight / all_weights : weight);
+    }
+}
+
+/* Return the summed relevance that `keep` asks for: its share of the best that the quotas and earlier pages allow. */
+static double required_relevance(Arena *arena, Query *q, double keep, int64_t *positions, int64_t *stages) {
+    double required = 0.0;
+    if (q->quotas) {
+        memcpy(q->base, q->ideal, (size_t)q->n * sizeof(double));
+        memcpy(q->live, q->state, (size_t)q->size * sizeof(double));
+        int64_t count = select_greedily(q, 0.0, MASCOT_TIE, q->live, positions, stages);
+        for (int64_t j = 0; j < count; j++) required += keep * q->ideal[positions[j]];
+        return required;
+    }
+    int64_t *order = take_integers(arena, q->n), rank = 0;
+    best_positions(arena, q->ideal, q->scores, q->n, q->n, order);
+    for (int64_t j = 0; j < q->n && rank < q->k; j++)
+        if (!is_already(q, order[j])) required += keep * q->ideal[order[j]], rank++;
+    return required;
+}
+
+/* Select with strength `lam`. Returns the number of results. */
+static int64_t select_with(Query *q, double lam, int64_t *positions, int64_t *stages) {
+    for (int64_t i = 0; i < q->n; i++) q->base[i] = (1.0 - lam) * q->relevance[i] + lam * q->offset[i];
+    memcpy(q->live, q->state, (size_t)q->size * sizeof(double));
+    double tie = MASCOT_TIE * ((1.0 - lam) * q->largest_relevance + lam * q->total_worth);
+    return select_greedily(q, lam, tie, q->live, positions, stages);
+}
+
+/* Select with the largest strength that retains enough relevance: descend from 1 in steps of 0.05 until it does, then try the
+ * hundredths above that step. Returns the number of results. */
+static int64_t search_strength(Query *q, double required, int64_t *positions, int64_t *stages, double *strength) {
+    int64_t step = 20, coarse = 1;
+    for (;;) {
+        *strength = (double)step / (coarse ? 20.0 : 100.0);
+        int64_t done = select_with(q, *strength, positions, stages);
+        double retained = 0.0;
+        for (int64_t j = 0; j < done; j++) retained += q->ideal[positions[j]];
+        int enough = retained >= required - 1e-9;
+        if (coarse && (enough || step == 0)) {
+            if (step == 20 || !enough) return done;
+            coarse = 0;
+            step = step * 5 + 4;
+        } else if (!coarse && (enough || step % 5 == 0)) {
+            return done;
+        } else {
+            step--;
+        }
+    }
+}
+
+/* Write the results of a query without candidates. */
+static void write_nothing(const Batch *batch, int64_t query) {
+    int64_t attributes = batch->attributes, at = query * attributes;
+    for (int64_t j = query * batch->k; j < (query + 1) * batch->k; j++) batch->positions[j] = batch->ranked[j] = -1;
+    for (int64_t a = at; a < at + attributes; a++) {
+        batch->gain_factors[a] = batch->largest_gains[a] = 0.0;
+        batch->coverage_per_result[a] = 1.0;
+    }
+    batch->strengths[query] = 0.0;
+    batch->stages[query] = 1;
+}
 
 static void select_one(Arena *arena, const Batch *batch, int64_t query, int64_t **counts) {
-    int64_t first = batch->ptr[query], n = batch->ptr[query + 1] - first, k = batch->k, kinds = batch->attributes;
-    int64_t *positions = batch->positions + query * k, *shown = batch->shown + query * k;
-    double *multipliers = batch->multipliers + query * kinds, *tops = batch->tops + query * kinds;
-    double *rooms = batch->rooms + query * kinds;
-    const double *scores = batch->scores + first;
-    for (int64_t j = 0; j < k; j++) positions[j] = shown[j] = -1;
-    for (int64_t a = 0; a < kinds; a++) multipliers[a] = tops[a] = 0.0, rooms[a] = 1.0;
-    batch->strengths[query] = n ? batch->strength : 0.0;
-    batch->stages[query] = 1;
-    if (n == 0) return;
-
-    Query q = {.n = n, .attributes = kinds, .k = k, .quotas = batch->quotas, .quota = batch->quota, .counts = counts};
-    int64_t padded = whole_blocks(n), *rows = take_integers(arena, n);
-    for (int64_t i = 0; i < n; i++) rows[i] = batch->rows ? batch->rows[first + i] : first + i;
-    q.rows = rows;
-    if (batch->seen_ptr) {
-        q.seen = batch->seen + batch->seen_ptr[query];
-        q.seen_count = batch->seen_ptr[query + 1] - batch->seen_ptr[query];
+    int64_t n = batch->ptr[query + 1] - batch->ptr[query], k = batch->k, *stages = batch->stages + query;
+    int64_t *positions = batch->positions + query * k, *ranked = batch->ranked + query * k;
+    if (n == 0) {
+        write_nothing(batch, query);
+        return;
     }
-    if (q.k > n - q.seen_count) q.k = n - q.seen_count;
+    Query q = {.n = n, .attributes = batch->attributes, .k = k, .quotas = batch->quotas, .quota = batch->quota, .counts = counts};
+    load_query(arena, &q, batch, query);
+    measure_relevance(arena, &q, batch->flags);
+    choose_protected(arena, &q, batch->protect);
+    pack_attributes(arena, &q, batch);
+    weigh_attributes(arena, &q, batch, query);
 
-    /* Relevance, and the results it protects. `ideal` is what `keep` retains a share of. */
-    double *ideal = take_doubles(arena, n), limits[2] = {scores[0], scores[0]};
-    if (batch->flags & FLAG_ROBUST) {
-        inner_range(arena, scores, n, limits);
+    int64_t done;
+    double strength = batch->strength;
+    if (batch->keep > 0.0) {
+        double required = required_relevance(arena, &q, batch->keep, positions, stages);
+        done = search_strength(&q, required, positions, stages, &strength);
     } else {
-        for (int64_t i = 1; i < n; i++) {
-            limits[0] = scores[i] < limits[0] ? scores[i] : limits[0];
-            limits[1] = scores[i] > limits[1] ? scores[i] : limits[1];
-        }
+        done = select_with(&q, strength, positions, stages);
     }
-    rescale_scores(scores, n, limits, ideal);
-    q.relevance = ideal;
-    if (!(batch->flags & FLAG_NORMALIZE)) {
-        q.relevance = take_doubles(arena, n);
-        memcpy(q.relevance, scores, (size_t)n * sizeof(double));
-    }
-    double biggest = 0.0;
-    for (int64_t i = 0; i < n; i++) biggest = fabs(q.relevance[i]) > biggest ? fabs(q.relevance[i]) : biggest;
-    choose_heads(arena, &q, scores, batch->protect, q.k);
-
-    /* Bins of every attribute, side by side in the state. */
-    q.bins = arena_take(arena, (size_t)(kinds + 1) * sizeof(Bins));
-    int64_t size = 0;
-    for (int64_t a = 0; a < kinds; a++) {
-        q.bins[a] = pack_bins(arena, batch->attribute + a, rows, n, size);
-        size += q.bins[a].size;
-    }
-    double *state = take_doubles(arena, size + LANES), *live = take_doubles(arena, size + LANES);
-    for (int64_t j = 0; j < LANES; j++) state[size + j] = live[size + j] = 0.0; /* windows may reach beyond the end */
-    double *sums = take_doubles(arena, n), *ones = take_doubles(arena, n);
-    q.everyone = take_integers(arena, n);
-    q.changed = take_integers(arena, padded);
-    for (int64_t i = 0; i < n; i++) q.everyone[i] = i, q.changed[i] = 1, ones[i] = 1.0;
-    q.offset = take_doubles(arena, n);
-    for (int64_t i = 0; i < n; i++) q.offset[i] = 0.0;
-    q.start = arena_take(arena, (size_t)(2 * kinds + 1) * sizeof(double *));
-    q.worth = q.start + kinds;
-    for (int64_t a = 0; a < 2 * kinds; a++) q.start[a] = take_doubles(arena, n);
-    for (int64_t j = 0; j < size; j++) live[j] = 0.0;
-
-    double all_weights = 0.0, total_worth = 0.0;
-    for (int64_t a = 0; a < kinds; a++) all_weights += batch->attribute[a].weight;
-    for (int64_t a = 0; a < kinds; a++) {
-        Bins *b = q.bins + a;
-        average_bins(arena, b, n, live);
-        if (batch->flags & FLAG_QUERY_WEIGHT) {
-            for (int64_t j = 0; j < b->size; j++) state[b->origin + j] = 0.0;
-            visit_list(PEAK, b, q.everyone, n, q.changed, 1, state, q.relevance, NULL);
-            settle_bins(PEAK, b, state);
-        } else {
-            fill_bins(b, state, 1.0);
-        }
-        double top = 0.0, memberships = 0.0;
-        visit_list(WORTH, b, q.everyone, n, q.changed, 1, state, NULL, sums);
-        for (int64_t i = 0; i < n; i++) {
-            memberships += sums[i];
-            top = sums[i] > top ? sums[i] : top;
-        }
-        if (top < MASCOT_NOTHING) { /* so little that rounding would decide: nothing */
-            top = 0.0;
-            fill_bins(b, state, 0.0);
-            for (int64_t i = 0; i < n; i++) sums[i] = 0.0;
-        }
-        if ((batch->flags & FLAG_BALANCE) && b->sign > 0) {
-            if (batch->flags & FLAG_QUERY_WEIGHT) {
-                fill_bins(b, live, 1.0);
-                memberships = 0.0;
-                for (int64_t i = 0; i < n; i++) memberships += sum(visit(WORTH, b, i, live, 0.0));
-            }
-            b->fade = room_of(&q, b, ones, memberships, live);
-        }
-        double factor = batch->attribute[a].weight;
-        if (batch->flags & FLAG_SCALE) factor /= all_weights;
-        if ((batch->flags & FLAG_SCALE) && top > 0.0) factor /= top;
-        for (int64_t j = 0; j < b->size; j++) state[b->origin + j] *= factor;
-        total_worth += factor * top;
-        multipliers[a] = b->sign * factor;
-        tops[a] = top;
-        rooms[a] = b->fade;
-
-        double fall = 0.0; /* results of earlier pages count as covered */
-        for (int64_t j = 0; j < q.seen_count; j++) fall += sum(visit(COVER, b, q.seen[j], state, b->fade));
-        int again = fall > 0.0 || factor < TINY_FACTOR; /* where products underflow, the sum of products is not the product */
-        for (int64_t i = 0; i < n; i++) {
-            q.start[a][i] = again ? sum(visit(WORTH, b, i, state, 0.0)) : sums[i] * factor;
-            if (b->sign < 0 && b->rule == MISSING_LAST && b->unknown[i] != 0.0) q.offset[i] -= factor * top;
-        }
-    }
-
-    q.base = take_doubles(arena, n);
-    q.taken = take_doubles(arena, n);
-    q.bound = take_doubles(arena, padded);
-    q.todo = take_integers(arena, n + LANES);
-    double least = 0.0; /* the summed relevance that `keep` asks for */
-    if (batch->keep > 0.0 && q.quotas) { /* the best that the quotas allow */
-        memcpy(q.base, ideal, (size_t)n * sizeof(double));
-        memcpy(live, state, (size_t)size * sizeof(double));
-        int64_t count = select_greedily(&q, 0.0, MASCOT_TIE, live, positions, batch->stages + query);
-        for (int64_t j = 0; j < count; j++) least += batch->keep * ideal[positions[j]];
-    } else if (batch->keep > 0.0) {
-        int64_t *order = take_integers(arena, n), rank = 0;
-        best_positions(arena, ideal, scores, n, n, order);
-        for (int64_t j = 0; j < n && rank < q.k; j++) {
-            int fresh = 1;
-            for (int64_t s = 0; s < q.seen_count; s++) fresh &= q.seen[s] != order[j];
-            if (fresh) least += batch->keep * ideal[order[j]], rank++;
-        }
-    }
-
-    /* `keep` walks a ladder of strengths: down from 1 by 0.05 until enough is kept, then the hundredths above that rung. */
-    double lam = batch->strength;
-    int64_t rung = 20, coarse = 1, done;
-    for (;;) {
-        if (batch->keep > 0.0) lam = (double)rung / (coarse ? 20.0 : 100.0);
-        for (int64_t i = 0; i < n; i++) q.base[i] = (1.0 - lam) * q.relevance[i] + lam * q.offset[i];
-        memcpy(live, state, (size_t)size * sizeof(double));
-        double tie = MASCOT_TIE * ((1.0 - lam) * biggest + lam * total_worth);
-        done = select_greedily(&q, lam, tie, live, positions, batch->stages + query);
-        if (batch->keep <= 0.0) break;
-        double sum_kept = 0.0;
-        for (int64_t j = 0; j < done; j++) sum_kept += ideal[positions[j]];
-        int enough = sum_kept >= least - 1e-9;
-        if (coarse && (enough || rung == 0)) {
-            if (rung == 20 || !enough) break;
-            coarse = 0;
-            rung = rung * 5 + 4;
-        } else if (!coarse && (enough || rung % 5 == 0)) {
-            break;
-        } else {
-            rung--;
-        }
-    }
-    batch->strengths[query] = lam;
+    batch->strengths[query] = strength;
     for (int64_t j = done; j < k; j++) positions[j] = -1;
-    memcpy(shown, positions, (size_t)k * sizeof(int64_t));
-    if (batch->flags & FLAG_BY_RELEVANCE) sort_positions(arena, shown, done, ideal, scores);
+    memcpy(ranked, positions, (size_t)k * sizeof(int64_t));
+    if (batch->flags & FLAG_BY_RELEVANCE) sort_positions(arena, ranked, done, q.ideal, q.scores);
 }
 
 int64_t VARIANT(const Batch *batch, int64_t first, int64_t last) {

@@ -8,17 +8,7 @@
 
 #include <stdint.h>
 
-enum { SHAPE_LINE = 0, SHAPE_PLANE = 1, SHAPE_GLOBE = 2, SHAPE_LABELS = 3 };
-enum { MISSING_LAST = 0, MISSING_NEUTRAL = 1 };
-enum { AXIS_START, AXIS_STEP, AXIS_COUNT, AXIS_SIGMA, AXIS_PERIOD, AXIS_SMALLEST, AXIS_FLOOR, AXIS_CEILING, AXIS_FIELDS };
-enum {
-    FLAG_QUERY_WEIGHT = 1, /* a bin is worth its peak relevance; otherwise 1 */
-    FLAG_NORMALIZE = 2,    /* relevance runs from 0 to 1; otherwise raw scores are used */
-    FLAG_SCALE = 4,        /* coverage is divided by its largest first-step value */
-    FLAG_ROBUST = 8,       /* far outliers among the scores count as the outermost of the others */
-    FLAG_BALANCE = 16,     /* bins of spread have room for their share of k */
-    FLAG_BY_RELEVANCE = 32 /* `shown` is ordered by relevance; otherwise in the order of selection */
-};
+#include "constants.h"
 
 /* The soft bins of one attribute, for all rows of the corpus. */
 typedef struct {
@@ -39,28 +29,28 @@ typedef struct {
     const int64_t *labels; /* in 0 .. count - 1; -1: no label, never limited */
     const int64_t *capacity;
     int64_t count;
-    int64_t stages; /* the quota holds in the first so many of the three stages */
+    int64_t stages; /* the quota holds in this many of the three stages */
 } Quota;
 
 /* Q queries over one corpus; query q has the candidates ptr[q] .. ptr[q + 1]. */
 typedef struct {
     int64_t attributes, quotas, k, protect, flags;
-    double strength, keep; /* keep > 0: the strength is searched for */
+    double strength, keep; /* keep > 0: the kernel searches for the strength */
     const int64_t *ptr;
     const int64_t *rows; /* corpus row of each candidate; NULL: candidate t is row t */
     const double *scores;
-    const int64_t *seen_ptr, *seen; /* positions shown on earlier pages; NULL: none */
+    const int64_t *already_ptr, *already; /* positions of results on earlier pages; NULL: none */
     const Attribute *attribute;
     const Quota *quota;
     /* Results. */
     int64_t *positions; /* [Q, k] in the order of selection; -1 after the last */
-    int64_t *shown;     /* [Q, k] the same positions, best first */
+    int64_t *ranked;    /* [Q, k] the same positions, best first */
     double *strengths;  /* [Q] */
-    double *multipliers, *tops, *rooms; /* [Q, A] */
-    int64_t *stages;    /* [Q] how many stages the quotas needed: 1 when all were met */
+    double *gain_factors, *largest_gains, *coverage_per_result; /* [Q, A] */
+    int64_t *stages;    /* [Q] how many stages the quotas needed: 1 if all were met */
 } Batch;
 
-/* Select for the queries first .. last - 1. Returns 0, or -1 when memory ran out. */
+/* Select for the queries first .. last - 1. Returns 0, or -1 if memory ran out. */
 typedef int64_t (*SelectFunction)(const Batch *batch, int64_t first, int64_t last);
 
 #if defined(_WIN32)

@@ -2,10 +2,12 @@
 #ifndef MASCOT_RELEVANCE_H
 #define MASCOT_RELEVANCE_H
 
+#include <string.h>
+
 #include "arena.h"
 #include "vector.h"
 
-/* The value that would stand at position `rank` if the values were sorted. Reorders them (quickselect). */
+/* Return the value at position `rank` of the sorted values (quickselect). Reorders them. */
 static double order_statistic(double *values, int64_t n, int64_t rank) {
     int64_t low = 0, high = n - 1;
     while (low < high) {
@@ -27,7 +29,7 @@ static double order_statistic(double *values, int64_t n, int64_t rank) {
     return values[rank];
 }
 
-/* Set `limits` to the range of the scores that are not far outliers; scores beyond it count as its ends. */
+/* Set `limits` to the range of the scores that are not far outliers. */
 static void inner_range(Arena *arena, const double *scores, int64_t n, double limits[2]) {
     double low = scores[0], high = scores[0];
     for (int64_t i = 1; i < n; i++) {
@@ -37,7 +39,7 @@ static void inner_range(Arena *arena, const double *scores, int64_t n, double li
     limits[0] = low;
     limits[1] = high;
     if (n < MASCOT_FEW) return;
-    /* Quick way out: a quarter of the scores on either side of a tenth of the range leave no room for outliers. */
+    /* Return early: if a quarter of the scores lie on either side of a tenth of the range, no score is a far outlier. */
     double below = low + 0.45 * (high - low), above = low + 0.55 * (high - low);
     int64_t few = 0, many = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -48,7 +50,7 @@ static void inner_range(Arena *arena, const double *scores, int64_t n, double li
     double *copy = take_doubles(arena, n);
     for (int64_t i = 0; i < n; i++) copy[i] = scores[i];
     double first = order_statistic(copy, n, (n - 1) / 4), third = order_statistic(copy, n, 3 * (n - 1) / 4);
-    double range = third / 2 - first / 2; /* halves: the range of finite scores may not be finite */
+    double range = third / 2 - first / 2; /* of half scores: the range of finite scores may overflow */
     if (!(range > 0.0)) return;
     double floor = first / 2 - MASCOT_FENCE * range, ceiling = third / 2 + MASCOT_FENCE * range;
     limits[0] = high;
@@ -61,7 +63,7 @@ static void inner_range(Arena *arena, const double *scores, int64_t n, double li
     }
 }
 
-/* Relevance from 0 to 1: (r - low) / (high - low + 1e-8), with scores outside low..high at its ends. */
+/* Rescale scores to 0..1: (r - low) / (high - low + 1e-8). Scores outside low..high are clipped. */
 static void rescale_scores(const double *scores, int64_t n, const double limits[2], double *relevance) {
     double low = limits[0] / 2, range = limits[1] / 2 - low + MASCOT_EPSILON / 2;
     for (int64_t i = 0; i < n; i++) {
@@ -70,7 +72,7 @@ static void rescale_scores(const double *scores, int64_t n, const double limits[
     }
 }
 
-/* Whether candidate i comes before candidate j: by relevance, then by score, then by position. */
+/* Return whether candidate i comes before candidate j: by relevance, then by score, then by position. */
 INLINE int before(const double *relevance, const double *scores, int64_t i, int64_t j) {
     if (relevance[i] != relevance[j]) return relevance[i] > relevance[j];
     if (scores[i] != scores[j]) return scores[i] > scores[j];
@@ -80,7 +82,7 @@ INLINE int before(const double *relevance, const double *scores, int64_t i, int6
 /* Sort positions, best first (merge sort: stable, and n log n on every input). */
 static void sort_positions(Arena *arena, int64_t *positions, int64_t n, const double *relevance, const double *scores) {
     int64_t *other = take_integers(arena, n), *from = positions, *to = other;
-    for (int64_t width = 8, start = 0; start < n; start += width) { /* short runs by insertion */
+    for (int64_t width = 8, start = 0; start < n; start += width) { /* insertion sort of short runs */
         int64_t end = start + width < n ? start + width : n;
         for (int64_t i = start + 1; i < end; i++) {
             int64_t position = from[i], j = i;
@@ -102,7 +104,7 @@ static void sort_positions(Arena *arena, int64_t *positions, int64_t n, const do
     if (from != positions) memcpy(positions, from, (size_t)n * sizeof(int64_t));
 }
 
-/* The first `count` positions by relevance, best first. Returns how many there are. */
+/* Write the first `count` positions by relevance, best first. Returns how many there are. */
 static int64_t best_positions(Arena *arena, const double *relevance, const double *scores, int64_t n, int64_t count, int64_t *out) {
     if (count > n) count = n;
     if (count > 16) {

@@ -1,4 +1,4 @@
-/* As many doubles at a time as the processor's vectors hold, by the vector extension that gcc and clang share. */
+/* Vectors of as many doubles as the processor's registers hold, by the vector extension of gcc and clang. */
 #ifndef MASCOT_VECTOR_H
 #define MASCOT_VECTOR_H
 
@@ -18,6 +18,9 @@
 #define LANES 2
 #endif
 #define INLINE static inline __attribute__((always_inline))
+
+/* Round a number of bins or candidates up to whole vectors. */
+INLINE int64_t whole_blocks(int64_t count) { return (count + LANES - 1) / LANES * LANES; }
 
 typedef double vector __attribute__((vector_size(8 * LANES)));
 typedef double vector_unaligned __attribute__((vector_size(8 * LANES), aligned(8), may_alias));
@@ -48,7 +51,7 @@ INLINE vector smaller(vector a, vector b) { return (vector)_mm256_min_pd((__m256
 INLINE vector larger(vector a, vector b) { return choose_lanes(a > b, a, b); }
 INLINE vector smaller(vector a, vector b) { return choose_lanes(a < b, a, b); }
 #endif
-INLINE unsigned bits(mask lanes) { /* bit j is set where lane j is */
+INLINE unsigned bits(mask lanes) { /* bit j is set if lane j is */
 #if LANES == 8
     return _mm512_movepi64_mask((__m512i)lanes);
 #elif LANES == 4
@@ -69,7 +72,7 @@ INLINE double largest(vector a) {
     return top;
 }
 
-/* c0 + c1 x, one step of a polynomial. Steps are joined in pairs (Estrin's scheme), so that they need not wait for one another. */
+/* c0 + c1 x, one step of a polynomial. Steps are joined in pairs (Estrin's scheme), so that they do not wait for one another. */
 INLINE vector linear(double c0, double c1, vector x) { return all(c1) * x + all(c0); }
 
 /* exp(-e) for e in 0..5, as exp(-e / 8) ** 8. Relative error below 2e-14. */
