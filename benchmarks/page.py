@@ -1,7 +1,7 @@
-"""How fast the page follows a slider, in a real browser: `python -m benchmarks.page [--library FOLDER]`.
+"""Measure how fast the page follows a slider, in a real browser: `python -m benchmarks.page [--library FOLDER]`.
 
-From the slider's input event to the grid, the map, the clock and the counts being updated, over the sample library
-(made and indexed first unless a folder is given, which takes a minute or two) at 200 candidates and 24 results.
+The time is from the slider's input event until the grid, the map, the clock and the counts of 24 results are updated.
+The sample library is created and indexed first unless a folder is given, which takes a minute or two.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _MOVES = """async ({ name, moves }) => {
 
 @contextmanager
 def sample(folder: Path | None = None) -> Iterator[Path]:
-    """An indexed library: the one given, or the sample, made for the purpose."""
+    """Yield an indexed library: the given folder, or a new sample library."""
     if folder is not None:
         yield folder
         return
@@ -60,18 +60,18 @@ def sample(folder: Path | None = None) -> Iterator[Path]:
 
 @contextmanager
 def serving(library: Path) -> Iterator[str]:
-    """`mascot serve` on a free port; gives its address."""
+    """Run `mascot serve` on a free port, and yield its address."""
     command = [*_MASCOT, "serve", "--library", str(library), "--port", "0"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr is not None
-        said = ""
-        while (found := re.search(r"http://[^\s/]+", said)) is None:
+        log = ""
+        while (address := re.search(r"http://[^\s/]+", log)) is None:
             line = process.stderr.readline()
             if not line:
-                raise RuntimeError(f"mascot serve did not start: {said}")
-            said += line
-        yield found.group()
+                raise RuntimeError(f"mascot serve did not start: {log}")
+            log += line
+        yield address.group()
     finally:
         process.terminate()
         process.wait()
@@ -79,7 +79,7 @@ def serving(library: Path) -> Iterator[str]:
 
 @contextmanager
 def chromium() -> Iterator[Any]:
-    """The browser, without a window."""
+    """Yield a headless browser."""
     from playwright.sync_api import sync_playwright
 
     path = shutil.which("chromium") or shutil.which("google-chrome")
@@ -93,9 +93,9 @@ def chromium() -> Iterator[Any]:
             browser.close()
 
 
-def measured(page: Any, others: str, name: str, moves: int) -> np.ndarray:
-    """Milliseconds from each move of one slider to its results, with other wishes standing."""
-    page.goto(f"/?q={_QUERY}{others}")
+def measure(page: Any, others: str, name: str, moves: int) -> np.ndarray:
+    """Return the milliseconds from each move of a slider to its results, beside other wishes."""
+    page.goto(f"/?text={_QUERY}{others}")
     page.wait_for_selector("#results[data-state=shown]")
     page.evaluate(_MOVES, {"name": name, "moves": 5})
     return np.array(page.evaluate(_MOVES, {"name": name, "moves": moves}))
@@ -103,10 +103,10 @@ def measured(page: Any, others: str, name: str, moves: int) -> np.ndarray:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--library", type=Path, help="an indexed folder; the sample is made unless given")
-    parser.add_argument("--moves", type=int, default=60, help="of each slider")
-    asked = parser.parse_args()
-    with sample(asked.library) as library, serving(library) as address, chromium() as browser:
+    parser.add_argument("--library", type=Path, help="an indexed folder (default: a new sample library)")
+    parser.add_argument("--moves", type=int, default=60, help="moves of each slider (default: 60)")
+    options = parser.parse_args()
+    with sample(options.library) as library, serving(library) as address, chromium() as browser:
         page = browser.new_page(base_url=address, viewport={"width": 1280, "height": 800})
         print(f"{'moved':<8} {'beside':<28} {'median ms':>9} {'p95 ms':>7}   under {_BAR_MS} ms")
         for name, others in (
@@ -115,7 +115,7 @@ def main() -> None:
             ("look", "&spread=place&focus=hour=18:00"),
             ("camera", "&spread=place&focus=hour=18:00&spread=look"),
         ):
-            times = measured(page, others, name, asked.moves)
+            times = measure(page, others, name, options.moves)
             beside = ", ".join(re.findall(r"=([a-z]+)", others)) or "nothing"
             median, late = np.percentile(times, [50, 95])
             print(f"{name:<8} {beside:<28} {median:9.1f} {late:7.1f}   {np.mean(times < _BAR_MS):.0%}", flush=True)

@@ -29,8 +29,8 @@ from mascot.photos.encoders import open_encoder
 from mascot.photos.encoders.encoder import Encoder, Picture
 from mascot.photos.files.reading import File, photos_of, picture, read
 from mascot.photos.files.walk import PictureFile, walk
-from mascot.photos.library import CANDIDATES
 from mascot.photos.metadata.look import DIM
+from mascot.photos.request import CANDIDATES
 from mascot.photos.sample import write_sample
 
 _DIM = 512

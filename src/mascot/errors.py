@@ -1,4 +1,4 @@
-"""The few exceptions, and the checks of parameters. A message names the owner, the rule and the value."""
+"""Exceptions, warnings and checks of parameters. A message names the owner, the rule and the value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LONGEST_QUOTE = 80  # characters
 
 
 class MascotError(ValueError):
-    """Anything this library refuses to do."""
+    """Base class of the errors that this library raises on purpose."""
 
 
 class InputError(MascotError):
@@ -22,11 +22,15 @@ class InputError(MascotError):
 
 
 class OptionError(MascotError):
-    """A parameter outside its rule, or options that contradict each other."""
+    """A parameter that breaks its rule, or options that contradict each other."""
 
 
 class MissingExtra(MascotError, ImportError):
-    """An optional part that is not installed; the message names the command that installs it."""
+    """An optional package that is not installed; the message names the command that installs it."""
+
+
+class Interrupted(MascotError):
+    """Ctrl-C stopped a command; the message says what happens next. Threads that still run need not finish."""
 
 
 def require(holds: bool, owner: str, rule: str, value: Any) -> None:
@@ -36,21 +40,21 @@ def require(holds: bool, owner: str, rule: str, value: Any) -> None:
 
 
 def quoted(value: Any) -> str:
-    """Return a value as messages show it: its first 80 characters."""
+    """Return the `repr` of a value, at most 80 characters of it."""
     try:
         text = repr(value)
-    except ValueError:  # Python does not write integers of more than 4,300 digits
+    except ValueError:  # integers of more than 4,300 digits have no decimal form
         return "an integer of thousands of digits"
     return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}..."
 
 
 def is_number(value: Any) -> bool:
-    """Return whether a value is a number of Python or numpy; booleans are not."""
+    """Return whether a value is a number of Python or numpy, and not a boolean."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def is_whole(value: Any) -> bool:
-    """Return whether a value is an integer of Python or numpy; booleans and 2.0 are not."""
+    """Return whether a value is an integer of Python or numpy, and not a boolean."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
@@ -77,7 +81,7 @@ def check_one_of(owner: str, value: Any, *options: str | None) -> None:
 
 
 def hashed(ids: Iterable[Any], rule: str) -> set[Hashable]:
-    """Return the ids as a set; an id that cannot be hashed breaks the rule."""
+    """Return the ids as a set; raise an error with the rule if an id cannot be hashed."""
     result: set[Hashable] = set()
     for id_ in ids:
         try:
@@ -85,6 +89,14 @@ def hashed(ids: Iterable[Any], rule: str) -> set[Hashable]:
         except TypeError:
             raise InputError(f"{rule}, got {id_!r:.80}") from None
     return result
+
+
+def warn(message: str, kind: type[Warning] = UserWarning) -> None:
+    """Warn, and name the nearest line outside of this package."""
+    level, frame = 1, sys._getframe()
+    while frame.f_globals.get("__name__", "").partition(".")[0] == "mascot" and frame.f_back is not None:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, kind, stacklevel=level)
 
 
 def warn_once(message: str) -> None:

@@ -1,18 +1,21 @@
-"""Parse wishes and methods from text, as typed on the command line.
+"""Parse wishes and methods that are typed on the command line.
 
 KIND[:COLUMNS][~WIDTH][=NEAR[~WITHIN]][*WEIGHT]   place:lat,lon~50   hour=18:30~1   camera=X100*2
 KIND[:COLUMNS]=N                                  seller=2
 KIND[:COLUMNS]=VALUE:SHARE,...                    region=Europe:0.6,Asia:40%
+
+A `Resolver` knows the names and values that depend on the data: a library of photographs has names of its own, and a
+table knows the labels of its columns.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from mascot import attributes
 from mascot.attributes import Attribute, Category
@@ -32,69 +35,128 @@ _LEAP_YEAR = 2024  # any leap year will do where only the day of the year counts
 _MAX_LABELS = 8  # labels in a message
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """The syntax of one attribute."""
+class Resolver(Protocol):
+    """Resolve the names and values in wishes that only a library or a table knows."""
 
-    usage: str
-    attribute: Callable[..., Attribute]
-    readers: tuple[Callable[[str], Any], ...]  # one for each word after the colon, usually a column
-    default: tuple[str, ...]  # the words where there is no colon; () if the colon is required
-    near: Callable[[str], Any] | None = None  # reads the text after the equals sign
+    def attribute(self, name: str, near: str | None, missing: Missing) -> Attribute:
+        """Return the attribute to spread or to focus; `near` is the text after the equals sign, if any."""
+
+    def near(self, name: str, attribute: Attribute, text: str) -> Any:
+        """Return the value of a focus: a point, an hour, a label."""
+
+    def counted(self, name: str) -> Attribute:
+        """Return the attribute whose values a limit or a share counts."""
+
+    def label(self, name: str, attribute: Attribute, text: str) -> str:
+        """Return the label that a share counts."""
 
 
-def spread(text: str, missing: Missing = "last") -> Wish:
+class ColumnResolver:
+    """Resolve names as attributes with their columns, and any other name as a column of labels."""
+
+    def attribute(self, name: str, near: str | None, missing: Missing) -> Attribute:
+        return _attribute(name, missing)
+
+    def near(self, name: str, attribute: Attribute, text: str) -> Any:
+        kind = next(kind for kind, syntax in _KINDS.items() if syntax.attribute is type(attribute))
+        try:
+            return near_value(kind, text)
+        except ValueError as error:
+            raise OptionError(f"{f'{name}={text}'!r}: {error}") from None
+
+    def counted(self, name: str) -> Attribute:
+        return _attribute(name, "last")
+
+    def label(self, name: str, attribute: Attribute, text: str) -> str:
+        return text
+
+
+class TableResolver(ColumnResolver):
+    """Resolve the labels of a table: typed `5` may mean a number or a text.
+
+    `cells` returns the cells of a column.
+    """
+
+    def __init__(self, cells: Callable[[str], Iterable[Any]]) -> None:
+        self._cells = cells
+
+    def near(self, name: str, attribute: Attribute, text: str) -> Any:
+        if not isinstance(attribute, Category):
+            return super().near(name, attribute, text)
+        labels = {str(label): label for cell in self._cells(attribute.column) for label in labels_of(cell)}
+        if not labels:  # every value is missing
+            return text
+        folded = {spelling.casefold(): label for spelling, label in reversed(labels.items())}
+        if text not in labels and text.casefold() not in folded:
+            more = ", ..." if len(labels) > _MAX_LABELS else ""
+            examples = ", ".join(list(labels)[:_MAX_LABELS]) + more
+            raise OptionError(f"column {attribute.column!r} has no value {text!r}; its values: {examples}")
+        return labels.get(text, folded.get(text.casefold()))
+
+
+COLUMNS = ColumnResolver()
+
+
+def spread(text: str, missing: Missing = "last", resolver: Resolver = COLUMNS) -> Wish:
     """Return the wish typed after `--spread`.
 
     >>> spread("place:lat,lon*2").weight
     2.0
     """
-    attribute, near, weight = _parse(text, missing)
+    name, near, weight = split(text)
     if near is not None:
-        raise OptionError(f"{text!r}: only focus takes a value; write --focus")
-    return Wish(attribute, 1, weight)
+        raise OptionError(f"--spread takes no value; use --focus {text.strip()}")
+    return Wish(resolver.attribute(name, None, missing), 1, weight)
 
 
-def focus(text: str, missing: Missing = "last") -> Wish:
+def focus(text: str, missing: Missing = "last", resolver: Resolver = COLUMNS) -> Wish:
     """Return the wish typed after `--focus`.
 
     >>> focus("place=35.7,139.7~50").near
     (35.7, 139.7)
     """
-    before, tilde, within = text.rpartition("~")
-    if not tilde or "=" not in before:
-        attribute, near, weight = _parse(text, missing)
-        return Wish(attribute, -1, weight, near)
-    within, star, weight_text = within.partition("*")
-    attribute, near, weight = _parse(before + star + weight_text, missing)
-    try:
-        return Wish(attribute, -1, weight, near, _number(within))
-    except ValueError as error:
-        raise OptionError(f"{text!r}: {error}") from None
+    name, near, weight = split(text)
+    attribute, within = resolver.attribute(name, near, missing), None
+    if near is None:
+        return Wish(attribute, -1, weight)
+    if not near:
+        raise OptionError(f"{text!r}: write a value after the equals sign")
+    if not isinstance(attribute, Category):  # a label may contain a tilde
+        near, within = split_within(name, near)
+    return Wish(attribute, -1, weight, resolver.near(name, attribute, near), within)
 
 
-def limit(text: str, fill: bool = False) -> Limit:
+def limit(text: str, fill: bool = False, resolver: Resolver = COLUMNS) -> Limit:
     """Return the limit typed after `--limit`."""
     name, count = split_limit(text)
-    return Limit(_parse(name, "last")[0], count, fill)
+    return Limit(resolver.counted(name), count, fill)
 
 
 def split_limit(text: str) -> tuple[str, int]:
-    """Return what a typed limit counts, and how many: `("seller", 2)` for `seller=2`."""
+    """Return the name and the number of a typed limit: `("seller", 2)` for `seller=2`."""
     name, equals, count = (part.strip() for part in text.rpartition("="))
     if not equals or not re.fullmatch(r"[0-9]{1,18}", count):
         raise OptionError(f"{text!r}: write NAME=N, such as seller=2")
     return name, int(count)
 
 
-def share(text: str) -> Share:
+def share(text: str, resolver: Resolver = COLUMNS) -> Share:
     """Return the target shares typed after `--share`."""
-    name, shares = split_share(text)
-    return Share(_parse(name, "last")[0], shares)
+    return shares_of(*split_share(text), resolver)
+
+
+def shares_of(name: str, shares: Mapping[str, float], resolver: Resolver = COLUMNS) -> Share:
+    """Return the target shares of typed values; values with the same label are added."""
+    attribute = resolver.counted(name)
+    labels: dict[str, float] = {}
+    for value, part in shares.items():
+        label = resolver.label(name, attribute, value)
+        labels[label] = labels.get(label, 0.0) + part
+    return Share(attribute, labels)
 
 
 def split_share(text: str) -> tuple[str, dict[str, float]]:
-    """Return what typed shares count, and the share of each value.
+    """Return the name of typed shares, and the share of each value.
 
     >>> split_share("city=Porto:25%,Faro:0.5")
     ('city', {'Porto': 0.25, 'Faro': 0.5})
@@ -119,7 +181,7 @@ def method(
     keep: float | None = None,
     order: str | None = None,
 ) -> Any:
-    """Return the method of that name with these options; None is the default of the method.
+    """Return the method with this name and these options; None means the method's default.
 
     >>> method("mascot", strength=0.7).strength
     0.7
@@ -138,29 +200,13 @@ def method(
 
 
 def columns_of(wish: AnyWish) -> list[str]:
-    """Return the columns that a typed wish reads."""
+    """Return the columns that a wish reads."""
     columns = [getattr(wish.attribute, name, None) for name in ("lat", "lon", "column")]
     return [name for name in columns if name is not None]
 
 
-def anchored(wish: AnyWish, labels: Iterable[Any]) -> AnyWish:
-    """Return the wish with `near` replaced by the label of that text: typed `5` may mean the number or the text.
-
-    `labels` are the cells of the wish's column. Wishes for other attributes than `Category` are returned unchanged.
-    """
-    if not isinstance(wish, Wish) or wish.near is None or not isinstance(wish.attribute, Category):
-        return wish
-    labels_by_text = {str(label): label for cell in labels for label in labels_of(cell)}
-    folded = {text.casefold(): label for text, label in reversed(labels_by_text.items())}
-    if wish.near not in labels_by_text and wish.near.casefold() not in folded:
-        more = ", ..." if len(labels_by_text) > _MAX_LABELS else ""
-        examples = ", ".join(list(labels_by_text)[:_MAX_LABELS]) + more
-        raise OptionError(f"column {wish.attribute.column!r} has no value {wish.near!r}; its values: {examples}")
-    return replace(wish, near=labels_by_text.get(wish.near, folded.get(wish.near.casefold())))
-
-
 def split(text: str) -> tuple[str, str | None, float]:
-    """Return the attribute, the value after `=` and the weight of a typed wish.
+    """Return the name, the text after the equals sign, and the weight of a typed wish.
 
     >>> split("place=Lisbon*2")
     ('place', 'Lisbon', 2.0)
@@ -171,6 +217,18 @@ def split(text: str) -> tuple[str, str | None, float]:
         text, weight = text[: weight_match.start()], float(weight_match.group(1))
     name, equals, near = (part.strip() for part in text.partition("="))
     return name, near if equals else None, weight
+
+
+def near_value(kind: str, text: str) -> Any:
+    """Return the value that a text names for a kind of attribute; raise `ValueError` if it names none.
+
+    >>> near_value("hour", "18:30")
+    18.5
+    """
+    read = _KINDS[kind].near
+    if read is None:
+        raise ValueError(f"{kind} takes no value")
+    return read(text)
 
 
 def with_width(text: str, width: float) -> str:
@@ -184,32 +242,49 @@ def with_width(text: str, width: float) -> str:
     return f"{_split_width(name)[0]}~{width:g}{suffix}"
 
 
-def _parse(text: str, missing: Missing) -> tuple[Attribute, Any, float]:
-    head, near, weight = split(text)
-    head, width = _split_width(head)
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """The syntax of one attribute."""
+
+    usage: str
+    attribute: Callable[..., Attribute]
+    readers: tuple[Callable[[str], Any], ...]  # one for each word after the colon, usually a column
+    default: tuple[str, ...]  # the words if there is no colon; () if the colon is required
+    near: Callable[[str], Any] | None = None  # reads the text after the equals sign
+
+
+def _attribute(text: str, missing: Missing) -> Attribute:
+    """Parse KIND[:COLUMNS][~WIDTH], or the name of a column of labels."""
+    head, width = _split_width(text)
     name, colon, arguments = (part.strip() for part in head.partition(":"))
     if name not in _KINDS:
         if colon or not name:
             kinds = ", ".join(kind.usage for kind in _KINDS.values())
             raise OptionError(f"{text!r}: there is no attribute {name!r}; write {kinds}, or the name of a column")
-        name, colon, arguments = "category", ":", name  # a bare name is a column of labels
+        name, colon, arguments = "category", ":", name
     kind = _KINDS[name]
     words = [word.strip() for word in arguments.split(",")] if colon else list(kind.default)
     if len(words) != len(kind.readers) or not all(words):
         raise OptionError(f"{text!r}: write {kind.usage}")
-    if near is not None and (kind.near is None or not near):
-        raise OptionError(f"{text!r}: {'name a value after =' if kind.near else f'{name} takes no value'}")
     try:
         values = [reader(word) for reader, word in zip(kind.readers, words, strict=True)]
-        point = None if near is None or kind.near is None else kind.near(near)
         attribute: Any = kind.attribute(*values, missing=missing)
-        return replace(attribute, **width), point, weight
+        return replace(attribute, **width)
     except ValueError as error:
         raise OptionError(f"{text!r}: {error}") from None
 
 
+def split_within(name: str, text: str) -> tuple[str, float | None]:
+    """Return the value and the distance of `VALUE~WITHIN`; `name` is the attribute, for messages."""
+    near, tilde, within = (part.strip() for part in text.rpartition("~"))
+    try:
+        return (near, _number(within)) if tilde else (text, None)
+    except ValueError as error:
+        raise OptionError(f"{f'{name}={text}'!r}: {error}") from None
+
+
 def _split_width(text: str) -> tuple[str, dict[str, float]]:
-    """Return an attribute's text without its width, and the width by its field; a column's name may hold a tilde."""
+    """Return an attribute's text without its width, and the width by its field. A column name may contain a tilde."""
     typed = _WIDTH.search(text)
     kind = _KINDS.get(text.partition(":")[0].partition("~")[0].strip())
     attribute: Any = kind.attribute if kind else None
@@ -254,7 +329,7 @@ def _hour(text: str) -> float:
 
 
 def _date(text: str) -> str:
-    """Return a day; a month or a year is read as its middle."""
+    """Return a day; a month or a year means its middle."""
     day = text + {4: "-07-01", 7: "-15"}.get(len(text), "")
     try:
         if not re.match(r"\d{4}-\d{2}-\d{2}", day):  # newer Pythons read 20240501 and 2024-W18-3, the columns do not
@@ -266,7 +341,7 @@ def _date(text: str) -> str:
 
 
 def _season(text: str) -> str:
-    """Return a day of the year: `07-14`, a whole date, or the middle of a month given by name."""
+    """Return a day of the year from `07-14`, a full date, or the name of a month, which means its middle."""
     month = _beginning_with(text, MONTHS)
     if month is not None:
         return f"{_LEAP_YEAR}-{month + 1:02d}-15"
@@ -281,7 +356,7 @@ def _weekday(text: str) -> str:
 
 
 def _beginning_with(text: str, names: Iterable[str]) -> int | None:
-    """Return the number of the name that begins with this text of at least three letters, or None."""
+    """Return the index of the name that begins with this text of at least three letters, or None."""
     matches = (at for at, name in enumerate(names) if len(text) >= 3 and name.lower().startswith(text.lower()))
     return next(matches, None)
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from mascot.errors import OptionError
 
-_JSON_TYPES = (str, int, float, bool, type(None), dict)  # the types of JSON
+Write = Callable[[Any, str], Any]  # turns a value, with the name of its owner, into a value of JSON
+_JSON_TYPES = (str, int, float, bool, type(None), dict)
 
 
 class Value:
@@ -17,17 +18,23 @@ class Value:
     __slots__ = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the name of the class and the parameters, ready for JSON. `mascot.from_dict` restores them.
+        """Return the value as a dictionary, ready for JSON. `mascot.from_dict` restores it.
 
-        A parameter that could not be restored, such as an attribute of your own without `to_dict`, is refused.
+        Parameters that could not be restored, such as your own attributes without `to_dict`, raise an `OptionError`.
         """
-        return _described(self, _saved)
+        return self._described(_saved)
+
+    def _described(self, write: Write) -> dict[str, Any]:
+        """Return the name of the class as `kind`, and the parameters."""
+        kind = type(self).__name__
+        parameters: Any = fields(self)  # type: ignore[arg-type]
+        return {"kind": kind} | {f.name: write(getattr(self, f.name), f"{kind}.{f.name}") for f in parameters}
 
 
 def plain(value: Any) -> Any:
     """Return a value of JSON: number, text, list or dictionary; `str` of anything else."""
     if isinstance(value, Value):
-        return _described(value, lambda part, _: plain(part))
+        return value._described(lambda part, _: plain(part))
     if hasattr(value, "to_dict"):
         return value.to_dict()
     if hasattr(value, "isoformat"):
@@ -37,11 +44,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, (tuple, list, set, frozenset)):
         return [plain(part) for part in value]
     return value if isinstance(value, _JSON_TYPES) else str(value)
-
-
-def _described(value: Any, written: Callable[[Any, str], Any]) -> dict[str, Any]:
-    kind = type(value).__name__
-    return {"kind": kind} | {f.name: written(getattr(value, f.name), f"{kind}.{f.name}") for f in fields(value)}
 
 
 def _saved(value: Any, owner: str) -> Any:

@@ -18,21 +18,21 @@ from mascot.bins import Bins, Floats, SparseBins
 from mascot.errors import InputError, OptionError, check_positive, check_switch, check_whole, is_number, require
 from mascot.kernels.reference import Quota
 from mascot.methods.named_focus import NamedFocus
-from mascot.serialize import Value
+from mascot.serialize import Value, Write
 
 _LARGEST_WEIGHT = 1e100
 
 
 @dataclass(frozen=True, slots=True)
 class Wish(Value):
-    """An attribute with a direction. `spread` and `focus` make one.
+    """An attribute with a direction, as `spread` and `focus` return it.
 
     Parameters
     ----------
     attribute, sign
-        What the wish is about; 1 to spread, -1 to focus.
+        The attribute to steer, and 1 to spread or -1 to focus it.
     weight, near, within
-        As for `focus`.
+        See `focus`.
     """
 
     attribute: Attribute
@@ -63,25 +63,29 @@ class Wish(Value):
         if isinstance(attribute, Value):
             object.__setattr__(self, "near", _plain_near(self.near, isinstance(attribute, Category)))
 
+    def _described(self, write: Write) -> dict[str, Any]:
+        word = "spread" if self.sign > 0 else "focus"
+        return _wish_dict(word, self.attribute, write, near=self.near, within=self.within, weight=self.weight)
+
     def bins(self, columns: Columns, vectors: Floats | None, rows: int) -> Bins:
         """Return the attribute's bins for all rows."""
         return as_bins(self.attribute.membership(columns, vectors), type(self.attribute).__name__, rows)
 
     def named_focus(self, bins: Bins) -> NamedFocus:
-        """Return the named value beside the bins of the rows."""
+        """Return the focus on `near` over the bins of all rows."""
         attribute: Any = self.attribute
         point = {key: as_array([value]) for key, value in _point(attribute, self.near).items()}
         return NamedFocus(bins, as_bins(attribute.membership(point, None), attribute.name, 1), self.weight, self.within)
 
     def closeness(self, columns: Columns, vectors: Floats | None, rows: int, k: int) -> Floats:
-        """Return how close each of one query's candidates is to the named value, in 0..1, for k results."""
+        """Return how close each candidate of one query is to `near`, in 0..1, for k results."""
         target = self.named_focus(self.bins(columns, vectors, rows)).target()
         return np.asarray(target._replace(distance=target.distance[None]).closeness(None, k)[0])
 
 
 @dataclass(frozen=True, slots=True)
 class Limit(Value):
-    """At most `n` results for each value of an attribute. `limit` makes one."""
+    """At most `n` results for each value of an attribute, as `limit` returns it."""
 
     attribute: Attribute
     n: int
@@ -92,18 +96,21 @@ class Limit(Value):
         check_whole(f"limit({self.attribute.name}).n", self.n, 1)
         check_switch(f"limit({self.attribute.name}).fill", self.fill)
 
+    def _described(self, write: Write) -> dict[str, Any]:
+        return _wish_dict("limit", self.attribute, write, n=self.n, fill=self.fill)
+
     def quota(self, labels: SparseBins) -> Quota:
         """Return the quota over rows with these labels."""
         return Quota(labels.indptr, labels.indices, np.full(max(labels.count, 1), self.n), 2 if self.fill else 3)
 
     def for_k(self, quota: Quota, k: int) -> Quota:
-        """Return the quota for k results: the same for every k."""
+        """Return the quota for k results, which is the same for every k."""
         return quota
 
 
 @dataclass(frozen=True, slots=True)
 class Share(Value):
-    """Target shares of an attribute's values. `share` makes one."""
+    """Target shares of an attribute's values, as `share` returns them."""
 
     attribute: Attribute
     shares: Mapping[Any, float]
@@ -121,12 +128,15 @@ class Share(Value):
         require(total <= 1 + 1e-9, owner, "must sum to at most 1", total)
         object.__setattr__(self, "shares", _HashableDict({str(value): float(p) for value, p in self.shares.items()}))
 
+    def _described(self, write: Write) -> dict[str, Any]:
+        return _wish_dict("share", self.attribute, write, shares=dict(self.shares))
+
     def targets(self, k: int) -> dict[str, int]:
-        """Return how many of k results each value is to have, by largest remainder; "" stands for all other values."""
+        """Return the target number of results for each value, by largest remainder; "" stands for all other values."""
         shares = {**self.shares, "": max(1.0 - math.fsum(self.shares.values()), 0.0)}
         exact = {value: part * k for value, part in shares.items()}
         counts = {value: math.floor(part + 1e-9) for value, part in exact.items()}
-        # The largest remainders get the places left over; named values before all others.
+        # The remaining places go to the largest remainders; named values come before all others.
         order = sorted(exact, key=lambda value: (counts[value] - exact[value], value == ""))
         for value in order[: k - sum(counts.values())]:
             counts[value] += 1
@@ -138,7 +148,7 @@ class Share(Value):
         return replace(quota, capacity=np.array([*(targets[value] for value in self.shares), targets[""]], np.int64))
 
     def quota(self, labels: SparseBins) -> Quota:
-        """Return the quota over rows with these labels: one group for each named value, one for all others."""
+        """Return the quota over rows with these labels: one group per named value, and one for all others."""
         groups = {value: group for group, value in enumerate(self.shares)}
         other = len(groups)
         names = labels.labels or tuple(str(code) for code in range(labels.count))
@@ -146,7 +156,7 @@ class Share(Value):
         owner = np.repeat(np.arange(labels.rows), np.diff(labels.indptr))
         has_group = np.zeros((labels.rows, other + 1), bool)
         has_group[owner, group_of[labels.indices]] = True
-        # Rows with a named value count for it alone; rows without any count as others.
+        # A row with a named value counts for that value only; every other row counts as "other".
         has_group[:, other] = ~has_group[:, :other].any(axis=1)
         rows, groups_of_rows = np.nonzero(has_group)
         indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=labels.rows))]).astype(np.int64)
@@ -161,6 +171,15 @@ class _HashableDict(dict[str, float]):
 
 
 AnyWish = Wish | Limit | Share
+Wishes = AnyWish | Sequence[AnyWish]
+
+
+def _wish_dict(word: str, attribute: Any, write: Write, **parameters: Any) -> dict[str, Any]:
+    """Return a wish as `from_dict` reads it. A plain `Category` becomes the name of its column; None is omitted."""
+    is_plain = isinstance(attribute, Category) and attribute == Category(attribute.column)
+    result = {word: attribute.column if is_plain else write(attribute, f"{word}({attribute.name}).attribute")}
+    values = {name: value for name, value in parameters.items() if value is not None}
+    return result | {name: write(value, f"{word}({attribute.name}).{name}") for name, value in values.items()}
 
 
 def labels_of_rows(wish: Limit | Share, columns: Columns, vectors: Floats | None, rows: int) -> SparseBins:
@@ -174,7 +193,7 @@ def labels_of_rows(wish: Limit | Share, columns: Columns, vectors: Floats | None
     return labels
 
 
-def check_wishes(wishes: AnyWish | Sequence[AnyWish], k: int | None = None) -> tuple[AnyWish, ...]:
+def check_wishes(wishes: Wishes, k: int | None = None) -> tuple[AnyWish, ...]:
     """Return one wish or several as a tuple, checked for contradictions."""
     many = hasattr(wishes, "__iter__") and not isinstance(wishes, str)
     checked: tuple[Any, ...] = tuple(wishes) if many else (wishes,)  # type: ignore[arg-type]
@@ -211,7 +230,7 @@ def _point(attribute: Any, near: Any) -> Mapping[str, Any]:
 
 
 def _plain_near(near: Any, label: bool) -> Any:
-    """Return `near` as it compares, hashes and is saved: parts as a tuple, a time as ISO text unless it is a label."""
+    """Return `near` as a value that can be compared, hashed and saved. A time becomes ISO text unless it is a label."""
     if isinstance(near, np.ndarray):
         near = near.tolist()
     if isinstance(near, (set, frozenset)):
@@ -228,14 +247,14 @@ def _plain_near(near: Any, label: bool) -> Any:
 
 
 def spread(attribute: Attribute | str, weight: float = 1.0) -> Wish:
-    """Ask for results from many bins of this attribute: covering a new bin earns.
+    """Ask for results from many bins of this attribute: each new bin that a result covers adds to its value.
 
     Parameters
     ----------
     attribute
-        What to spread over: `Place()`, `Category("camera")`, the name of a column of labels, or one of your own.
+        The attribute to spread: `Place()`, `Category("camera")`, the name of a column of labels, or your own attribute.
     weight
-        How much this wish counts beside the others; above 0 (default: 1).
+        Weight of this wish relative to the others, above 0 (default: 1).
     """
     return Wish(attribute, 1, weight)  # type: ignore[arg-type]
 
@@ -246,13 +265,13 @@ def focus(attribute: Attribute | str, weight: float = 1.0, near: Any = None, wit
     Parameters
     ----------
     attribute, weight
-        As for `spread`.
+        See `spread`.
     near
         The value to focus on: a point on the globe, an hour, a day, a number, a label. Closeness to it becomes part of
-        relevance (default: None, covering a new bin costs, and the relevant candidates decide where the focus lies).
+        the relevance (default: None; each new bin costs, so the relevant candidates decide where the focus lies).
     within
-        The distance from `near` at which closeness is one half: kilometres, hours, days, or the column's unit
-        (default: None, half of the results asked for lie within it).
+        The distance from `near` at which closeness is one half, in kilometres, hours, days, or the column's unit
+        (default: None, the distance within which the nearest k / 2 candidates lie).
 
     Examples
     --------
@@ -269,27 +288,27 @@ def limit(attribute: Attribute | str, n: int, fill: bool = False) -> Limit:
     Parameters
     ----------
     attribute
-        Whose values are counted: the name of a column of labels, `Category`, `Clusters`, or an attribute whose values
-        have names: hours of `HourOfDay`, days of `Date` and `Weekday`, months of `DayOfYear`.
+        The attribute whose values are counted: the name of a column of labels, `Category`, `Clusters`, or an attribute
+        whose values have names: hours of `HourOfDay`, days of `Date` and `Weekday`, months of `DayOfYear`.
     n
-        Results per value and page, at least 1. A result with several values counts for each; results without a value
-        are not limited.
+        Results per value and page, at least 1. A result with several values counts for each of them. Results without a
+        value are not limited.
     fill
-        Complete the list with the best of the rest when the limit leaves fewer than k results (default: False).
+        Complete the list with the best remaining candidates if the limit leaves fewer than k (default: False).
     """
     return Limit(attribute, n, fill)  # type: ignore[arg-type]
 
 
 def share(attribute: Attribute | str, shares: Mapping[Any, float]) -> Share:
-    """Ask for target shares of values: counts by largest remainder, met exactly where the candidates allow.
+    """Ask for target shares of values, met exactly if the candidates allow it; counts are rounded by largest remainder.
 
     Parameters
     ----------
     attribute
-        Whose values are counted, as for `limit`.
+        The attribute whose values are counted; see `limit`.
     shares
-        Share of the k results for each value, 0..1, at most 1 in sum; what is left goes to all other values. Values are
-        compared as text. What cannot be met is filled with other results, and `explain()` says so.
+        Share of the k results for each value, 0..1, at most 1 in sum; all other values get the rest. Values are
+        compared as text. Places for which there are no candidates go to other results, and `explain()` says so.
 
     Examples
     --------

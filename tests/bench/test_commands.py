@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from mascot.cli.bench_commands import _benchmark, bench
+from mascot.cli.bench_commands import _benchmark
+from tests.retelling import run_command
 
 
 @pytest.mark.parametrize(
@@ -27,9 +27,9 @@ from mascot.cli.bench_commands import _benchmark, bench
 )
 def test_refusals_are_one_line(arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MASCOT_DIV400", raising=False)
-    done = CliRunner().invoke(bench, arguments)
-    assert done.exit_code == 2
-    lines = done.output.strip().splitlines()
+    done = run_command("bench", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    lines = done.stderr.strip().splitlines()
     assert len(lines) == 1
     assert message in lines[0]
 

@@ -25,6 +25,7 @@ from mascot.bench.running.records import RecordStore, read
 from mascot.bench.running.run import run
 from mascot.cli.bench_commands import bench
 from mascot.errors import InputError
+from tests.retelling import run_command
 
 _FIELDS = {
     "dataset", "data_hash", "seed", "split", "study", "task", "direction", "label", "method", "wishes", "k", "n",
@@ -73,8 +74,8 @@ def test_one_table_alone_and_into_a_new_folder(simulated: SimpleNamespace, tmp_p
     assert CliRunner().invoke(bench, [*words, "sizes"]).exit_code == 0
     text = (tmp_path / "new" / "tables.txt").read_text(encoding="utf-8")
     assert (text.startswith("The dataset"), text.count("test split")) == (True, 1)
-    wrong = CliRunner().invoke(bench, [*words, "nothing"])
-    assert (wrong.exit_code, "only must be one of" in wrong.output) == (2, True)
+    wrong = run_command("bench", *words, "nothing")
+    assert (wrong.returncode, "only must be one of" in wrong.stderr) == (2, True)
 
 
 def test_only_corrupt_files_are_computed_again(simulated: SimpleNamespace) -> None:

@@ -40,12 +40,12 @@ class MemorySink:
         for row, vector in zip(rows, vectors, strict=True):
             self.rows[row["path"]], self.vectors[row["path"]] = json.loads(json.dumps(row)), vector.ravel()
 
-    def states(self) -> Iterator[tuple[str, tuple[int, int, str, str]]]:
-        for path, row in self.rows.items():
-            yield path, (row["size"], row["mtime_ns"], row["hash"], row["stamp"])
+    def select(self, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        for row in self.rows.values():
+            yield tuple(row[name] for name in columns)
 
-    def remove(self, paths: Sequence[str]) -> None:
-        for path in paths:
+    def remove(self, keys: Sequence[str]) -> None:
+        for path in keys:
             del self.rows[path], self.vectors[path]
 
     def set_facts(self, facts: Mapping[str, str]) -> None:

@@ -112,7 +112,8 @@ def test_what_changes_is_made_again(folder: Path, sink: MemorySink, tmp_path: Pa
 # What engines do with rows is tested in tests/connect.
 @pytest.mark.parametrize("name", ["lance", "qdrant", "milvus", "postgres"])
 def test_engines_take_the_rows(name: str, tmp_path: Path) -> None:
-    from mascot.connect.engines.source import open_sink, open_source
+    from mascot.connect.engines import open_sink, open_source
+    from mascot.photos.indexing.table_sink import FIELDS
 
     root = tmp_path / "own"
     write_sample(root, 6)
@@ -120,8 +121,8 @@ def test_engines_take_the_rows(name: str, tmp_path: Path) -> None:
         uri = engine.uri("photos")
         assert index_into(root, uri, ENCODER).new == 6
         assert index_into(root, uri, ENCODER).unchanged == 6
-        with open_sink(uri, dim=64) as sink:
-            assert len(dict(sink.states())) == 6
+        with open_sink(uri, fields=FIELDS, dim=64) as sink:
+            assert len(list(sink.select(["path"]))) == 6
         with open_source(uri) as source:
             records = source.search(ENCODER.texts(["beach"])[0], candidates=200).records()
     rows, _, _ = library_of(root, tmp_path, ENCODER)

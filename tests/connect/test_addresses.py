@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mascot as mc
+from mascot.connect.engines import open_sink, open_source
 from mascot.connect.engines.address import read_address
-from mascot.connect.engines.source import open_sink, open_source
 
 
 @settings(max_examples=20)
@@ -48,10 +48,10 @@ def test_a_database_of_milvus_is_no_folder(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(milvus, "_TIMEOUT_S", 0.2)
     for uri in ("milvus://127.0.0.1:1/db/photos", "milvus://127.0.0.1:1/x.db/photos"):
         with pytest.raises(mc.InputError, match="cannot use milvus://127"):
-            open_sink(uri, dim=3)
+            open_sink(uri, fields={"path": str}, dim=3)
     for uri in ("milvus://127.0.0.1:1/a/b/photos", "milvus:///folder/photos", "milvus+lite://host/photos"):
         with pytest.raises(mc.OptionError, match=r"milvus://HOST:PORT/DATABASE/COLLECTION"):
-            open_sink(uri, dim=3)
+            open_sink(uri, fields={"path": str}, dim=3)
     assert not list(tmp_path.iterdir())
 
 
@@ -98,6 +98,6 @@ def test_addresses_that_lead_nowhere_are_refused(uri: str, message: str) -> None
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == "qdrant_client"] + ["qdrant_client"]:
         monkeypatch.setitem(sys.modules, name, None)
-    message = r"this engine needs the package qdrant_client\b.*pip install .*\bqdrant-client\b"
+    message = r"this engine needs the package qdrant_client\b.*pip install 'mascot-rerank\[qdrant\]'"
     with pytest.raises(mc.MissingExtra, match=message):
         open_source("qdrant://host/photos")

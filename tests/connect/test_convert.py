@@ -17,7 +17,7 @@ import mascot as mc
 from mascot import errors
 from mascot.connect.converters import convert
 from mascot.connect.converters.hit_lists import as_vectors
-from mascot.connect.engines.source import Found
+from mascot.connect.engines import Found
 
 SELLERS = ["acme", "acme", "acme", "bolt", "core"]
 VECTORS = [[1.0, 0.0], [0.9, 0.1], [0.8, 0.2], [0.0, 1.0], [-1.0, 0.0]]

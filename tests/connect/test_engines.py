@@ -20,19 +20,21 @@ import numpy as np
 import pytest
 
 import mascot as mc
-from mascot.connect.engines.engine import FIELDS
-from mascot.connect.engines.source import Found, NoKey, Steered, asteer, open_sink, open_source, steer, steer_many
+from mascot.connect.engines import Found, NoKey, Steered, asteer, open_sink, open_source, steer, steer_many
+from mascot.photos.indexing.table_sink import FIELDS
 from tests.connect import engine_stores as stores
 from tests.connect.engine_stores import DIM, OTHER_VECTORS, PRODUCT_VECTORS, PRODUCTS, Engine, Shop, some_rows, unit
 
 COUNT = 260
 ROWS = some_rows(COUNT)
+STATE = ("path", "size", "mtime_ns", "hash", "stamp")
 VECTORS = unit(np.random.default_rng(8).normal(size=(COUNT, DIM)))
 QUERY = unit(np.random.default_rng(9).normal(size=(1, DIM)))[0]
 
 
 def put(uri: str, rows: list[dict[str, Any]], vectors: Any, facts: dict[str, str] | None = None) -> str:
-    with open_sink(uri, dim=vectors.shape[-1], tokens=vectors.shape[1] if vectors.ndim == 3 else 1) as sink:
+    tokens = vectors.shape[1] if vectors.ndim == 3 else 1
+    with open_sink(uri, fields=FIELDS, dim=vectors.shape[-1], tokens=tokens) as sink:
         sink.put(rows, vectors)
         if facts is not None:
             sink.set_facts(facts)
@@ -113,20 +115,19 @@ def test_rows_are_found_as_they_were_put_and_as_filtered(engine: Engine, photos:
 def test_writing_again_changes_nothing(engine: Engine) -> None:
     uri = engine.uri("again")
     rows, vectors = ROWS[:30], VECTORS[:30]
-    with open_sink(uri, dim=DIM) as sink:
-        assert (dict(sink.states()), sink.facts()) == ({}, {})
+    with open_sink(uri, fields=FIELDS, dim=DIM) as sink:
+        assert (list(sink.select(STATE)), sink.facts()) == ([], {})
         sink.put([], vectors[:0])
         sink.put(rows, vectors)
         sink.put(rows[:10], vectors[:10])
         # Of one path given twice the later stays; a row need not have every column.
         sink.put([rows[3], {"path": rows[3]["path"], "hash": "new", "lat": float("nan")}], vectors[[3, 4]])
-    with open_sink(uri, dim=DIM) as sink:
-        states = {row["path"]: (row["size"], row["mtime_ns"], row["hash"], row["stamp"]) for row in rows}
-        states[rows[3]["path"]] = (0, 0, "new", "")
-        assert dict(sink.states()) == states
+    with open_sink(uri, fields=FIELDS, dim=DIM) as sink:
+        states = {tuple(row[name] for name in STATE) for row in rows if row is not rows[3]}
+        assert set(sink.select(STATE)) == states | {(rows[3]["path"], None, None, "new", None)}
         sink.remove([rows[5]["path"], rows[6]["path"], "not there"])
         sink.remove([])
-        assert len(dict(sink.states())) == 28
+        assert len(list(sink.select(["path"]))) == 28
     found = search(uri)
     assert len(found) == 28
     changed = found.ids.index(rows[3]["path"])
@@ -145,7 +146,7 @@ def test_scores_are_higher_for_the_better(engine: Engine, metric: str) -> None:
     assert found.ids == paths(nearest(scores))
     assert np.allclose(found.scores, np.sort(scores)[::-1], atol=1e-4)
     if engine.name in ("qdrant", "milvus"):  # a collection knows its metric
-        with pytest.raises(mc.OptionError, match=f"made with metric {metric}"):
+        with pytest.raises(mc.OptionError, match=f"uses the metric {metric}, got"):
             search(engine.uri(f"by_{metric}", metric="ip" if metric == "l2" else "l2"))
 
 
@@ -153,7 +154,7 @@ def test_several_vectors_a_photograph(engine: Engine) -> None:
     """The score of a photograph is the largest over its vectors."""
     vectors = unit(np.random.default_rng(5).normal(size=(40, 3, DIM)))
     if engine.name == "milvus":
-        with pytest.raises(mc.OptionError, match="one vector a photograph"):
+        with pytest.raises(mc.OptionError, match="one vector per row"):
             put(engine.uri("tokens"), ROWS[:40], vectors)
         return
     found = search(put(engine.uri("tokens"), ROWS[:40], vectors))
@@ -169,8 +170,8 @@ def test_what_this_engine_cannot_is_said(engine: Engine, photos: str) -> None:
         search(engine.uri("photos", id="no_such"))
     with pytest.raises(mc.InputError, match=r"there is no (table|collection) 'nowhere'"):
         open_source(engine.uri("nowhere"))
-    with pytest.raises(mc.InputError, match="holds vectors of 1 x 24 numbers, and these have 1 x 8"):
-        open_sink(photos, dim=8)
+    with pytest.raises(mc.InputError, match="one vector of 24 numbers per row, but these rows have one vector of 8"):
+        open_sink(photos, fields=FIELDS, dim=8)
 
 
 @pytest.mark.parametrize("engine", ["lance"], indirect=True)
@@ -178,7 +179,7 @@ def test_what_no_engine_can_is_said(engine: Engine, photos: str) -> None:
     with pytest.raises(mc.OptionError, match="metric must be one of cosine, ip, l2, got 'hamming'"):
         open_source(engine.uri("photos", metric="hamming"))
     with open_source(photos) as source, open_source(photos) as other:
-        with pytest.raises(mc.InputError, match="24 numbers, and the one to search with has 3"):
+        with pytest.raises(mc.InputError, match="24 numbers, but the query has 3"):
             source.search_many([[1.0, 2.0, 3.0]])
         for options, message in (
             ({"candidates": "2"}, "candidates must be a whole number >= 1, got "),
@@ -191,7 +192,7 @@ def test_what_no_engine_can_is_said(engine: Engine, photos: str) -> None:
             source.search([[1.0], [1.0, 2.0]])
         source.close()
         assert len(other.search(QUERY, candidates=3)) == 3
-    with open_sink(photos, dim=DIM) as sink:
+    with open_sink(photos, fields=FIELDS, dim=DIM) as sink:
         for row, vectors, message in (
             (ROWS[0], VECTORS[:2], "vectors must be 1 x 1 x 24"),
             (ROWS[0], np.full((1, DIM), np.nan, np.float32), "finite"),
@@ -201,9 +202,25 @@ def test_what_no_engine_can_is_said(engine: Engine, photos: str) -> None:
             with pytest.raises(mc.InputError, match=message):
                 sink.put([row], vectors)
     sink.close()
-    for use in (lambda: sink.put(ROWS[:3], VECTORS[:3]), lambda: dict(sink.states()), sink.facts, source.facts):
-        with pytest.raises(mc.InputError, match="is closed: open it anew"):
+    for use in (lambda: sink.put(ROWS[:3], VECTORS[:3]), lambda: list(sink.select(STATE)), sink.facts, source.facts):
+        with pytest.raises(mc.InputError, match="is closed: open it again"):
             use()
+
+
+def test_a_sink_has_the_columns_and_the_key_of_its_caller(engine: Engine) -> None:
+    uri, fields = engine.uri("goods", id="sku"), {"sku": str, "tags": list, "stock": int}
+    rows: list[dict[str, Any]] = [
+        {"sku": "a'b", "tags": ["x", "y"], "stock": 3},
+        {"sku": "b"},
+        {"sku": "c", "tags": ["y"]},
+    ]
+    with open_sink(uri, fields=fields, dim=3) as sink:
+        for part in (slice(0, 3), slice(0, 1)):
+            sink.put(rows[part], np.eye(3, dtype=np.float32)[part])
+        assert sorted(sink.select(["sku", "stock"])) == [("a'b", 3), ("b", None), ("c", None)]
+        sink.remove(["b"])
+    hits = search(uri, [1.0, 0.5, 0.1])
+    assert (hits.ids, hits.candidates().columns["tags"].tolist()) == (["a'b", "c"], [["x", "y"], ["y"]])
 
 
 def test_tables_of_others(engine: Engine, products: str) -> None:
@@ -214,7 +231,7 @@ def test_tables_of_others(engine: Engine, products: str) -> None:
     assert found.ids == BEST_PRODUCTS
     assert found.columns["price"] == [PRODUCTS[i]["price"] for i in best]
     assert not {"seen", "said"} & set(found.columns)
-    keyless = pytest.warns(NoKey, match=r"ids are places in the result; name a column with \?id=")
+    keyless = pytest.warns(NoKey, match=r"ids are positions in the result; name a column with \?id=")
     with keyless if engine.name == "lance" else nullcontext() as warned:
         source = open_source(engine.uri(products, vector="seen"))
     assert warned is None or [warning.filename for warning in warned] == [__file__]
@@ -227,8 +244,8 @@ def test_tables_of_others(engine: Engine, products: str) -> None:
     assert less.ids == {"lance": list(range(30)), "postgres": found.ids}.get(engine.name, best)  # the table's own key
     assert less.candidates().columns["extra.by"].tolist() == [PRODUCTS[i]["extra"]["by"] for i in best]
     if engine.name != "qdrant":  # where a point may have anything
-        with pytest.raises(mc.InputError, match=r"not a table of photographs, its columns lack path, .* and \d+ more"):
-            open_sink(engine.uri(products), dim=DIM)
+        with pytest.raises(mc.InputError, match=r"lacks the columns path, .* and \d+ more"):
+            open_sink(engine.uri(products), fields=FIELDS, dim=DIM)
     if engine.name == "postgres":
         with engine.client() as connection:  # nothing was left behind
             assert connection.execute("SELECT to_regclass('shop.products_facts')").fetchone() == (None,)
@@ -357,7 +374,7 @@ def test_postgres_in_threads_and_after_the_server_has_hung_up(engine: Engine, ph
         assert source.facts() == {"encoder": "lite", "fingerprint": "abc"}
         reads_only = "current_setting('default_transaction_read_only') = 'on'"  # of the new connection too
         assert len(source.search(QUERY, candidates=3, where=reads_only)) == 3
-    with open_sink(photos, dim=DIM) as sink:
+    with open_sink(photos, fields=FIELDS, dim=DIM) as sink:
         end_connections()
         with pytest.raises(mc.InputError, match="cannot use postgresql:"):
             sink.facts()

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import mascot as mc
-from mascot.extras import packages_of
+from mascot.extras import DISTRIBUTION
 from tests.connect.framework_documents import (
     BY_CITY,
     CITIES,
@@ -45,6 +45,7 @@ def test_it_steers_and_returns_the_same_objects(framework: Framework) -> None:
     notes = [framework.metadata(hit).pop("mascot") for hit in explained]
     assert [(note["rank"], note["was"]) for note in notes] == [(1, 1), (2, 5), (3, 6), (4, 7)]
     assert notes[1]["gains"].keys() == {"relevance", "city"}
+    assert all(isinstance(note["because"], str) and note["because"] for note in notes)
     assert hits == framework.documents()
     if not isinstance(framework, LlamaIndex):  # whose copies keep the note from prompts
         assert explained == selection
@@ -71,7 +72,7 @@ def test_scores_metadata_and_vectors_may_be_missing(framework: Framework) -> Non
     vectors = [[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], None, [1.0, 1.0]]
     options = {"wishes": mc.spread(mc.Clusters(2)), "k": 2, "method": UNGUARDED}
     assert framework.choose(framework.documents(METADATA[:5], SCORES[:5], vectors), **options) == [0, 4]
-    with pytest.raises(mc.InputError, match="vectors must be of one length, got 2 and 1"):
+    with pytest.raises(mc.InputError, match="vectors must have the same length, got 2 and 1"):
         framework.choose(framework.documents(METADATA[:2], SCORES[:2], [[1.0, 0.0], [1.0]]), **options)
 
 
@@ -328,7 +329,7 @@ for module in ("langchain", "llamaindex", "haystack"):
     needed = {"langchain": "langchain_core", "llamaindex": "llama_index", "haystack": "haystack"}
     for line, (module, package) in zip(done.stdout.splitlines(), needed.items(), strict=True):
         assert f"mascot.connect.frameworks.{module} needs the package {package}" in line
-        assert f"pip install {shlex.join(packages_of(module))}" in line
+        assert f"pip install {shlex.quote(f'{DISTRIBUTION}[{module}]')}" in line
 
 
 def test_the_examples_of_the_page_run(request: pytest.FixtureRequest) -> None:

@@ -11,7 +11,7 @@ import mascot as mc
 from mascot.candidates import value_of
 from mascot.cli.hit_tables import RecordTable
 from mascot.connect.converters import convert, hit_lists
-from mascot.connect.engines.source import Found, steer
+from mascot.connect.engines import Found, steer
 from mascot.connect.frameworks import documents
 
 LEAVES = st.none() | st.integers() | st.text(max_size=3)

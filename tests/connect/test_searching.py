@@ -13,10 +13,12 @@ import pytest
 
 import mascot as mc
 from mascot import errors
-from mascot.cli.options import Quotas, Wishes
-from mascot.connect.engines.source import Found, open_sink
+from mascot.cli.options import TypedWishes
+from mascot.connect.engines import Found, open_sink
+from mascot.grammar import focus
 from mascot.photos import encoders
-from mascot.photos.engine_search import HitWords, Question, search_source
+from mascot.photos.engine_search import HitResolver, Question, search_source
+from mascot.photos.indexing.table_sink import FIELDS
 from tests.connect.engine_stores import some_rows
 from tests.photos.bag_of_words import BagOfWords
 from tests.retelling import run_command
@@ -34,7 +36,7 @@ def trips(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     uri = f"lance://{tmp_path_factory.mktemp('trips')}/trips"
     sights = {"Lisbon": "boats in the harbour", None: "a brick wall"}
     vectors = bag.texts([sights.get(row["city"], f"boats in the harbour of {row['city']}") for row in ROWS])
-    with pytest.MonkeyPatch.context() as patch, open_sink(uri, dim=bag.dim) as sink:
+    with pytest.MonkeyPatch.context() as patch, open_sink(uri, fields=FIELDS, dim=bag.dim) as sink:
         patch.setattr(encoders, "open_encoder", lambda name, device: bag)
         sink.put(ROWS, vectors)
         with pytest.raises(mc.OptionError, match="name it with --encoder"):
@@ -47,8 +49,8 @@ def trips(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def records(uri: str, **options: Any) -> list[dict[str, Any]]:
-    typed, quotas = ([options.pop(name, None) for name in pair] for pair in (("spread", "focus"), ("limit", "share")))
-    read = lambda reader: Wishes(*typed).read(reader, "last") + Quotas(*quotas, False).read(reader)  # noqa: E731
+    typed = TypedWishes(*(options.pop(name, ()) for name in ("spread", "focus", "limit", "share")))
+    read = lambda resolver: typed.read(resolver, "last")  # noqa: E731
     return search_source(uri, QUESTION, read, **options).records()
 
 
@@ -74,9 +76,9 @@ def test_the_next_page_has_others_and_a_column_that_no_row_has_is_missing(
     best = records(trips, k=5)
     with pytest.warns(RuntimeWarning, match="no record has 'colour': its values count as missing"):
         assert records(trips, limit=["colour=1"], k=5) == best
-    reader = HitWords(Found(["p", "q"], np.array([0.9, 0.8]), {"meta": [{"by": 5}, {"by": "Bob"}]}))
-    assert reader.focus("category:meta.by=5") == mc.focus(mc.Category("meta.by"), near=5)
-    assert reader.focus("category:meta.to=5") == mc.focus(mc.Category("meta.to"), near="5")
+    hits = HitResolver(Found(["p", "q"], np.array([0.9, 0.8]), {"meta": [{"by": 5}, {"by": "Bob"}]}))
+    assert focus("category:meta.by=5", resolver=hits) == mc.focus(mc.Category("meta.by"), near=5)
+    assert focus("category:meta.to=5", resolver=hits) == mc.focus(mc.Category("meta.to"), near="5")
 
 
 def test_a_question_is_a_text_or_a_photograph(trips: str, tmp_path: Path) -> None:
@@ -99,7 +101,7 @@ def test_the_command_searches_steers_warns_and_refuses(trips: str) -> None:
     assert len({row["city"] for row in after} - {None}) > len({row["city"] for row in before} - {None})
     few = run_command(*words, "--candidates", "8", "--format", "paths", "--where", "country IS NOT NULL")
     assert (few.returncode, few.stderr) == (
-        0, "mascot: candidates=8 and k=8: nothing is left to choose from; ask for ten times as many candidates\n"
+        0, "mascot: candidates=8 and k=8: there is nothing to choose from; search for ten times as many candidates\n"
     )  # fmt: skip
     expected = search_source(trips, QUESTION, k=8, candidates=9, where="country IS NOT NULL").found
     assert few.stdout.splitlines() == expected.ids[:8]

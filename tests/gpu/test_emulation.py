@@ -83,7 +83,7 @@ def plan(n: int, k: int, wishes: int, chip: Chip | None = None) -> KernelPlan:
 def test_without_a_gpu_the_error_names_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "cupy", None)
     cupy.cache_clear()
-    with pytest.raises(mc.MissingExtra, match=r"pip install cupy-cuda13x"):
+    with pytest.raises(mc.MissingExtra, match=r"pip install 'mascot-rerank\[gpu\]'"):
         mc.rerank_many([hits()], mc.spread(mc.HourOfDay("hour")), backend="gpu")
     cupy.cache_clear()
     with pytest.raises(mc.OptionError, match="backend 'gpu' must have the method Mascot"):

@@ -82,7 +82,7 @@ def test_more_like_this_under_lite_goes_by_look(tmp_path: Path) -> None:
     for name, twin in (("harbour red", "sunset red"), ("sunset blue", "harbour blue")):
         assert library.hits(like=root / f"{name}.jpg").photos[0].path == f"{twin}.jpg"
         ids = {photo.path: photo.id for photo in library.store.all_photos()}
-        hits = library.hits_like(ids[f"{name}.jpg"], candidates=2)
+        hits = library.hits(like=ids[f"{name}.jpg"], candidates=2)
         assert [hits.photos[0].path, len(hits), hits.query] == [f"{twin}.jpg", 2, f"like {name}.jpg"]
-    hits = library.hits_like(ids["sunset red.jpg"], where="path LIKE '%blue%'")
+    hits = library.hits(like=ids["sunset red.jpg"], where="path LIKE '%blue%'")
     assert {photo.path for photo in hits.photos} == {"harbour blue.jpg", "sunset blue.jpg"}

@@ -126,7 +126,7 @@ def test_ctrl_c_does_not_wait_for_an_encoder_that_computes_for_minutes(tmp_path:
     finally:
         process.kill()
     assert "encoded" not in output
-    assert process.returncode == 2
+    assert process.returncode == 130
     assert errors == "mascot: stopped; what was indexed so far is kept, and the next run continues there\n"
 
 

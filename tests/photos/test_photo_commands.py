@@ -154,7 +154,7 @@ def test_real_photographs_are_steered(tmp_path: Path, data: Path) -> None:
         (["search", "x", "--already", "first.jpg"], "--already must be the id of a photograph, a whole number"),
         (["search", "--folder", "'); DROP TABLE photos; --"], "has no photographs in a folder"),
         (["search", "--focus", "camera=x' UNION SELECT value FROM facts --"], "no photograph has camera"),
-        (["search", "--since", "2019-01-01' OR '1'='1"], "--since must be a date"),
+        (["search", "--since", "2019-01-01' OR '1'='1"], "since must be a date"),
         (["index", "--encoder", "clip:/nonexistent"], "/nonexistent"),
         (["index", "/nonexistent"], "there is no folder /nonexistent"),
     ],

@@ -8,6 +8,7 @@ import re
 import zipfile
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mascot as mc
-from mascot.photos import Library
+from mascot.photos import Library, SearchRequest
 from mascot.photos.database.filters import SearchCancelled, matching
 from mascot.photos.sharing.saved_sets import Choices, checked_name
 from tests.photos.bag_of_words import BagOfWords
@@ -216,8 +217,8 @@ def test_a_choice_from_the_search_to_the_folder(library: Library, tmp_path: Path
     (choice,) = _records(_run(root, "choices"))
     assert (choice["name"], choice["photos"]) == ("trip", [record["id"] for record in results])
     assert len(choice["rejected"]) == 1
-    assert choice["query"]["where"] == "taken >= '2019'"
-    assert choice["query"]["wishes"][1] == {"limit": "day", "n": 2}
+    wishes = [{"spread": "place"}, {"limit": "day", "n": 2}]
+    assert choice["query"] == {"since": "2019", "wishes": wishes, "k": 6}
     more = _records(_run(root, "search", "-k", "9", "--choice", "trip", "--reject", "t1.jpg"))
     assert [record["id"] for record in more][:5] == choice["photos"][1:]
     assert not {"t1.jpg", "t2.jpg"} & {Path(record["path"]).name for record in more}
@@ -232,6 +233,56 @@ def test_a_choice_from_the_search_to_the_folder(library: Library, tmp_path: Path
     assert "6  1  trip" in re.sub(" +", "  ", _run(root, "choices", "--format", "table"))
     assert _run(root, "choices", "trip", "--delete") == ""
     assert _run(root, "choices") == ""
+
+
+def test_a_saved_search_continues_on_the_command_line(library: Library) -> None:
+    request = SearchRequest(since="2019", wishes=({"spread": "place", "weight": 0.5},), k=5, pin=(1, 2))
+    library.choices.put("saved", [1, 2], query=request.to_dict())
+    for words, continued in {
+        "--from saved": replace(request, pin=()),
+        "--from saved --choice saved": request,
+        "--from saved -k 7 --focus hour=18": replace(request, pin=(), k=7, wishes=({"focus": "hour", "near": "18"},)),
+    }.items():
+        rows = _records(_run(library.root, "search", *words.split()))
+        assert [row["id"] for row in rows] == [photo.id for photo in library.search(continued).photos]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"where": "1"}, "a search request has no field 'where'; its fields are text, like, since"),
+        ({"k": "5"}, "k must be a whole number >= 1, got '5'"),
+        ({"since": "yesterday"}, "since must be a date like 2019-07-14, 2019-07 or 2019, got 'yesterday'"),
+        ({"box": [10, 0, 5, 0]}, "box must be south, west, north and east in degrees, south below north"),
+        ({"wishes": "place"}, "wishes must be a list of wishes, got 'place'"),
+        ({"text": "a", "like": 3}, "a text or a photograph to be like, and not both"),
+        ({"pin": [1.5]}, r"pin must be ids of photographs, got \[1.5\]"),
+    ],
+)
+def test_fields_of_a_request_are_checked(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(mc.OptionError, match=message):
+        SearchRequest.from_dict(fields)
+
+
+def test_a_request_writes_what_differs_from_the_default() -> None:
+    assert SearchRequest(text=" ", k=24).to_dict() == {}
+    fields = {"like": 3, "box": [1.0, 170.0, 2.0, -170.0], "wishes": [{"focus": "hour", "near": "18"}], "stacks": False}
+    assert SearchRequest.from_dict(fields).to_dict() == fields
+    policy = SearchRequest("boats").settled([mc.spread("city", 0.5)])
+    assert (policy.strength, policy.protect, policy.order) == (0.35, 1, "selection")
+    assert SearchRequest("boats").settled([mc.limit("city", 1)]).to_dict()["order"] == "relevance"
+    assert SearchRequest(keep=0.9).settled([mc.focus("city", near="Faro")]).strength is None
+
+
+def test_filters_are_fields(shared: Library) -> None:
+    def cities(**fields: Any) -> set[str | None]:
+        return {photo.city for photo in shared.search(SearchRequest(**fields)).photos}
+
+    assert cities(country="Portugal") == cities(city="lisboa") == cities(folder="LISB") == {"Lisbon"}
+    assert cities(folder="Lisb/") == set()
+    assert cities(camera="pixel", until="2020") == {"Tokyo"}
+    assert cities(box=(-50, 100, 40, -100)) == {"Tokyo", "Sydney"}
+    assert cities(since="2021", rating=0) == set()
 
 
 def test_mistakes_are_named(shared: Library) -> None:

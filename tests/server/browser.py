@@ -1,4 +1,4 @@
-"""A real Chromium on the real page, and what people do there."""
+"""A real Chromium for tests of the page, and the actions of a reader."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ _ARGUMENTS = [
 _SHOW = "path => { history.pushState(null, '', path); dispatchEvent(new PopStateEvent('popstate')); }"
 _FORGET = """() => {
     for (const panel of document.querySelectorAll("details[open]")) panel.open = false;
+    document.querySelector("#rail")?.scrollTo(0, 0);
     performance.clearResourceTimings();
     localStorage.clear();
 }"""

@@ -41,7 +41,7 @@ def test_pinned_rejected_and_counted_photographs_are_the_library_s_own(client: h
         ({"pin": [1], "reject": [1]}, 400, "pinned and rejected"),
         ({"keep": 0.9, "strength": 0.1}, 400, "Mascot.keep searches for the strength"),
         ({"wishes": [{"limit": "place", "n": 1}]}, 400, "place has no values"),
-        ({"wishes": [{}]}, 422, "exactly one of name, limit, share"),
+        ({"wishes": [{}]}, 422, "exactly one of spread, focus, limit, share"),
         ({"k": 201}, 422, "k: Expected"),
     ],
 )

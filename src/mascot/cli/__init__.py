@@ -7,17 +7,17 @@ from contextlib import suppress
 from importlib.util import find_spec
 from typing import NoReturn
 
-_REFUSED = 2  # exit code of errors
+_REFUSED, _INTERRUPTED = 2, 130  # exit codes
 
 
 def main() -> None:
-    """Run the `mascot` command: errors become one line and an exit code."""
-    if sys.stderr is None:  # closed, as `2>&-` does
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - as long as the command runs
+    """Run the `mascot` command, and turn errors into one line and an exit code."""
+    if sys.stderr is None:  # closed by `2>&-`
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - open until the process ends
     if sys.stdout is None:
         _refuse("standard output is closed; redirect it to /dev/null to discard the output")
     for stream in (sys.stdout, sys.stderr):
-        # JSON is UTF-8 in every locale; characters that a terminal cannot show are replaced.
+        # JSON is UTF-8 in every locale. Characters that a terminal cannot show are replaced.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="replace")
     try:
@@ -30,14 +30,14 @@ def main() -> None:
     except OSError as error:
         _give_up(error)
     except ValueError as error:
-        from mascot.errors import MascotError
+        from mascot.errors import Interrupted, MascotError
 
+        if isinstance(error, Interrupted):
+            print(f"mascot: {error}", file=sys.stderr, flush=True)
+            os._exit(_INTERRUPTED)
         if not isinstance(error, MascotError):
             raise
-        if not getattr(error, "ends_threads", False):
-            _refuse(str(error))
-        print(f"mascot: {error}", file=sys.stderr, flush=True)
-        os._exit(_REFUSED)
+        _refuse(str(error))
 
 
 def _run() -> None:
@@ -50,19 +50,19 @@ def _run() -> None:
 
 
 def _remedy(error: ModuleNotFoundError) -> str:
-    from mascot.extras import install_command, missing
+    from mascot.extras import install_extra, missing
 
     name = (error.name or "mascot").partition(".")[0]
     if name == "mascot":
         raise error
     if name in ("typer", "rich"):
-        return f"the mascot command needs: {install_command('typer', 'rich')}"
+        return f"the mascot command needs: {install_extra('cli')}"
     return str(missing(error, "this command", "bench" if "bench" in sys.argv[1:2] else "photos"))
 
 
 def _give_up(error: OSError) -> NoReturn:
-    """Report a full disk or a missing drive. A closed pipe, as `head` leaves it, is not an error."""
-    with suppress(OSError, ValueError):  # buffered output is not written again at exit
+    """Report an error such as a full disk, and exit. A pipe that its reader has closed is not an error."""
+    with suppress(OSError, ValueError):  # otherwise Python would write the buffered output again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if error.errno == errno.EPIPE:
         raise SystemExit(1)
@@ -71,7 +71,7 @@ def _give_up(error: OSError) -> NoReturn:
 
 
 def _refuse(message: str) -> NoReturn:
-    """Print one line without control characters, because it may quote the content of a file, and exit."""
+    """Print one line and exit. The line may quote a file, so control characters are replaced."""
     print(f"mascot: {visible(' '.join(message.split()))}", file=sys.stderr)
     raise SystemExit(_REFUSED)
 

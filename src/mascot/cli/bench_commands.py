@@ -1,9 +1,8 @@
-"""`mascot bench`: prepare and encode datasets, run a benchmark, and print its tables, figures and comparisons."""
+"""Compare the methods on a dataset: run, then tables, figures, compare; prepare and encode make datasets."""
 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,36 +20,31 @@ from mascot.bench.protocol.tasks import BenchTask
 from mascot.bench.report import compare as comparing
 from mascot.bench.running.records import read, run_info
 from mascot.bench.running.run import run as run_benchmark
-from mascot.cli.bench_progress import progress
+from mascot.cli.printing import progress_bar
 from mascot.cli.ray_options import Ray, TakesRay
-from mascot.errors import InputError, MascotError, OptionError
+from mascot.errors import InputError, Interrupted, OptionError
 
-_REFUSED, _STOPPED = 2, 130
 _RESUMABLE = ("run", "prepare", "encode")
 _DIV400 = "MASCOT_DIV400"  # the environment variable
 _FILES = (".npz", ".parquet")
 
 
 class _BenchGroup(TyperGroup):
-    """Turns errors of the library into one line and an exit code, and says after Ctrl-C how to continue."""
+    """Say after Ctrl-C how to continue."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except MascotError as error:
-            print("mascot: " + " ".join(str(error).split()), file=sys.stderr)
-            raise typer.Exit(_REFUSED) from None
         except KeyboardInterrupt:
             if ctx.invoked_subcommand not in _RESUMABLE:
                 raise
-            print(f"mascot: stopped; the same mascot bench {ctx.invoked_subcommand} resumes it", file=sys.stderr)
-            raise typer.Exit(_STOPPED) from None
+            raise Interrupted(f"stopped; the same mascot bench {ctx.invoked_subcommand} resumes it") from None
 
 
 bench = typer.Typer(
     cls=_BenchGroup,
     name="bench",
-    help="Compare the methods on a dataset: run, then tables, figures, compare; prepare and encode make datasets.",
+    help=__doc__,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -93,7 +87,7 @@ def run(
 ) -> None:
     """Search on the validation queries, measure on the test queries, and store every number."""
     benchmark = _benchmark(dataset, data, model, methods, tasks, seeds, quick, behaviour)
-    with progress("search", "test") as report:
+    with progress_bar(lines=True) as report:
         workers = None
         if ray is not None:
             from mascot.cluster.bench_workers import RayCrew
@@ -126,7 +120,7 @@ def prepare(
 
     settings: dict[str, Any] = dict(_pair(name, "--source", text, options=False) for text in source or ())
     settings |= dict(_pair(name, "--option", text, options=True) for text in option or ())
-    with progress() as report:
+    with progress_bar(lines=True) as report:
         run_prepare(name, out, behaviour=behaviour, limit=limit, workers=workers, seed=seed, report=report, **settings)
     print("\n".join(_step_lines(out)))
     print(f"more in {out / 'report.md'}; next: mascot bench encode {out} --model blip2")
@@ -168,7 +162,7 @@ def encode(
     from mascot.bench.encode import encode as run_encode
 
     options: dict[str, Any] = {"behaviour": behaviour, "device": device, "batch": batch, "candidates": candidates}
-    with progress("images", "texts", "lists") as report:
+    with progress_bar(lines=True) as report:
         where = run_encode(folder, model, **options, offline=offline, report=report)
     print(f"vectors in {where}; next: mascot bench run {folder} --out results")
 

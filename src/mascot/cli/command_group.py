@@ -1,8 +1,10 @@
-"""The `mascot` program: a command is loaded when it runs, because numpy alone takes longer to load than the help."""
+"""The `mascot` program. A command is imported when it runs, because importing numpy takes longer than the help."""
 
 from __future__ import annotations
 
+import ast
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -10,52 +12,57 @@ from typer.core import TyperGroup
 
 import mascot
 
-SUMMARY = "Steer what a search result is made of: spread or focus any attribute, keep the best matches."
-# The module of each command, and the first line of its help.
-COMMANDS = {
-    "rerank": ("rerank_command", "Re-rank the hits of a search."),
-    "probe": ("rerank_command", "Measure how sensitive the results are to each parameter."),
-    "tune": ("rerank_command", "Choose strength, protect and widths from hits that people judged."),
-    "demo": ("rerank_command", "Re-rank a built-in example and show before and after side by side."),
-    "index": ("photos.photo_commands", "Index folders of photographs, or bring their index up to date."),
-    "search": ("photos.photo_commands", "Search the photographs, and steer what the result is made of."),
-    "choices": ("photos.set_commands", "List the saved choices, or show one, take its photographs away, or delete it."),
-    "library": (
-        "photos.photo_commands",
-        "Say what is in a library: counts, what is missing, a map and a clock. Or look for damage, and repair it.",
-    ),
-    "sample": (
-        "photos.photo_commands",
-        "Write a sample library of rendered postcards, to try everything without a network.",
-    ),
-    "serve": ("serve_command", "Serve re-ranking over HTTP, and search in a photo library with a page to steer it."),
-    "bench": ("bench_commands", "Compare the methods on a dataset: run, then tables, figures, compare."),
+MODULES = {  # the module of each command; it holds a function, or for a group a Typer, with the name of the command
+    "rerank": "rerank_command",
+    "probe": "rerank_command",
+    "tune": "rerank_command",
+    "demo": "rerank_command",
+    "index": "photos.photo_commands",
+    "search": "photos.search_command",
+    "choices": "photos.set_commands",
+    "library": "photos.photo_commands",
+    "sample": "photos.photo_commands",
+    "serve": "serve_command",
+    "bench": "bench_commands",
 }
 _STYLE: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
 
 
 class LazyGroup(TyperGroup):
-    """Commands that are loaded when they run, and not for the help that lists them."""
+    """Commands that are imported when they run, but not for the help that lists them."""
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        name, _, arguments = super().resolve_command(ctx, args)
-        return name, load(str(name)), arguments
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(MODULES)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return load(cmd_name) if cmd_name in MODULES else None
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary(name)) for name in MODULES])
+
+
+def summary(name: str) -> str:
+    """Return the first paragraph of a command's docstring, or of its module's, from the source code."""
+    path = Path(__file__).parent.joinpath(*MODULES[name].split(".")).with_suffix(".py")
+    module = ast.parse(path.read_text(encoding="utf-8"))
+    functions = (part for part in module.body if isinstance(part, ast.FunctionDef) and part.name == name)
+    docstring = ast.get_docstring(next(functions, module)) or ""
+    return " ".join(docstring.partition("\n\n")[0].split())
 
 
 def load(name: str) -> Any:
-    """Return a command, or the group `bench`, from its module."""
+    """Import a command, or the group `bench`."""
     from mascot.cli.ray_options import TakesRay
 
-    program = getattr(import_module(f"mascot.cli.{COMMANDS[name][0]}"), name)
+    program = getattr(import_module(f"mascot.cli.{MODULES[name]}"), name)
     if not isinstance(program, typer.Typer):
         function, program = program, typer.Typer(**_STYLE)
         program.command(name, cls=TakesRay)(function)
     return typer.main.get_command(program)
 
 
-app = typer.Typer(name="mascot", cls=LazyGroup, help=SUMMARY, no_args_is_help=True, **_STYLE)
-for _name, (_, _summary) in COMMANDS.items():
-    app.command(_name, help=_summary)(lambda: None)  # stands for the command in the help
+app = typer.Typer(name="mascot", cls=LazyGroup, no_args_is_help=True, **_STYLE)
 
 
 def _print_version(is_set: bool) -> None:
@@ -67,9 +74,10 @@ def _print_version(is_set: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(help=SUMMARY)
+@app.callback()
 def _mascot(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
-) -> None: ...
+) -> None:
+    """Steer what a search result is made of: spread or focus any attribute, keep the best matches."""

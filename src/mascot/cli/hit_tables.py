@@ -1,4 +1,4 @@
-"""Tables to candidates: JSON lines, a JSON array, CSV, TSV or Parquet, from a file or from standard input.
+"""Read candidates from JSON lines, a JSON array, CSV, TSV or Parquet, in a file or on standard input.
 
 A column name may be a path into dictionaries: `at.lat` is the `lat` of each record's `at`.
 """
@@ -35,20 +35,20 @@ Record = dict[str, Any]
 SUFFIXES = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet",
 }  # fmt: skip
-NAMES = ("id", "query")  # default columns whose values stay text
+NAMES = ("id", "query")  # columns whose values stay text by default
 _UNITS = {"json": "record", "parquet": "row"}  # formats without lines
 
-# A number as in JSON: "007" and "1e5x" stay text, and so do integers longer than Python reads.
+# A number as in JSON: "007" and "1e5x" stay text, and so do integers that are too long for Python.
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,300})(\.\d+)?([eE][+-]?\d{1,9})?")
 _TIME = re.compile(r"\d{4}[-:]\d{2}[-:]\d{2}.*")
-_CONVERTED = re.compile("decimal|binary|map<")  # in the name of an Arrow type: its cells are not plain values
+_CONVERTED = re.compile("decimal|binary|map<")  # Arrow types whose cells are not plain values
 _LONGEST = 2**31 - 1  # characters of a CSV cell: a list of numbers may be long
 _MISSING_TEXTS = ("", "na", "n/a", "nan", "none", "null")  # spellings of a missing number or time
 
 
 @dataclass(frozen=True)
 class RecordTable:
-    """The records of a file in order, each with its line number."""
+    """The records of a file in order, and their line numbers."""
 
     name: str  # the path as typed, or "standard input"
     records: list[Record]
@@ -57,7 +57,7 @@ class RecordTable:
 
     @cached_property
     def columns(self) -> list[str]:
-        """Every column of any record, in the order of appearance."""
+        """The names of all columns, in the order of appearance."""
         return list(dict.fromkeys(name for record in self.records for name in record))
 
     def column(self, name: str) -> list[Any]:
@@ -75,17 +75,17 @@ class RecordTable:
 
 @dataclass(frozen=True)
 class RecordedQuery:
-    """The records of one query and the candidates made of them."""
+    """The records of one query, and its candidates."""
 
-    name: Any  # None where the table has no column of queries
+    name: Any  # None if the table has no column of queries
     records: list[Record]
     candidates: Candidates
 
 
 def read(path: str | None = None, kind: str | None = None, names: Collection[str] = NAMES) -> RecordTable:
-    """Read a file, standard input where `path` is None or "-"; a file that ends in .gz is decompressed.
+    """Read a file, or standard input if `path` is None or "-". A file that ends with .gz is decompressed.
 
-    `kind` is one of the values of `SUFFIXES` (default: by the suffix, JSON lines on standard input). `names` are
+    `kind` is one of the values of `SUFFIXES` (default: by the suffix; JSON lines on standard input). `names` are
     columns of a CSV or TSV file that stay text: as numbers, the ids 1.10 and 1.1 would be equal.
     """
     is_stdin = path is None or path == "-"
@@ -117,8 +117,8 @@ def queries(
 ) -> list[RecordedQuery]:
     """Return the candidates of a table, query by query in the order of appearance.
 
-    `id`, `query` and `vector` default to the columns of those names where they exist. Without, ids are row numbers,
-    all rows are one query, and there are no vectors. `inner` names further columns, within dictionaries.
+    `id`, `query` and `vector` default to the columns with these names. Without them ids are row numbers, all rows are
+    one query, and there are no vectors. `inner` are names of further columns, within dictionaries.
     """
     table.require(score, "name another with --score")
     id_column, query_column = _optional(table, id, "id"), _optional(table, query, "query")
@@ -167,7 +167,7 @@ def _hashable(value: Any) -> Any:
 def _score(value: Any, table: RecordTable, row: int, column: str) -> float:
     try:
         number = float(value)
-    except (TypeError, ValueError, OverflowError):  # the last for an integer of 400 digits
+    except (TypeError, ValueError, OverflowError):  # OverflowError: an integer of 400 digits
         number = math.nan
     if not math.isfinite(number) or isinstance(value, bool):
         raise InputError(f"{table.place(row)}: {column} must be a finite number, got {quoted(value)}")
@@ -175,7 +175,7 @@ def _score(value: Any, table: RecordTable, row: int, column: str) -> float:
 
 
 def _vectors(table: RecordTable, column: str) -> Floats:
-    """Return the column as an N x D array; a record without a vector has a row of NaN."""
+    """Return the column as an N x D array; a missing vector is a row of NaN."""
     rows: list[Floats | None] = []
     for row, value in enumerate(table.column(column)):
         try:
@@ -201,7 +201,7 @@ def _open(path: str | None, name: str) -> Iterator[BinaryIO]:
         yield sys.stdin.buffer
         return
     try:
-        stream = open(path, "rb")  # noqa: SIM115 - closed below; only opening may fail as a missing file does
+        stream = open(path, "rb")  # noqa: SIM115 - closed below
     except OSError as error:
         raise InputError(f"{name}: {error.strerror or error}") from None
     with stream, gzip.open(stream) if path.lower().endswith(".gz") else stream as opened:
@@ -248,7 +248,7 @@ def _object(value: Any, place: str) -> Record:
 def _csv(
     stream: BinaryIO, name: str, names: Collection[str], delimiter: str | None = None
 ) -> Iterator[tuple[int, Record]]:
-    """Yield the rows of a CSV file with this delimiter (default: that of the first line)."""
+    """Yield the rows of a CSV file (default: with the delimiter of its header)."""
     text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
     before = csv.field_size_limit(_LONGEST)
     reader = csv.reader(())
@@ -294,9 +294,9 @@ def _require_once(columns: Sequence[str], place: str) -> None:
 
 
 def _typed(column: Sequence[str]) -> list[Any]:
-    """Return a CSV column as numbers if every value is a number, else as text; an empty cell is None.
+    """Return a CSV column as numbers if all values are numbers, otherwise as text. An empty cell is None.
 
-    NA and the like are None among numbers and times. Elsewhere they are text: NA is also Namibia.
+    NA and similar spellings are None among numbers and times. Elsewhere they are text, because NA is also Namibia.
     """
     is_missing = [value.lower() in _MISSING_TEXTS for value in column]
     values = [value for value, missing in zip(column, is_missing, strict=True) if not missing]
@@ -333,7 +333,7 @@ def _parquet(stream: BinaryIO, name: str) -> Iterator[tuple[int, Record]]:
 
 
 def _plain_cells(cells: Sequence[Any]) -> list[Any]:
-    """Return the cells with decimals as numbers, and bytes as UTF-8 text, or as hexadecimal if any is not UTF-8."""
+    """Return the cells with decimals as numbers, and bytes as text, or as hexadecimal if some are not UTF-8."""
     try:
         return [_plain(cell, bytes.decode) for cell in cells]
     except UnicodeDecodeError:

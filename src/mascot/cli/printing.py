@@ -6,6 +6,7 @@ import json
 import math
 import re
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -23,19 +24,19 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as Grid
 
-Report = Callable[[str, int, int], None]  # the current step, how much of it is done, and the total
+Report = Callable[[str, int, "int | None"], None]  # the current step, the count of finished items, and the total
 _ENDLESS = 10_000  # characters per line in a pipe: nothing is cut or folded
 _SENTENCE = 50  # characters per line of the reasons in the demo
 _ID = 32  # characters of an id that a narrow terminal does not fold
 RIGHT = {"justify": "right"}  # options of a column
 FOLD = {"overflow": "fold"}
-# Valid in JSON, but escaped: control characters, line separators, and lone surrogates, which occur in file names and
-# cannot be encoded in UTF-8.
+# Escaped although JSON allows them: control characters, line separators, and lone surrogates, which occur in file
+# names and cannot be encoded in UTF-8.
 _RAW = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 def show(*parts: Any) -> None:
-    """Print text and Rich tables: in colour and as wide as the terminal, or plain and unfolded in a pipe."""
+    """Print text and Rich tables: coloured and fitted to the terminal, or plain and unfolded in a pipe."""
     if sys.stdout.isatty():
         _console(None).print(*parts, sep="\n")
         return
@@ -48,7 +49,7 @@ def show(*parts: Any) -> None:
 def _console(width: int | None) -> Console:
     from rich.console import Console
 
-    # Ids and captions are data: brackets and colons in them are not markup.
+    # Ids and captions are data, so brackets and colons in them are not markup.
     return Console(markup=False, emoji=False, highlight=False, width=width)
 
 
@@ -59,10 +60,13 @@ def note(message: str | None) -> None:
 
 
 @contextmanager
-def progress_bar(in_bytes: bool = False) -> Iterator[Report]:
-    """Show a progress bar of items, or of bytes, on standard error, if it is a terminal."""
+def progress_bar(in_bytes: bool = False, lines: bool = False) -> Iterator[Report]:
+    """Yield a function that shows the progress of items or bytes on standard error.
+
+    A terminal shows a bar. Elsewhere nothing is printed unless `lines` is set.
+    """
     if not sys.stderr.isatty():
-        yield lambda step, count, total: None
+        yield _ProgressLines() if lines else lambda step, count, total: None
         return
     from rich import progress as rich
     from rich.console import Console
@@ -75,7 +79,7 @@ def progress_bar(in_bytes: bool = False) -> Iterator[Report]:
     with rich.Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=None, rate="")
 
-        def report(step: str, count: int, total: int) -> None:
+        def report(step: str, count: int, total: int | None) -> None:
             if progress.tasks[0].description != step:
                 progress.reset(task, description=step, total=total or None, rate="")
             seconds = progress.tasks[0].elapsed
@@ -85,8 +89,22 @@ def progress_bar(in_bytes: bool = False) -> Iterator[Report]:
         yield report
 
 
+class _ProgressLines:
+    """Print a line after each tenth of a step, or after 30 seconds; at most one line in two seconds."""
+
+    def __init__(self) -> None:
+        self._time, self._step, self._count = time.monotonic(), "", 0
+
+    def __call__(self, step: str, count: int, total: int | None) -> None:
+        silence = time.monotonic() - self._time
+        new = count - (self._count if step == self._step else 0)
+        if silence >= 30 or (silence >= 2 and total is not None and new >= max(total / 10, 1)):
+            print(f"{step}: {count}" + (f" of {total}" if total is not None else ""), file=sys.stderr, flush=True)
+            self._time, self._step, self._count = time.monotonic(), step, count
+
+
 def number_of(count: int, word: str) -> str:
-    """Return a count with its word: `1 moment`, `2 moments`."""
+    """Return a count with its noun: `1 moment`, `2 moments`."""
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
@@ -97,7 +115,7 @@ def show_records(records: Sequence[Any], as_array: bool) -> None:
 
 
 def show_json(value: Any) -> None:
-    """Print one line of JSON. Other types become text; infinity and NaN become null."""
+    """Print one line of JSON. Infinity and NaN become null, and types that JSON lacks become text."""
     text = json.dumps(_clean(value), ensure_ascii=False)
     sys.stdout.write(_RAW.sub(lambda match: f"\\u{ord(match.group()):04x}", text) + "\n")
 
@@ -112,7 +130,7 @@ def _clean(value: Any) -> Any:
 
 
 def result_records(query: RecordedQuery, ranking: Ranking, explain: bool) -> list[Record]:
-    """Return the input records of the results in their new order, with `rank`, `was`, `relevance`, and the reason."""
+    """Return the records of the results in order, with `rank`, `was`, `relevance` and, with `explain`, `reason`."""
     records = [
         {**query.records[int(position)], "rank": rank, "was": int(was), "relevance": _rounded(relevance)}
         for rank, (position, was, relevance) in enumerate(
@@ -125,7 +143,7 @@ def result_records(query: RecordedQuery, ranking: Ranking, explain: bool) -> lis
 
 
 def query_dict(query: RecordedQuery, ranking: Ranking, explain: bool) -> dict[str, Any]:
-    """Return wishes, method and results of one query; with `explain`, also the best candidates left out."""
+    """Return the wishes, method and results of one query; with `explain` also the best candidates left out."""
     fields = ranking.to_dict()
     result: dict[str, Any] = {} if query.name is None else {"query": query.name}
     result |= {name: fields[name] for name in ("strength", "method", "wishes")}
@@ -155,7 +173,7 @@ def _rounded(value: float) -> float:
 
 
 def ranking_table(query: RecordedQuery, ranking: Ranking, explain: bool) -> Grid:
-    """Return the results as a table: rank, rank by score, id, relevance; then the wishes' columns, or the reasons."""
+    """Return a table of rank, rank by score, id and relevance, with the columns of the wishes or the reasons."""
     explanation = ranking.explain()
     reasons = explanation.results + (explanation.left_out if explain else [])
     columns = list(dict.fromkeys(column for wish in ranking.wishes for column in columns_of(wish)))
@@ -177,7 +195,7 @@ def ranking_table(query: RecordedQuery, ranking: Ranking, explain: bool) -> Grid
 
 
 def probe_table(names: Sequence[Any], probes: Sequence[Probe]) -> Grid:
-    """Return the probes of many queries as a table: the worst step of each."""
+    """Return a table with the worst step of each query."""
     grid = new_grid(("query", FOLD), ("kept", RIGHT), ("worst step", {}), ("survives", RIGHT), ("verdict", {}))
     for name, probe in zip(names, probes, strict=True):
         worst = probe.worst
@@ -188,7 +206,7 @@ def probe_table(names: Sequence[Any], probes: Sequence[Probe]) -> Grid:
 
 
 def side_by_side(plain_records: Sequence[Record], query: RecordedQuery, ranking: Ranking) -> Grid:
-    """Return the table of the demo: results by relevance alone, steered results, and reasons."""
+    """Return the table of the demo: the results before and after, and the reasons."""
     from rich.text import Text
 
     dim, because = {"style": "dim"}, ("because", {"max_width": _SENTENCE})
@@ -209,7 +227,7 @@ def _cell(value: Any) -> str:
 
 
 def new_grid(*columns: tuple[str, Mapping[str, Any]], title: str | None = None) -> Grid:
-    """Return a plain table with a line under its header, and these columns: names, and options of Rich."""
+    """Return an empty table with these columns: their names and options of Rich."""
     from rich import box
     from rich.table import Table as Grid
 

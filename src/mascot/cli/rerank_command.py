@@ -6,52 +6,65 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 import mascot as mc
 from mascot import grammar
+from mascot.attributes.attribute import Missing
 from mascot.candidates import value_of
 from mascot.cli import example, hit_tables, options, printing
 from mascot.methods.method import Method
 from mascot.tuning.probe import probe as run_probe
 
-_CHUNK = 500  # queries per batch, so that the progress bar moves
-_BAR = 100  # least queries for a progress bar
+_CHUNK = 500  # queries per batch and step of the progress bar
+_BAR = 100  # the smallest number of queries with a progress bar
 _DEMO_RESULTS = 10
 
 
-@dataclass(frozen=True)
-class InputColumns:
-    """The columns of the input, and what a missing value means."""
+Score = Annotated[str, typer.Option(metavar="COLUMN", help="Column of scores, higher is better.")]
+Id = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of ids (default: 'id' if there is one).")]
+Query = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN", help="Column to group by, one result list per value (default: 'query' if there is one)."
+    ),
+]
+Vector = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN", help="Column of vectors, for look and branches (default: 'vector' if there is one)."
+    ),
+]
 
-    missing: options.Missing = "last"
-    score: str = typer.Option("score", metavar="COLUMN", help="Column of scores, higher is better.")
-    id: str | None = typer.Option(None, metavar="COLUMN", help="Column of ids (default: 'id' if there is one).")
-    query: str | None = typer.Option(
-        None, metavar="COLUMN", help="Column to group by, one result list per value (default: 'query' if there is one)."
-    )
-    vector: str | None = typer.Option(
-        None, metavar="COLUMN", help="Column of vectors, for look and branches (default: 'vector' if there is one)."
-    )
 
-
-@options.expanded
 def rerank(
-    *,
     path: options.InputPath = None,
-    k: int = typer.Option(20, "-k", help="Results per query."),
-    wishes: options.Wishes,
-    quotas: options.Quotas,
+    k: Annotated[int, typer.Option("-k", help="Number of results per query.")] = 20,
+    spread: options.Spread = None,
+    focus: options.Focus = None,
+    limit: options.Limit = None,
+    share: options.Share = None,
+    fill: options.Fill = False,
     already: options.Already = None,
-    choice: options.MethodOrPaper,
-    columns: InputColumns,
+    strength: options.Strength = None,
+    protect: options.Protect = None,
+    keep: options.Keep = None,
+    order: options.Order = None,
+    method: options.MethodOption = None,
+    paper: options.Paper = False,
+    missing: options.MissingOption = "last",
+    score: Score = "score",
+    id: Id = None,
+    query: Query = None,
+    vector: Vector = None,
     explain: options.Explain = False,
     input_format: options.InputFormat = None,
-    format: options.OutputFormat | None = typer.Option(
-        None, help="Output format (default: table on a terminal, JSON lines in a pipe)."
-    ),
+    format: Annotated[
+        options.OutputFormat | None,
+        typer.Option(help="Output format (default: table on a terminal, JSON lines in a pipe)."),
+    ] = None,
 ) -> None:
     """Re-rank the hits of a search.
 
@@ -72,13 +85,14 @@ def rerank(
       look:10            look             (clusters of the vectors)
       branches:16        branches         (branches of a tree of the vectors)
 
-    The output has the input records in their new order, with rank, was
+    The output consists of the input records in their new order, with rank, was
     (the rank by score), relevance (0 to 1) and, with --explain, reason.
     """
-    method = choice.select()
-    request = _read_request(path, input_format, wishes, columns, quotas)
+    steering = _method(method, paper, strength, protect, keep, order)
+    wishes = options.TypedWishes(spread or (), focus or (), limit or (), share or (), fill)
+    request = _read_request(path, input_format, wishes, _InputColumns(missing, score, id, query, vector))
     with _line_in_errors(request):
-        rankings = list(_bar(_ranked(request.queries, request.wishes, k, method, already), len(request.queries)))
+        rankings = list(_bar(_ranked(request.queries, request.wishes, k, steering, already), len(request.queries)))
     results = list(zip(request.queries, rankings, strict=True))
     shape = format or ("table" if sys.stdout.isatty() else "jsonl")
     if shape == "json":
@@ -91,61 +105,75 @@ def rerank(
             printing.show_records(printing.result_records(*pair, explain), as_array=False)
 
 
-@options.expanded
 def probe(
-    *,
     path: options.InputPath = None,
-    k: int = typer.Option(10, "-k", help="Results to examine."),
-    wishes: options.Wishes,
-    choice: options.MethodOrPaper,
-    columns: InputColumns,
+    k: Annotated[int, typer.Option("-k", help="Number of results to examine.")] = 10,
+    spread: options.Spread = None,
+    focus: options.Focus = None,
+    strength: options.Strength = None,
+    protect: options.Protect = None,
+    keep: options.Keep = None,
+    order: options.Order = None,
+    method: options.MethodOption = None,
+    paper: options.Paper = False,
+    missing: options.MissingOption = "last",
+    score: Score = "score",
+    id: Id = None,
+    query: Query = None,
+    vector: Vector = None,
     input_format: options.InputFormat = None,
-    format: options.OutputFormat = typer.Option("table", help="Output format."),
+    format: Annotated[options.OutputFormat, typer.Option(help="Output format.")] = "table",
 ) -> None:
     """Measure how sensitive the results are to each parameter.
 
-    Each parameter is stepped once past its value and the results are compared:
-    strength by 0.1, widths by a factor of 1.5. A step is steady where 90% of the
-    relevance survives, collapses where less than half does, and drifts between.
-    Wishes and options are those of rerank.
+    Each parameter is changed by one step, strength by 0.1 and widths by a factor
+    of 1.5, and the results are compared. A step is steady if 90% of the relevance
+    survives, collapses if less than half does, and drifts in between. Wishes are
+    written as for rerank.
     """
-    method = choice.select()
-    request = _read_request(path, input_format, wishes, columns)
-    queries = request.queries
+    steering = _method(method, paper, strength, protect, keep, order)
+    wishes = options.TypedWishes(spread or (), focus or ())
+    request = _read_request(path, input_format, wishes, _InputColumns(missing, score, id, query, vector))
+    groups = request.queries
     with _line_in_errors(request):
-        probes = list(_bar((run_probe(q.candidates, request.wishes, method, k) for q in queries), len(queries)))
+        probes = list(_bar((run_probe(q.candidates, request.wishes, steering, k) for q in groups), len(groups)))
     if format == "table":
-        is_grouped = len(queries) > 1
-        printing.show(printing.probe_table([q.name for q in queries], probes) if is_grouped else str(probes[0]))
+        is_grouped = len(groups) > 1
+        printing.show(printing.probe_table([q.name for q in groups], probes) if is_grouped else str(probes[0]))
         return
-    pairs = zip(queries, probes, strict=True)
+    pairs = zip(groups, probes, strict=True)
     records = [({} if q.name is None else {"query": q.name}) | probe.to_dict() for q, probe in pairs]
     printing.show_records(records, format == "json")
 
 
-@options.expanded
 def tune(
-    *,
     path: options.InputPath = None,
-    judged: str = typer.Option("", metavar="COLUMN", help="Column of judgements: above 0 is relevant."),
-    clusters: str | None = typer.Option(
-        None, metavar="COLUMN", help="Column of clusters; diversity is then cluster recall."
-    ),
-    k: int = typer.Option(10, "-k", help="How many results a query."),
-    wishes: options.Wishes,
-    quotas: options.Quotas,
-    metric: Literal["ndcg", "precision"] = typer.Option("ndcg", help="Measure of relevance, at -k."),
-    relevance_weight: float = typer.Option(
-        0.5, help="Weight of relevance beside diversity in the objective, between 0 and 1."
-    ),
-    folds: int = typer.Option(5, help="Folds of the cross-validation over queries."),
-    seed: int = typer.Option(0, help="Seed of the folds and of the bootstrap intervals."),
-    figure: str | None = typer.Option(
-        None, metavar="FILE", help="Write a picture of relevance and diversity by strength."
-    ),
-    columns: InputColumns,
+    judged: Annotated[str, typer.Option(metavar="COLUMN", help="Column of judgements: above 0 is relevant.")] = "",
+    clusters: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of clusters; diversity is then cluster recall.")
+    ] = None,
+    k: Annotated[int, typer.Option("-k", help="Number of results per query.")] = 10,
+    spread: options.Spread = None,
+    focus: options.Focus = None,
+    limit: options.Limit = None,
+    share: options.Share = None,
+    fill: options.Fill = False,
+    metric: Annotated[Literal["ndcg", "precision"], typer.Option(help="Measure of relevance, at -k.")] = "ndcg",
+    relevance_weight: Annotated[
+        float, typer.Option(help="Weight of relevance beside diversity in the objective, between 0 and 1.")
+    ] = 0.5,
+    folds: Annotated[int, typer.Option(help="Folds of the cross-validation over queries.")] = 5,
+    seed: Annotated[int, typer.Option(help="Seed of the folds and of the bootstrap intervals.")] = 0,
+    figure: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write a picture of relevance and diversity by strength.")
+    ] = None,
+    missing: options.MissingOption = "last",
+    score: Score = "score",
+    id: Id = None,
+    query: Query = None,
+    vector: Vector = None,
     input_format: options.InputFormat = None,
-    format: Literal["table", "json"] = typer.Option("table", help="Tables, or the same as data."),
+    format: Annotated[Literal["table", "json"], typer.Option(help="Tables, or the same as data.")] = "table",
 ) -> None:
     """Choose strength, protect and widths from hits that people judged.
 
@@ -154,20 +182,20 @@ def tune(
     mascot tune hits.jsonl --judged relevance --clusters meaning --spread topic --figure tune.png
 
     Settings are compared by cross-validation over queries: each query is scored
-    with the setting that the other folds chose. Where that does not beat the
-    defaults, the answer is the defaults. Wishes are those of rerank.
+    with the setting that the other folds chose. If that does not beat the
+    defaults, the defaults are recommended. Wishes are written as for rerank.
     """
     from mascot.cli import tune_command as program  # loads the benchmark's packages
 
     if not judged:
-        raise mc.OptionError("tune needs --judged COLUMN: the column in which people judged the hits")
-    if judged == columns.score:
-        raise mc.OptionError(
-            f"--judged and --score are both {judged!r}: judgements cannot be the scores that they judge"
-        )
+        raise mc.OptionError("tune needs --judged COLUMN, the column in which people judged the hits")
+    if judged == score:
+        raise mc.OptionError(f"--judged and --score must be different columns, got {judged!r} twice")
     if figure is not None:
         program.check_figure(figure)
-    request = _read_request(path, input_format, wishes, columns, quotas)
+    wishes = options.TypedWishes(spread or (), focus or (), limit or (), share or (), fill)
+    columns = _InputColumns(missing, score, id, query, vector)
+    request = _read_request(path, input_format, wishes, columns)
     request.table.require(judged, "name another with --judged")
     if clusters is not None:
         request.table.require(clusters, "name another with --clusters")
@@ -175,9 +203,8 @@ def tune(
     with _line_in_errors(request):
         settings = {"k": k, "folds": folds, "metric": metric, "relevance_weight": relevance_weight, "seed": seed}
         tuning = program.run(candidates, request.wishes, judged, clusters, **settings)
-    typed_options = {"spread": wishes.spread, "focus": wishes.focus, "limit": quotas.limit, "share": quotas.share}
-    typed = [(f"--{option}", text) for option, texts in typed_options.items() for text in texts or []]
-    flags = ["--fill"] if quotas.fill else []
+    typed = [(f"--{word}", text) for word in ("spread", "focus", "limit", "share") for text in getattr(wishes, word)]
+    flags = ["--fill"] if fill else []
     defaults = {"missing": "last", "score": "score"}
     for option, value in {**asdict(columns), "input-format": input_format}.items():
         flags += [] if value == defaults.get(option) else [f"--{option}", value]
@@ -190,9 +217,10 @@ def tune(
         printing.show(*program.report(tuning, command))
 
 
-@options.expanded
 def demo(
-    records: bool = typer.Option(False, "--records", help="Print the example itself, as JSON lines to try rerank on."),
+    records: Annotated[
+        bool, typer.Option("--records", help="Print the example itself, as JSON lines to try rerank on.")
+    ] = False,
 ) -> None:
     """Re-rank a built-in example and show before and after side by side."""
     if records:
@@ -235,38 +263,48 @@ def _count_line(records: Sequence[hit_tables.Record]) -> str:
 
 @dataclass(frozen=True)
 class _Request:
-    """A table, its queries, and the wishes on its columns."""
+    """A table, its queries, and the wishes about its columns."""
 
     table: hit_tables.RecordTable
     queries: list[hit_tables.RecordedQuery]
     wishes: list[mc.AnyWish]
 
 
+@dataclass(frozen=True)
+class _InputColumns:
+    """The columns of the input with a fixed meaning, and what a missing value means."""
+
+    missing: Missing
+    score: str
+    id: str | None
+    query: str | None
+    vector: str | None
+
+
+def _method(name: str | None, paper: bool, *parameters: Any) -> Any:
+    """Return the method that the options select; `parameters` are strength, protect, keep and order."""
+    if paper and name not in (None, "paper"):
+        raise mc.OptionError(f"--paper means --method paper, got --method {name} as well")
+    return grammar.method("paper" if paper else name or "mascot", *parameters)
+
+
 def _read_request(
-    path: str | None,
-    input_format: str | None,
-    typed: options.Wishes,
-    names: InputColumns,
-    quotas: options.Quotas | None = None,
+    path: str | None, input_format: str | None, typed: options.TypedWishes, names: _InputColumns
 ) -> _Request:
-    wishes = typed.read(grammar, names.missing) + ([] if quotas is None else quotas.read(grammar))
     table = hit_tables.read(path, input_format, (names.id or "id", names.query or "query"))
+    wishes = typed.read(grammar.TableResolver(table.column), names.missing)
     columns = list(dict.fromkeys(column for wish in wishes for column in grammar.columns_of(wish)))
     for column in columns:
         table.require(column, "a wish names its columns as in place:lat,lon")
     queries = hit_tables.queries(table, names.score, names.id, names.query, names.vector, columns)
     if any(isinstance(wish.attribute, mc.Clusters) for wish in wishes) and queries[0].candidates.vectors is None:
         table.require("vector", "name another with --vector")
-    anchored = [
-        grammar.anchored(wish, (cell for column in grammar.columns_of(wish) for cell in table.column(column)))
-        for wish in wishes
-    ]
-    return _Request(table, queries, anchored)
+    return _Request(table, queries, wishes)
 
 
 @contextmanager
 def _line_in_errors(request: _Request) -> Iterator[None]:
-    """Add the line of the input to the error where a wish cannot read a cell."""
+    """Add the line of the input to the error if a wish cannot read a cell."""
     try:
         yield
     except mc.InputError:

@@ -1,4 +1,4 @@
-"""`mascot serve`: re-ranking, photo search and the page on a port."""
+"""`mascot serve`: serve re-ranking, photo search and the page over HTTP."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ _ORIGIN = re.compile(r"https?://[^/\s*]+")
 _PACKAGES = ("uvicorn", "starlette", "anyio", "msgspec", "prometheus_client", "cachetools", "httptools")
 
 
-@options.expanded
 def serve(
     library: Annotated[
         list[Path] | None,
@@ -59,16 +58,13 @@ def serve(
     mascot serve --no-library --workers 4
     mascot serve --host 0.0.0.0 --token "$(openssl rand -hex 16)"
 
-    Without a token only this machine can use it. Without a library only re-ranking is served. SIGTERM lets
+    Without a token only this machine can connect. Without a library only re-ranking is served. SIGTERM lets
     running requests finish; SIGHUP restarts the workers one by one.
     """
     if token is not None and not token:
         raise mc.OptionError("--token must not be empty")
     if token is None and not _is_loopback(host):
-        raise mc.OptionError(
-            f"--host {host} can be reached from other machines: set a --token that clients must send, "
-            "or listen on 127.0.0.1"
-        )
+        raise mc.OptionError(f"--host {host} can be reached from other machines: set a --token, or listen on 127.0.0.1")
     for origin in cors or []:
         if not _ORIGIN.fullmatch(origin):
             raise mc.OptionError(f"--cors must be an origin like https://example.org, got {origin!r}")
@@ -91,7 +87,7 @@ def serve(
 
 
 def _library(path: Path | None) -> str | None:
-    """Return the folder of the library to serve, checked; None if none is named and none was indexed."""
+    """Return the folder of the library to serve, or None if there is none."""
     from mascot.photos.locations import enclosing, remembered
 
     if path is None and not (os.environ.get("MASCOT_LIBRARY") or enclosing() or remembered()):
@@ -135,5 +131,5 @@ def _announce(address: tuple[str, int], open_: bool, token: str | None) -> None:
 
         name = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(name, name)
         page = f"http://{name}:{port}/" + (f"?token={quote(token, safe='')}" if token else "")
-        # Some browsers run in this terminal until they are closed.
+        # Some browsers block until they are closed.
         threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()

@@ -1,1 +1,1 @@
-"""Where people already search: frameworks, vector databases and other libraries. Each module needs its own extra."""
+"""Converters for responses of search engines, tables of vector databases, and components for frameworks."""

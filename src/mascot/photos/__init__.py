@@ -8,10 +8,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mascot.photos.library import Library
     from mascot.photos.photo import Photo
+    from mascot.photos.request import SearchRequest
     from mascot.photos.results import Hits, Result, Results
 
-__all__ = ["Hits", "Library", "Photo", "Result", "Results"]
-_MODULES = {"Hits": "results", "Library": "library", "Photo": "photo", "Result": "results", "Results": "results"}
+__all__ = ["Hits", "Library", "Photo", "Result", "Results", "SearchRequest"]
+_MODULES = {
+    "Hits": "results",
+    "Library": "library",
+    "Photo": "photo",
+    "Result": "results",
+    "Results": "results",
+    "SearchRequest": "request",
+}
 
 
 def __getattr__(name: str) -> Any:

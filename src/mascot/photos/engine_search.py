@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 
 import mascot as mc
 from mascot import grammar
+from mascot.attributes.attribute import Missing
 from mascot.attributes.category import labels_of
 from mascot.attributes.columns import is_missing
-from mascot.connect.engines.engine import EngineSource
-from mascot.connect.engines.source import CANDIDATES, Found, Steered, open_source, warn_of_few
+from mascot.connect.engines import EngineSource, Found, Steered, open_source
+from mascot.connect.engines.engine import CANDIDATES
+from mascot.connect.engines.source import warn_of_few
 from mascot.errors import OptionError
 from mascot.methods.method import Method
 from mascot.photos import wish_text
@@ -34,7 +36,7 @@ class Question:
 def search_source(
     uri: str,
     question: Question,
-    read_wishes: Callable[[HitWords], Sequence[mc.AnyWish]] = lambda _: [],
+    read_wishes: Callable[[HitResolver], Sequence[mc.AnyWish]] = lambda _: [],
     k: int = 20,
     method: Method | None = None,
     *,
@@ -50,7 +52,7 @@ def search_source(
     if not len(hits):
         return Steered(hits, None)
     earlier_ids = [id_ for id_ in hits.ids if str(id_) in set(already)]
-    wishes = read_wishes(HitWords(hits))
+    wishes = read_wishes(HitResolver(hits))
     return Steered(hits, mc.rerank(hits.candidates(), wishes, k, method, already=earlier_ids))
 
 
@@ -81,29 +83,27 @@ def vector_of(source: EngineSource, question: Question) -> NDArray[np.float32]:
     return vector_of_file(Path(like or ""), encoder)
 
 
-class HitWords:
-    """Reads wishes in words about hits: of photographs where the table has their columns, else as `mascot rerank`."""
+class HitResolver:
+    """Resolve wishes about hits: about photographs if the table has their columns, otherwise about any table."""
 
     def __init__(self, hits: Found) -> None:
         self._names = set(hits.columns)
         self._columns: Any = hits.candidates().columns
 
-    def spread(self, text: str, missing: str = "last") -> mc.Wish:
-        return self._wish(text, 1, missing)
+    def attribute(self, name: str, near: str | None, missing: Missing) -> mc.Attribute:
+        return self._resolver(name).attribute(name, near, missing)
 
-    def focus(self, text: str, missing: str = "last") -> mc.Wish:
-        return self._wish(text, -1, missing)
+    def near(self, name: str, attribute: mc.Attribute, text: str) -> Any:
+        return self._resolver(name).near(name, attribute, text)
 
-    def limit(self, text: str, fill: bool = False) -> mc.Limit:
-        name, count = grammar.split_limit(text)
-        return wish_text.limit(name, count, fill) if self._is_of_photos(name) else grammar.limit(text, fill)
+    def counted(self, name: str) -> mc.Attribute:
+        return self._resolver(name).counted(name)
 
-    def share(self, text: str) -> mc.Share:
-        name, shares = grammar.split_share(text)
-        return wish_text.share(name, shares, self) if self._is_of_photos(name) else grammar.share(text)
+    def label(self, name: str, attribute: mc.Attribute, text: str) -> str:
+        return self._resolver(name).label(name, attribute, text)
 
     def middle(self, column: str, value: str) -> tuple[float, float] | None:
-        """Return the middle of a city or country, as `steering` asks for."""
+        """Return the middle of a city or country; see `wish_text.Rows`."""
         if not {column, "lat", "lon"} <= self._names:
             return None
         country = "country" if "country" in self._names else column
@@ -115,22 +115,13 @@ class HitWords:
         )
 
     def labels(self, column: str) -> list[Any]:
-        """Return the distinct labels of a column, as `steering` asks for."""
+        """Return the distinct labels of a column; see `wish_text.Rows`."""
         return list(dict.fromkeys(label for cell in self._columns[column].tolist() for label in labels_of(cell)))
 
-    def _wish(self, text: str, sign: int, missing: Any) -> mc.Wish:
-        parts = grammar.split(text)
-        if self._is_of_photos(parts[0]):
-            return wish_text.wish(*parts, sign, self, missing)
-        wish: Any = grammar.spread(text, missing) if sign > 0 else grammar.focus(text, missing)
-        for column in grammar.columns_of(wish):
-            cells = self._columns.cells(column)
-            if column in self._names or any(cell is not None for cell in cells):  # else it is all missing
-                wish = grammar.anchored(wish, cells)
-        return wish
-
-    def _is_of_photos(self, name: str) -> bool:
-        """Return whether the table has the columns of an attribute of photographs."""
-        if name == "look" or name not in wish_text.NAMES:
-            return False
-        return set(grammar.columns_of(mc.Wish(wish_text.attribute(name), 1))) <= self._names
+    def _resolver(self, name: str) -> grammar.Resolver:
+        """Return the resolver of a name: of photographs, if the table has the columns of that attribute."""
+        if name in wish_text.NAMES and name != "look":
+            columns = grammar.columns_of(mc.Wish(wish_text.attribute(name), 1))
+            if set(columns) <= self._names:
+                return wish_text.PhotoResolver(self)
+        return grammar.TableResolver(self._columns.cells)

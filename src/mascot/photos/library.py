@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,8 @@ from numpy.typing import NDArray
 
 import mascot as mc
 from mascot import grammar
+from mascot.attributes.attribute import Missing
 from mascot.errors import InputError, OptionError, require
-from mascot.photos import wish_text
 from mascot.photos.database import encodings
 from mascot.photos.database.filters import Cancelled, SearchCancelled, matching
 from mascot.photos.database.library_encoders import LibraryEncoders
@@ -24,10 +25,12 @@ from mascot.photos.database.vector_index import EXACT
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.folders import ROOT, Folders
 from mascot.photos.locations import DATABASE, enclosing, index_of, name_of, remember, remembered
-from mascot.photos.results import Hits, Results, check_choice, ids_before
+from mascot.photos.request import CANDIDATES, K, SearchRequest
+from mascot.photos.results import Hits, Results, ids_before
 from mascot.photos.search import PhotoSearch
 from mascot.photos.sharing.saved_sets import Choices
 from mascot.photos.texts import as_text, is_text, require_text
+from mascot.photos.wish_text import PhotoResolver, StoredRows, place_meant, wish_of
 
 if TYPE_CHECKING:
     from mascot.methods.method import Method
@@ -36,7 +39,6 @@ if TYPE_CHECKING:
 
 _Path = str | os.PathLike[str]
 
-CANDIDATES = 5000  # photographs that are re-ranked: all of a small library, else the best matches or the newest
 _LOCK = "indexing.lock"
 _VARIABLE = "MASCOT_LIBRARY"
 
@@ -312,11 +314,6 @@ class Library:
         """The number of changes of the library that a search includes."""
         return self._photos.open_nearest().changes
 
-    @property
-    def _likes_by_look(self) -> bool:
-        """Whether "more like this" compares looks: the vectors of `lite` are made of words."""
-        return self.encoder == "lite"
-
     def rebuild_index(self) -> int:
         """Build the vector index from the database; return how many photographs it holds."""
         return len(self._photos.open_nearest(hurry=False, rebuild=True))
@@ -349,7 +346,7 @@ class Library:
         self,
         text: str | None = None,
         *,
-        like: _Path | None = None,
+        like: int | _Path | None = None,
         vector: NDArray[np.float32] | None = None,
         candidates: int | None = None,
         where: str | Sequence[str] | None = None,
@@ -363,6 +360,9 @@ class Library:
 
         Parameters
         ----------
+        like
+            The id or the path of a photograph. The file of a photograph in the library may be missing. Photographs are
+            compared by their look if the encoder is `lite`, otherwise by their vectors.
         candidates
             How many (default: 5000).
         where, values
@@ -379,9 +379,12 @@ class Library:
         candidates = candidates or CANDIDATES
         if text is None and like is None and vector is None:
             return self._photos.newest(allowed, candidates)
-        like_id = self.id_of(like)
-        by_look = like is not None and text is None and encoder is None and self._likes_by_look
-        if like is not None and by_look:
+        like_id = like if isinstance(like, int) else self.id_of(like)
+        path = self.store.photo(like_id).path if like_id is not None else as_text(str(like))
+        by_look = like is not None and text is None and encoder is None and self.encoder == "lite"
+        if isinstance(like, int):
+            query = self._photos.vector(like, by_look)
+        elif like is not None and by_look:  # the vectors of `lite` are made of words
             from mascot.photos.files.reading import look_of_file
 
             query = look_of_file(Path(like)) if like_id is None else self.store.looks([like_id])[0]
@@ -389,18 +392,8 @@ class Library:
             query = self.vector_of(text, like, encoder) if vector is None else vector
         if cancelled is not None and cancelled():
             raise SearchCancelled("the search was cancelled")
-        label = text if text is not None else "" if like is None else f"like {as_text(str(like))}"
+        label = text if text is not None else "" if like is None else f"like {path}"
         return self._photos.matches(label, query, allowed, candidates, like_id, by_look)
-
-    def hits_like(self, id_: int, *, candidates: int = CANDIDATES, where: str | None = None) -> Hits:
-        """Return the photographs most similar to one of the library, whose file may be missing.
-
-        Photographs are compared by their look if the encoder is `lite`, otherwise by their vectors.
-        """
-        label = f"like {self.store.photo(id_).path}"
-        allowed = None if where is None else matching(self.store.path, where, ())
-        query = self._photos.vector(id_, self._likes_by_look)
-        return self._photos.matches(label, query, allowed, candidates, id_, self._likes_by_look)
 
     def hits_of(self, ids: Iterable[int]) -> Hits:
         """Return these photographs, all equally relevant, in the order of their ids."""
@@ -426,67 +419,118 @@ class Library:
 
     def search(
         self,
-        text: str | None = None,
+        request: SearchRequest | str | None = None,
         wishes: mc.AnyWish | Sequence[mc.AnyWish] = (),
-        k: int = 20,
+        k: int = K,
         method: Method | None = None,
         *,
-        like: _Path | None = None,
+        like: int | _Path | None = None,
         candidates: int | None = None,
-        where: str | Sequence[str] | None = None,
-        values: Sequence[Any] = (),
-        encoder: str | Encoder | None = None,
-        cancelled: Cancelled | None = None,
         already: Results | Iterable[int] | None = None,
         stacks: bool = True,
         pin: Iterable[int] = (),
         reject: Iterable[int] = (),
+        where: str | Sequence[str] | None = None,
+        values: Sequence[Any] = (),
+        encoder: str | Encoder | None = None,
+        cancelled: Cancelled | None = None,
     ) -> Results:
-        """Search and re-rank: `hits`, then their `rerank`. There are at least `k` candidates that are not `already`.
+        """Search and steer: `candidates`, then `steer`.
 
-        With `stacks` one photograph represents all shots of a burst and all copies of a picture. Photographs with the
-        ids `pin` come first, whether they match or not; those of `reject` are never results.
+        Parameters
+        ----------
+        request
+            A `SearchRequest`; or its text, with the other fields as arguments.
+        wishes, k, method, like, candidates, already, stacks, pin, reject
+            Fields of the request, if it is not a `SearchRequest`.
+        where, values, encoder, cancelled
+            As for `hits`.
         """
-        pinned, rejected = list(dict.fromkeys(pin)), set(reject)
-        check_choice(pinned, rejected)
-        require(candidates is None or candidates >= 1, "candidates", "must be >= 1", candidates)
-        wish_list = [wishes] if isinstance(wishes, (mc.Wish, mc.Limit, mc.Share)) else list(wishes)
-        shown_ids = ids_before(already)
-        count = max(candidates or CANDIDATES, k + len({*(shown_ids or ()), *rejected}))
+        fields: dict[str, Any] = {
+            "wishes": wishes, "k": k, "method": method or "mascot", "like": like, "candidates": candidates,
+            "already": tuple(ids_before(already) or ()), "stacks": stacks, "pin": tuple(pin), "reject": tuple(reject),
+        }  # fmt: skip
+        if not isinstance(request, SearchRequest):
+            request = SearchRequest(request, **fields)
+        elif SearchRequest(**fields) != SearchRequest():
+            raise OptionError("search takes a SearchRequest, or a text and the other fields, and not both")
 
-        def results() -> Results:
-            hits = self.hits(
-                text, like=like, candidates=count, where=where, values=values, encoder=encoder, cancelled=cancelled
-            )
-            hits = hits.around(self.hits_of(pinned) if pinned else None, rejected)
-            if stacks:
-                hits = hits.stacked(self.store.detail, [*(shown_ids or ()), *pinned])
-            return hits.rerank(wish_list, k, method, shown_ids, pinned)
+        def results(request: SearchRequest) -> Results:
+            hits = self.candidates(request, where=where, values=values, encoder=encoder, cancelled=cancelled)
+            return self.steer(hits, request)
 
         try:
-            return results()
+            return results(request)
         except UnknownPhoto:  # another process has removed a result meanwhile, or the id of a pin is wrong
-            return results()
+            return results(request)
 
-    def spread(self, text: str, missing: str = "last") -> mc.Wish:
+    def candidates(
+        self,
+        request: SearchRequest,
+        *,
+        where: str | Sequence[str] | None = None,
+        values: Sequence[Any] = (),
+        encoder: str | Encoder | None = None,
+        cancelled: Cancelled | None = None,
+    ) -> Hits:
+        """Return the best matches that pass the filters of a request; see `SearchRequest.retrieval` and `hits`."""
+        part = request.retrieval()
+        conditions, condition_values = part.conditions(self._resolver.label_of)
+        wheres = [*([] if where is None else [where] if isinstance(where, str) else where), *conditions]
+        return self.hits(
+            part.text, like=part.like, candidates=part.candidates, where=wheres or None,
+            values=[*values, *condition_values], encoder=encoder, cancelled=cancelled,
+        )  # fmt: skip
+
+    def wishes(self, request: SearchRequest) -> list[mc.AnyWish]:
+        """Return the wishes of a request; their names and values are looked up in the library."""
+        resolver, missing = self._resolver, request.missing
+        return [wish_of(part, resolver, missing) if isinstance(part, Mapping) else part for part in request.wishes]
+
+    def steer(
+        self, hits: Hits, request: SearchRequest, check: Callable[[Hits, SearchRequest], None] | None = None
+    ) -> Results:
+        """Select the results of a request from its `candidates`.
+
+        The pinned photographs come first, whether they match or not, and one photograph represents its stack.
+
+        Parameters
+        ----------
+        check
+            Called before the selection with the photographs to choose from, and the request with its wishes resolved.
+        """
+        wishes = self.wishes(request)
+        settled = replace(request.settled(wishes), wishes=tuple(wishes))
+        hits = hits.around(self.hits_of(request.pin) if request.pin else None, request.reject)
+        if request.stacks:
+            hits = hits.stacked(self.store.detail, [*request.already, *request.pin])
+        if check is not None and len(hits):
+            check(hits, settled)
+        return hits.rerank(wishes, request.k, settled.build_method(), request.already or None, request.pin)
+
+    def spread(self, text: str, missing: Missing = "last") -> mc.Wish:
         """Parse a wish for more diversity of an attribute: `place`, `hour`, `camera*2`."""
-        return wish_text.wish(*grammar.split(text), 1, self.store, missing)
+        return grammar.spread(text, missing, self._resolver)
 
-    def place_meant(self, text: str) -> str | None:
-        """Return the place that a name in a wish means: `Cambridge, US`. None if it is obvious or not a name."""
-        return wish_text.place_meant(text, self.store)
-
-    def focus(self, text: str, missing: str = "last") -> mc.Wish:
+    def focus(self, text: str, missing: Missing = "last") -> mc.Wish:
         """Parse a wish for less diversity, or for values near another one: `moment`, `hour=18`, `place=Lisbon~50`."""
-        return wish_text.wish(*grammar.split(text), -1, self.store, missing)
+        return grammar.focus(text, missing, self._resolver)
 
     def limit(self, text: str, fill: bool = False) -> mc.Limit:
         """Parse a limit on results per value: `city=1`, `date=2`; see `mascot.limit`."""
-        return wish_text.limit(*grammar.split_limit(text), fill)
+        return grammar.limit(text, fill, self._resolver)
 
     def share(self, text: str) -> mc.Share:
         """Parse target shares of values: `country=Portugal:60%,ES:40%`; see `mascot.share`."""
-        return wish_text.share(*grammar.split_share(text), self.store)
+        return grammar.share(text, self._resolver)
+
+    @property
+    def _resolver(self) -> PhotoResolver:
+        return PhotoResolver(StoredRows(self.store))
+
+    def place_meant(self, name: str) -> str | None:
+        """Return the place that a name means: `Cambridge, US`. None if it is obvious or not a name."""
+        return place_meant(name, self.store)
 
 
 def _root_of(index: Path) -> Path:

@@ -70,13 +70,16 @@ def json_types() -> list[tuple[str, Any]]:
 _INTERNAL = ("mtime_ns", "hash")
 LISTS = ("keywords", "problems")  # stored as JSON text
 COLUMNS = tuple(field.name for field in fields(Photo))
-_STORED: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "None": (type(None),)}  # or text
-TYPES = {  # of the values that SQLite returns, by column
-    field.name: tuple(stored for part in str(field.type).split(" | ") for stored in _STORED.get(part, (str,)))
-    for field in fields(Photo)
+TYPES: dict[str, tuple[type, ...]] = {  # of the values that SQLite returns, by column
+    **dict.fromkeys(("id", "size", "mtime_ns", "width", "height"), (int,)),
+    **dict.fromkeys(("path", "folder", "hash", *LISTS), (str,)),
+    **dict.fromkeys(("lat", "lon", "altitude"), (float, int, type(None))),
+    **dict.fromkeys(("offset", "rating"), (int, type(None))),
+    **dict.fromkeys(("taken", "camera", "lens", "title", "caption", "city", "country"), (str, type(None))),
+    **dict.fromkeys(("season", "part_of_day", "moment"), (str, type(None))),
 }
 NUMBERS = ("lat", "lon", "altitude", "width", "height", "size")
 LABELS = ("path", "folder", "camera", "lens", "title", "caption", "city", "country", "season", "part_of_day",
           "moment", "rating")  # fmt: skip
 CALENDAR = {"year": 4, "month": 7, "day": 10}  # lengths of the prefixes of `taken` that are labels
-assert set(NUMBERS + LABELS) <= set(COLUMNS)
+assert set(NUMBERS + LABELS) <= set(COLUMNS) == set(TYPES)

@@ -18,9 +18,10 @@ import mascot as mc
 from mascot.candidates import as_vectors, scaled
 from mascot.photos.database.column_cache import PhotoColumns, PhotoTable
 from mascot.photos.photo import Photo
+from mascot.photos.request import K, policy
 from mascot.photos.stacks import COMPARED, stacks
 from mascot.reranking import check_method
-from mascot.wishes import Wish, check_wishes
+from mascot.wishes import check_wishes
 
 Detail = Callable[[Sequence[int]], Mapping[int, int]]  # the sharpness of photographs, by id
 Vectors = Callable[[NDArray[np.int64]], NDArray[np.float32]]  # unit vectors of photographs, by id
@@ -60,6 +61,7 @@ class Hits:
         self._photos: dict[int, Photo] = {}  # those read so far, by position
         self.similar: Mapping[int, tuple[int, ...]] = {}  # ids that a photograph represents, best score first
         self._stacked: dict[frozenset[int], Hits] = {}  # the last one, by the ids of its tops
+        self._around: dict[Any, Hits] = {}  # the last one, by the ids removed and added
 
     @property
     def ranked(self) -> bool:
@@ -168,32 +170,42 @@ class Hits:
         missing_pins = self.ids[:0] if pinned is None else pinned.ids[~np.isin(pinned.ids, self.ids)]
         if remains.all() and not len(missing_pins):
             return self
-        scores = self.scores[remains]
-        scores = np.append(scores, np.full(len(missing_pins), scores.min() if len(scores) else 0.0))
-        rows = self._rows if pinned is None else pinned._rows
-        return self._selection(np.append(self.ids[remains], missing_pins), scores, rows)
+        key = (frozenset(self.ids[~remains].tolist()), frozenset(missing_pins.tolist()))
+        hits = self._around.get(key)
+        if hits is None:
+            scores = self.scores[remains]
+            scores = np.append(scores, np.full(len(missing_pins), scores.min() if len(scores) else 0.0))
+            rows = self._rows if pinned is None else pinned._rows
+            hits = self._selection(np.append(self.ids[remains], missing_pins), scores, rows)
+            self._around = {key: hits}  # replaced at once: other threads may read it
+        return hits
 
     def rerank(
         self,
         wishes: mc.AnyWish | Sequence[mc.AnyWish] = (),
-        k: int = 20,
+        k: int = K,
         method: Any = None,
         already: Results | Iterable[int] | None = None,
         pin: Sequence[int] = (),
     ) -> Results:
-        """Select `k` results by the wishes; `already` are ids, or the results, of earlier pages, not shown again.
+        """Select `k` results by the wishes.
 
-        Photographs whose ids are in `pin` come first; they count in `k`, in limits and shares, and as covered.
-
-        Without a query no result is protected; but if no focus has a value, the newest photograph is, as the value to
-        stay near.
+        Parameters
+        ----------
+        method
+            How to select (default: `mascot.Mascot` with the strength, protect and order of `request.policy`).
+        already
+            Ids, or the results, of earlier pages; they are not shown again.
+        pin
+            Ids of photographs that come first; they count in `k`, in limits and shares, and as covered.
         """
         if not len(self):
             return Results(self, None)
-        selected_method, wish_list = check_method(method), check_wishes(wishes)
-        if not self.ranked and isinstance(selected_method, mc.Mascot) and selected_method.protect is None:
-            has_near = [wish.near is not None for wish in wish_list if isinstance(wish, Wish) and wish.sign < 0]
-            selected_method = replace(selected_method, protect=1 if has_near and not any(has_near) else 0)
+        wish_list = check_wishes(wishes)
+        defaults = policy(wish_list, self.ranked)
+        selected_method = check_method(mc.Mascot(**defaults) if method is None else method)
+        if isinstance(selected_method, mc.Mascot) and selected_method.protect is None and not self.ranked:
+            selected_method = replace(selected_method, protect=defaults["protect"])
         candidates = self.candidates_for(wish_list, selected_method)
         ranking = mc.rerank(candidates, wish_list, k, selected_method, already=ids_before(already), pin=pin)
         self.read_photos(ranking.positions)  # now: another process may remove them later
@@ -325,9 +337,3 @@ def ids_before(already: Results | Iterable[int] | None) -> list[int] | None:
     if not isinstance(already, Results):
         return list(already)
     return [] if already.ranking is None else [*already.ranking.already, *already.ranking.ids]
-
-
-def check_choice(pin: Iterable[int], reject: Iterable[int]) -> None:
-    """Raise `OptionError` if a photograph is both pinned and rejected."""
-    for id_ in sorted(set(pin) & set(reject)):
-        raise mc.OptionError(f"photograph {id_} is pinned and rejected: it can be only one of them")

@@ -1,19 +1,20 @@
-"""Parse wishes about photographs: `place=Lisbon`, `hour=18`, `camera`, `look`."""
+"""Wishes about photographs: `{"focus": "place", "near": "Lisbon"}`, or `place=Lisbon` on the command line."""
 
 from __future__ import annotations
 
 import difflib
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
 
 import mascot as mc
 from mascot import grammar
+from mascot.attributes.attribute import Missing
 from mascot.attributes.place import NamedPoint
+from mascot.errors import OptionError, require
 from mascot.photos.database.store import Store
 from mascot.photos.metadata.gazetteer import gazetteer
 from mascot.photos.metadata.moments import PARTS_OF_DAY, SEASONS
@@ -21,9 +22,10 @@ from mascot.photos.photo import CALENDAR, NUMBERS
 from mascot.photos.texts import fold, require_text
 
 LOOKS = 12  # clusters of the visual descriptors
-_TIMES = ("hour", "date", "weekday")
+_TIMES: dict[str, Callable[..., Any]] = {"hour": mc.HourOfDay, "date": mc.Date, "weekday": mc.Weekday}
 NAMES = ("place", "city", "country", *_TIMES, *CALENDAR, "season", "part_of_day", "moment", "camera", "lens", "folder",
          "look", "keywords", "title", "rating", "altitude", "width", "height", "size")  # fmt: skip
+_PLURALS = {"city": "cities", "country": "countries", "keywords": "keywords", "lens": "lenses"}
 _MAX_LABELS = 8  # labels in a message
 _TWELVE_HOURS = re.compile(r"(\d{1,2})(?:[:.](\d{2}))?\s*([ap])\.?\s?m\.?", re.IGNORECASE)
 
@@ -54,8 +56,8 @@ def middle(points: Iterable[tuple[Any, float, float]]) -> tuple[float, float] | 
     return float(np.degrees(np.arctan2(up, np.hypot(east, north)))), float(np.degrees(np.arctan2(north, east)))
 
 
-class _StoredRows:
-    """The rows of a library."""
+class StoredRows:
+    """The photographs of a library, as `Rows`."""
 
     def __init__(self, store: Store) -> None:
         self._run = store.connection.execute
@@ -80,97 +82,117 @@ class _StoredRows:
         return [row[0] for row in self._run(query)]
 
 
-def attribute(name: str, missing: str = "last") -> Any:
+def attribute(name: str, missing: Missing = "last") -> Any:
     """Return the attribute of a name, one of `NAMES`."""
     if name not in NAMES:
-        raise mc.OptionError(f"no attribute of photographs is called {name!r}; there are {', '.join(NAMES)}")
-    rule: dict[str, Any] = {"missing": missing}
+        raise OptionError(f"photographs have no attribute {name!r}; attributes are {', '.join(NAMES)}")
     if name == "look":
-        return mc.Clusters(LOOKS, column="look", **rule)
-    if name == "place" or name in _TIMES:
-        return grammar.spread(name, **rule).attribute
-    return (mc.Number if name in NUMBERS else mc.Category)(name, **rule)
-
-
-def wish(name: str, value: str | None, weight: float, sign: int, store: Store | Rows, missing: str = "last") -> mc.Wish:
-    """Return a wish from its parts, as `grammar.split` returns them; sign 1 is spread, -1 is focus.
-
-    The value is as people write it, with `~WITHIN` if it has distances.
-    """
-    rule: dict[str, Any] = {"missing": missing}
-    if value is None:
-        return mc.Wish(attribute(name, missing), sign, weight)
-    require_text(value, name)
-    if sign > 0:
-        raise mc.OptionError(f"{name}={value}: spread has no place to be near, only focus does")
-    near, tilde, distance = (part.strip() for part in value.partition("~"))
-    if name == "place" and not _is_point(near):
-        within = _number(distance, f"{name}={value}") if tilde else None
-        return mc.Wish(attribute(name, missing), sign, weight, _point(near, _rows(store)), within)
-    if name == "season" and value.casefold() not in SEASONS:
-        try:
-            return replace(grammar.focus(f"season={value}", **rule), weight=weight)
-        except mc.OptionError:
-            raise mc.OptionError(
-                f"season must be one of {', '.join(SEASONS)}, a month like july, or a day like 07-14, got {value!r}"
-            ) from None
-    parsed_attribute = attribute(name, missing)
-    if isinstance(parsed_attribute, mc.Category):
-        return mc.Wish(parsed_attribute, sign, weight, _label(name, value, _rows(store)))  # a label may contain ~
-    if isinstance(parsed_attribute, mc.Number):
-        return replace(grammar.focus(f"number:{name}={value}", **rule), weight=weight)
-    if name == "hour":
-        near = _on_24_hours(near)
-    if name == "date" and re.fullmatch(r"\d{4}-\d{2}-\d{2}", near):
-        near += "T12:00"  # noon: midnight is as near to the evening before
-    return replace(grammar.focus(f"{name}={near}{tilde}{distance}", **rule), weight=weight)
-
-
-def limit(name: str, n: int, fill: bool = False) -> mc.Limit:
-    """Return a limit: of a city, a date (per calendar day), a moment."""
-    return mc.Limit(_countable(name), n, fill)
-
-
-def share(name: str, target_shares: Mapping[str, float], store: Store | Rows) -> mc.Share:
-    """Return target shares; the values are as people write them: `Portugal` or `PT`, `6pm`.
-
-    A value that no photograph has is kept: the explanation of the results reports that it is missing.
-    """
-    counted_attribute, rows = _countable(name), _rows(store)
-    shares: dict[str, float] = defaultdict(float)
-    for value, part in target_shares.items():
-        require_text(value, name)
-        shares[_counted_label(name, counted_attribute, value, rows)] += part
-    return mc.Share(counted_attribute, dict(shares))
-
-
-def _countable(name: str) -> Any:
+        return mc.Clusters(LOOKS, column="look", missing=missing)
     if name == "place":
-        raise mc.OptionError("place has no values that could be counted: write city or country")
-    return attribute(name)
+        return mc.Place(missing=missing)
+    if name in _TIMES:
+        return _TIMES[name]("taken", missing=missing)
+    return (mc.Number if name in NUMBERS else mc.Category)(name, missing=missing)
 
 
-def _counted_label(name: str, counted_attribute: Any, value: str, rows: Rows) -> str:
-    """Return the value by the name under which a limit or share counts it."""
-    if isinstance(counted_attribute, mc.Category):
-        label = _find_label(name, value, sorted(rows.labels(name), key=_numbers_first))
-        return value if label is None else str(label)
-    if name == "hour":
-        return f"{int(grammar.focus(f'hour={_on_24_hours(value)}').near) % 24}:00"
-    if name == "weekday":
-        return str(grammar.focus(f"weekday={value}").near).capitalize()
-    return value
+class PhotoResolver:
+    """Resolves the names and values in wishes about photographs; see `mascot.grammar.Resolver`."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    def attribute(self, name: str, near: Any, missing: Missing) -> Any:
+        if name == "season" and near is not None and str(near).casefold() not in SEASONS:
+            return mc.DayOfYear("taken", missing=missing)  # near a month or a day
+        return attribute(name, missing)
+
+    def near(self, name: str, attribute: Any, text: str) -> Any:
+        require_text(text, name)
+        if isinstance(attribute, mc.Category):
+            return _label(name, text, self._rows)
+        if name == "place" and not _is_point(text):
+            return _point(text, self._rows)
+        if name == "date" and re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
+            return f"{_value(name, text)}T12:00"  # noon: midnight is as near to the evening before
+        return _value("number" if name in NUMBERS else name, text)
+
+    def counted(self, name: str) -> Any:
+        if name == "place":
+            raise OptionError("place has no values that could be counted: write city or country")
+        return attribute(name)
+
+    def label(self, name: str, attribute: Any, text: str) -> str:
+        require_text(text, name)
+        if isinstance(attribute, mc.Category):
+            return str(self.label_of(name, text))
+        if name == "hour":
+            return f"{int(_value('hour', text)) % 24}:00"
+        return str(_value("weekday", text)).capitalize() if name == "weekday" else text
+
+    def label_of(self, column: str, value: str) -> Any:
+        """Return the label in the library that a value means; the value itself if no photograph has it."""
+        label = _find_label(column, value, sorted(self._rows.labels(column), key=_numbers_first))
+        return value if label is None else label
 
 
-def _rows(store: Store | Rows) -> Rows:
-    return _StoredRows(store) if isinstance(store, Store) else store
+def parse(kind: str, text: str, fill: bool = False) -> dict[str, Any]:
+    """Return a wish as typed on the command line in the form that requests have.
+
+    >>> parse("focus", "hour=18~1")
+    {'focus': 'hour', 'near': '18', 'within': 1.0}
+    """
+    if kind == "limit":
+        name, n = grammar.split_limit(text)
+        return {"limit": name, "n": n} | ({"fill": True} if fill else {})
+    if kind == "share":
+        name, shares = grammar.split_share(text)
+        return {"share": name, "shares": shares}
+    name, near, weight = grammar.split(text)
+    wish: dict[str, Any] = {kind: name}
+    if near is not None:
+        if kind == "spread":
+            raise OptionError(f"--spread takes no value; use --focus {text.strip()}")
+        within = None
+        if name == "season" or not isinstance(attribute(name), mc.Category):  # a label may contain a tilde
+            near, within = grammar.split_within(name, near)
+        wish |= {"near": near} | ({} if within is None else {"within": within})
+    return wish if weight == 1 else wish | {"weight": weight}
 
 
-def _number(text: str, owner: str) -> float:
+def wish_of(wish: Mapping[str, Any], resolver: PhotoResolver, missing: Missing = "last") -> mc.AnyWish:
+    """Return the wish that a request describes; names and values are looked up in the photographs.
+
+    `{"spread": "place"}`, `{"focus": "hour", "near": "6pm", "within": 1}`, `{"limit": "day", "n": 2, "fill": True}`
+    or `{"share": "country", "shares": {"Portugal": 0.6}}`. Attributes may also be dictionaries as for `from_dict`.
+    """
+    require(isinstance(wish, Mapping), "a wish", 'must be a dictionary such as {"spread": "place"}', wish)
+    parts = dict(wish)
+    for kind in ("spread", "focus"):
+        if isinstance(wish.get(kind), str):
+            near = wish.get("near")
+            parts[kind] = resolver.attribute(wish[kind], near, missing)
+            if near is not None and (isinstance(near, str) or isinstance(parts[kind], mc.Category)):
+                parts["near"] = resolver.near(wish[kind], parts[kind], str(near))
+    for kind in ("limit", "share"):
+        if isinstance(wish.get(kind), str):
+            parts[kind] = resolver.counted(wish[kind])
+    if isinstance(wish.get("share"), str) and isinstance(wish.get("shares"), Mapping):
+        shares = {str(value): share for value, share in wish["shares"].items()}
+        return grammar.shares_of(wish["share"], shares, resolver)
+    result: mc.AnyWish = mc.from_dict(parts)
+    return result
+
+
+def _value(kind: str, text: str) -> Any:
+    """Return the value that a text means for a kind of attribute."""
+    spelling = _on_24_hours(text) if kind == "hour" else text
     try:
-        return float(text)
-    except ValueError:
-        raise mc.OptionError(f"{owner}: write VALUE~WITHIN, WITHIN a number such as 50, got {text!r}") from None
+        return grammar.near_value(kind, spelling)
+    except ValueError as error:
+        if kind == "season":
+            rule = f"must be one of {', '.join(SEASONS)}, a month like july, or a day like 07-14"
+            raise OptionError(f"season {rule}, got {text!r}") from None
+        raise OptionError(f"{kind}={text}: {error}") from None
 
 
 def _on_24_hours(value: str) -> str:
@@ -179,28 +201,26 @@ def _on_24_hours(value: str) -> str:
     if clock and 1 <= int(clock[1]) <= 12:
         return f"{int(clock[1]) % 12 + (12 if clock[3] in 'pP' else 0)}:{clock[2] or '00'}"
     if not re.fullmatch(r"[\d.:]+", value):
-        raise mc.OptionError(f"hour must be like 18, 18:30 or 6pm, got {value!r}")
+        raise OptionError(f"hour must be like 18, 18:30 or 6pm, got {value!r}")
     return value
 
 
-def place_meant(text: str, store: Store) -> str | None:
-    """Return the place that the name in a wish means: `Cambridge, US`. None if it is obvious, or not a name.
+def place_meant(name: str, store: Store) -> str | None:
+    """Return the place that a name means: `Cambridge, US`. None if it is obvious, or not a name.
 
-    It is obvious if the library has photographs of one city of that name only.
+    It is obvious if the library has photographs of only one city of that name.
     """
-    name, value, _ = grammar.split(text)
-    value = None if value is None else value.partition("~")[0].strip()
-    if name != "place" or value is None or _is_point(value):
+    if _is_point(name):
         return None
-    condition, names = _StoredRows(store).condition_of("city", value)
+    condition, names = StoredRows(store).condition_of("city", name)
     query = f"SELECT city, country FROM photos WHERE {condition} GROUP BY country ORDER BY count(*) DESC, min(id)"
     cities = store.connection.execute(query, names).fetchall()
     if cities:
         return None if len(cities) == 1 else f"{cities[0][0]}, {cities[0][1]}"
-    city = gazetteer().find(value)
+    city = gazetteer().find(name)
     if city is not None:
         return f"{city.name}, {city.country}"
-    return f"the middle of the photographs of {gazetteer().country_name(gazetteer().country(value) or value)}"
+    return f"the middle of the photographs of {gazetteer().country_name(gazetteer().country(name) or name)}"
 
 
 def _is_point(value: str) -> bool:
@@ -218,7 +238,7 @@ def _point(name: str, rows: Rows) -> NamedPoint:
         code = gazetteer().country(name)
         point = None if code is None else rows.middle("country", code)
     if point is None:
-        raise mc.OptionError(f"no place is called {name!r}: write a city, 'city, country', or latitude,longitude")
+        raise OptionError(f"no place is called {name!r}: write a city, 'city, country', or latitude,longitude")
     return NamedPoint(*point, name)
 
 
@@ -229,8 +249,8 @@ def _label(name: str, value: str, rows: Rows) -> Any:
     if label is not None:
         return label
     close = _close(value, labels) if len(labels) > _MAX_LABELS else []
-    candidates = f"nearest are: {_label_list(close)}" if close else f"there are: {_label_list(labels) or 'none'}"
-    raise mc.OptionError(f"no photograph has {name} {value!r}; {candidates}")
+    known = f"similar values: {_label_list(close)}" if close else f"values: {_label_list(labels) or 'none'}"
+    raise OptionError(f"no photograph has {name} {value!r}; {known}")
 
 
 def _find_label(name: str, value: str, labels: list[Any]) -> Any:
@@ -238,7 +258,7 @@ def _find_label(name: str, value: str, labels: list[Any]) -> Any:
     if name == "country":
         value = gazetteer().country(value) or value
     if name == "part_of_day" and value.casefold() not in PARTS_OF_DAY:
-        raise mc.OptionError(f"part_of_day must be one of {', '.join(PARTS_OF_DAY)}, got {value!r}")
+        raise OptionError(f"part_of_day must be one of {', '.join(PARTS_OF_DAY)}, got {value!r}")
     for label in (*(label for label in labels if str(label) == value), *labels):
         if fold(str(label)) == fold(value):
             return label
@@ -248,7 +268,7 @@ def _find_label(name: str, value: str, labels: list[Any]) -> Any:
             return city.name
     near = [label for label in labels if fold(value) in fold(str(label))]
     if len(near) > 1:
-        raise mc.OptionError(f"several of {name} hold {value!r}, say which: {_label_list(near)}")
+        raise OptionError(f"{value!r} matches several {_PLURALS.get(name, f'{name}s')}: {_label_list(near)}")
     return near[0] if near else None
 
 

@@ -1,7 +1,7 @@
 """The library over HTTP: re-ranking as a service, and photo search with a page.
 
-`uvicorn mascot.server:app` and `gunicorn mascot.server:app` serve it with settings from the environment; so does the
-factory, `uvicorn --factory mascot.server:make_app`. `mascot serve` does the same with options and safer connections.
+`uvicorn mascot.server:app`, `gunicorn mascot.server:app` and `uvicorn --factory mascot.server:make_app` serve it with
+settings from the environment. `mascot serve` does the same with options, and with limits on connections.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The ASGI application: re-ranking, photographs where there is a library, health and metrics."""
+"""The ASGI application: re-ranking, photographs if there is a library, health and metrics."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from starlette.types import Receive, Scope, Send
 
 from mascot.server.guard import Guard
 from mascot.server.library import library_routes
-from mascot.server.middleware import REQUEST_ID, Envelope, Metrics
+from mascot.server.middleware import REQUEST_ID, HeadersAndMetrics, Metrics
 from mascot.server.openapi import GZIP, Operation, document
 from mascot.server.request_body import ByteBudget
 from mascot.server.rerank import rerank_routes
@@ -34,10 +34,10 @@ from mascot.server.run.threads import Threads
 from mascot.server.settings import Settings
 
 _STATIC = Path(__file__).parent / "static"
-_REVALIDATED = {"cache-control": "no-cache"}  # on each load, so that an update never mixes versions
+_REVALIDATED = {"cache-control": "no-cache"}  # so that files of two versions are never mixed
 _PICTURE = re.compile(r"/api/photos/[^/]+/(thumb|image)")
 _TAG = "running it"
-_MALLOC = {-1: 64 << 20, -3: 4 << 20}  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD: bytes kept; blocks returned at once
+_MALLOC = {-1: 64 << 20, -3: 4 << 20}  # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD, in bytes
 
 
 class Health(Struct):
@@ -47,7 +47,7 @@ class Health(Struct):
 
 
 class Readiness(Struct):
-    """What the server is ready for."""
+    """The server is ready: its kernel, and the number of photographs in its library."""
 
     status: Literal["ok"]
     kernel: str
@@ -55,9 +55,9 @@ class Readiness(Struct):
 
 
 def make_app(settings: Settings | None = None) -> Starlette:
-    """Return the application (default: settings from the environment).
+    """Return the application (default: with settings from the environment).
 
-    `app.state.service` answers about the library without HTTP; it is None if there is no library.
+    `app.state.service` is the photo service, or None if there is no library.
     """
     settings = Settings.from_environment() if settings is None else settings
     budget, service = ByteBudget(settings.held_bytes), _service(settings.library)
@@ -78,7 +78,7 @@ def make_app(settings: Settings | None = None) -> Starlette:
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         _keep_freed_memory()
-        for load in (kernel_name, *(() if service is None else (service.warm,))):  # before the first requests need them
+        for load in (kernel_name, *(() if service is None else (service.warm,))):  # before the first request
             threading.Thread(target=load, daemon=True).start()
         yield
         metrics.close()
@@ -93,9 +93,9 @@ def make_app(settings: Settings | None = None) -> Starlette:
         CORSMiddleware, allow_origins=list(settings.cors), allow_methods=["GET", "POST"],
         allow_headers=["authorization", "content-type", REQUEST_ID], expose_headers=[REQUEST_ID],
     )  # fmt: skip
-    # From the outermost: every answer has its headers, and CORS preflight requests carry no token.
+    # The outermost comes first: it sets headers on every answer. CORS precedes the guard: preflights carry no token.
     middleware = [
-        Middleware(Envelope, metrics=metrics, shared=_PICTURE if settings.cors else None),
+        Middleware(HeadersAndMetrics, metrics=metrics, shared=_PICTURE if settings.cors else None),
         *([cors] if settings.cors else []),
         Middleware(Guard, token=settings.token, hosts=settings.hosts, origins=settings.cors),
     ]
@@ -106,7 +106,7 @@ def make_app(settings: Settings | None = None) -> Starlette:
 
 
 def _service(library: str | None) -> Any:
-    """Return the photo service; its packages are imported only if there is a library."""
+    """Return the photo service. Its packages are imported only if there is a library."""
     if library is None:
         return None
     from mascot.photos.library import Library
@@ -116,9 +116,9 @@ def _service(library: str | None) -> Any:
 
 
 def _keep_freed_memory() -> None:
-    """Let glibc keep freed blocks: mapping the arrays of each request again takes longer than re-ranking them."""
+    """Let glibc keep freed memory: mapping it again for each request takes longer than re-ranking."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform.startswith("linux") else None
-    if mallopt is not None:  # musl has none
+    if mallopt is not None:  # musl does not have it
         for parameter, size in _MALLOC.items():
             mallopt(parameter, size)
 
@@ -140,16 +140,16 @@ def _status_operations(service: Any, metrics: Metrics, budget: ByteBudget) -> li
     threads = Threads("health", 1)
 
     async def health(request: Request) -> Response:
-        """Whether the process is alive."""
+        """Return whether the process is alive."""
         return JsonAnswer(Health("ok"))
 
     async def ready(request: Request) -> Response:
-        """Whether the kernel is loaded and the library, if there is one, can be read."""
+        """Return whether the kernel is loaded and the library, if any, can be read."""
         photos = None if service is None else await threads.run(service.count)
         return JsonAnswer(Readiness("ok", kernel_name(), photos))
 
     async def counts(request: Request) -> Response:
-        """Return counts and times of requests, for Prometheus."""
+        """Return the metrics in the format of Prometheus."""
         metrics.held_bytes.set(budget.total)
         return Response(await threads.run(metrics.text), media_type=CONTENT_TYPE_LATEST)
 

@@ -1,4 +1,4 @@
-"""A client of the re-ranking service in one module: it needs only the standard library, and reuses connections."""
+"""A client of the re-ranking service. It needs only the standard library, and reuses connections."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-_RETRIES = 2  # where the server closed an idle connection; re-ranking is idempotent
+_RETRIES = 2  # after the server closed an idle connection; re-ranking is idempotent
 _STALE = (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError)
 
 
 class ServiceError(Exception):
-    """The service refused a request: status, kind, message, and the request id, which is also in its log."""
+    """The service refused a request. The request id is also in its log."""
 
     def __init__(self, status: int, kind: str, message: str, request_id: str | None) -> None:
         super().__init__(f"{kind}: {message}")
@@ -22,12 +22,12 @@ class ServiceError(Exception):
 
 
 class Client:
-    """A client of one service, safe to use from several threads: each has its own connection.
+    """A client of one service. Threads may share it: each one has its own connection.
 
     Parameters
     ----------
     address
-        Where the service is (default: `http://127.0.0.1:8765`).
+        The address of the service (default: `http://127.0.0.1:8765`).
     token
         The token that the service requires, if any.
     timeout_s
@@ -84,21 +84,21 @@ class Client:
         explain: bool = False,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Re-rank candidates; the parameters are those of `mascot.rerank` and `mascot.Candidates`.
+        """Re-rank candidates. The parameters are those of `mascot.rerank` and `mascot.Candidates`.
 
-        Wishes and the method are dictionaries of the HTTP API, or objects of the library.
+        Wishes and the method are objects of the library, or dictionaries as `to_dict` writes them.
         """
         request = {
-            "scores": _plain(scores), "wishes": [_wish(wish) for wish in wishes], "k": k, "ids": _plain(ids),
+            "scores": _plain(scores), "wishes": [_described(wish) for wish in wishes], "k": k, "ids": _plain(ids),
             "columns": {name: _plain(column) for name, column in (columns or {}).items()}, "vectors": _plain(vectors),
-            "method": method.to_dict() if hasattr(method, "to_dict") else method, "already": _plain(already),
+            "method": _described(method), "already": _plain(already),
             "pin": _plain(pin), "strength": strength, "keep": keep, "protect": protect, "gains": gains,
             "explain": explain,
         }  # fmt: skip
         return self.post("/api/rerank", request, request_id)
 
     def rerank_many(self, requests: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-        """Send the requests over one stream; yield each answer, or its `error`, in order."""
+        """Send the requests over one stream, and yield each answer, or its `error`, in order."""
         connection = self._class(self._host, self._port, timeout=self._timeout_s)
         try:
             lines = (json.dumps(request).encode() + b"\n" for request in requests)
@@ -113,7 +113,7 @@ class Client:
             connection.close()
 
     def search(self, text: str | None = None, **query: Any) -> dict[str, Any]:
-        """Search the service's photo library; the parameters are the fields of `/api/search`."""
+        """Search the photo library of the service. The parameters are the fields of `/api/search`."""
         return self.post("/api/search", {"text": text, **query})
 
     def ready(self) -> bool:
@@ -153,7 +153,7 @@ def _error(status: int, content: bytes, request_id: str | None) -> ServiceError:
     try:
         error = json.loads(content)["error"]
         return ServiceError(status, error["kind"], error["message"], request_id)
-    except (ValueError, KeyError, TypeError):  # the answer of a proxy
+    except (ValueError, KeyError, TypeError):  # an answer from a proxy
         return ServiceError(status, "HttpError", content[:200].decode("utf-8", "replace"), request_id)
 
 
@@ -161,12 +161,5 @@ def _plain(values: Any) -> Any:
     return values.tolist() if hasattr(values, "tolist") else None if values is None else list(values)
 
 
-def _wish(wish: Any) -> Any:
-    """Return a wish as a dictionary of the HTTP API."""
-    if isinstance(wish, Mapping) or not hasattr(wish, "attribute"):
-        return wish
-    data = {name: value for name, value in wish.to_dict().items() if name != "kind" and value is not None}
-    attribute = data.pop("attribute")
-    if "sign" not in data:  # a limit or a share
-        return {"limit" if "n" in data else "share": attribute, **data}
-    return {"spread" if data.pop("sign") > 0 else "focus": attribute, **data}
+def _described(value: Any) -> Any:
+    return value.to_dict() if hasattr(value, "to_dict") else value

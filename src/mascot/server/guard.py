@@ -1,4 +1,4 @@
-"""The checks before every request: host, origin, token."""
+"""Checks before every request: host, origin and token."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from mascot.server.responses import refusal
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})  # health checks carry no token
 _COOKIE = "mascot_token"
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
-_WRITING = frozenset({"PUT", "DELETE"})  # only from this server's own page, whatever --cors allows
-_FREE_ATTEMPTS = 5  # wrong tokens of one client address that are answered without delay
+_WRITING = frozenset({"PUT", "DELETE"})  # allowed only from this server's own page, whatever --cors says
+_FREE_ATTEMPTS = 5  # wrong tokens per client address that are answered without delay
 _FIRST_DELAY_S, _LONGEST_DELAY_S = 0.1, 5.0  # the delay doubles with each wrong token
 _ATTEMPTS_TTL_S = 600.0  # after the last wrong token
-_MOST_DELAYED = 100  # answers that are delayed at a time; more are answered at once, and their connection closed
+_MOST_DELAYED = 100  # answers that are delayed at the same time; further ones are sent at once
 _BEARER = {"www-authenticate": "Bearer"}
 _REQUIRED = "this server requires its token: ?token=... or a Bearer header"
 _FORM = """<!doctype html>
@@ -35,13 +35,13 @@ _FORM = """<!doctype html>
 
 
 class Guard:
-    """Middleware: refuses foreign hosts and origins, and clients without the token."""
+    """Middleware that refuses foreign hosts and origins, and clients without the token."""
 
     def __init__(self, app: ASGIApp, token: str | None, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> None:
         self._app = app
         self._token = None if token is None else _digest(token.encode())
-        # Without a token only local names are answered: otherwise a foreign page that points its own name at this
-        # machine could read the library through the user's browser.
+        # Without a token the host must be a local name. Otherwise a page whose host name resolves to this machine
+        # could read the library through the user's browser (DNS rebinding).
         self._hosts = None if token is not None else frozenset(host.lower() for host in hosts)
         self._origins = frozenset(origins)
         self._attempts: TTLCache[str, int] = TTLCache(10_000, _ATTEMPTS_TTL_S)  # wrong tokens by address
@@ -52,12 +52,12 @@ class Guard:
         await (answer or self._app)(scope, receive, send)
 
     async def _refusal(self, scope: Scope) -> Response | None:
-        """Return the answer to a request that may not pass."""
+        """Return the answer to a request that is refused or redirected, otherwise None."""
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         host, method, path = headers.get("host", ""), scope["method"], scope["path"]
         if self._hosts is not None and _name(host) not in self._hosts:
             return refusal(403, "Forbidden", f"host {host!r} is not this server")
-        # Browsers send simple requests of any page without a CORS preflight; they must not start any work.
+        # Browsers send simple requests from any page without a CORS preflight. These must not start any work.
         if method not in _READING and self._is_foreign(headers.get("origin"), host, method):
             return refusal(403, "Forbidden", f"origin {headers['origin']!r} may not use this server: see --cors")
         if self._token is None or path in OPEN_PATHS:
@@ -73,7 +73,7 @@ class Guard:
                 return _form(others, wrong=token is not None)
             return refusal(401, "Unauthorized", _REQUIRED, _BEARER)
         if token is not None and path == "/":
-            # Removed from the address: it would remain in the history and in every shared link.
+            # Remove the token from the address: it would stay in the history and in shared links.
             return _redirect(others, self._token)
         return None
 
@@ -90,12 +90,12 @@ class Guard:
             digests.append(_digest(bearer.encode("latin-1").strip()))
         if token is not None:
             digests.append(_digest(token.encode("utf-8", "surrogateescape")))
-        # Constant time: every comparison is made.
+        # Every comparison is made, so that the time does not depend on the token.
         matches = [hmac.compare_digest(digest.encode("latin-1"), (self._token or "").encode()) for digest in digests]
         return any(matches)
 
     async def _delay(self, address: str) -> None:
-        """Delay the answers to an address that keeps sending wrong tokens. The right token is never delayed."""
+        """Delay the answer to an address that sent several wrong tokens. Requests with the token are not delayed."""
         attempts = self._attempts[address] = self._attempts.get(address, 0) + 1
         if attempts <= _FREE_ATTEMPTS or self._delayed >= _MOST_DELAYED:
             return
@@ -107,7 +107,7 @@ class Guard:
 
 
 def _digest(token: bytes) -> str:
-    """Return the digest that is compared and stored in the cookie instead of the token; its length is constant."""
+    """Return the digest that is compared and stored in the cookie instead of the token."""
     return sha256(b"mascot " + token).hexdigest()
 
 
@@ -117,7 +117,7 @@ def _name(host: str) -> str:
 
 
 def _form(pairs: list[tuple[str, str]], wrong: bool) -> Response:
-    """Ask a person for the token. The parameters of the address are submitted with it: a link leads to its view."""
+    """Return a form that asks for the token, and submits the other parameters of the address with it."""
     message = "That is not the token of this server." if wrong else "This server requires its token."
     fields = [f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">' for name, value in pairs]
     body = _FORM.format(message=message, fields="".join(fields)).encode("utf-8", "replace")
@@ -125,7 +125,7 @@ def _form(pairs: list[tuple[str, str]], wrong: bool) -> Response:
 
 
 def _redirect(pairs: list[tuple[str, str]], digest: str) -> Response:
-    """Lead to the page, and store the digest: pictures are loaded by the browser, which sends no Bearer header."""
+    """Redirect to the page and set the cookie: browsers load pictures without a Bearer header."""
     query = urlencode(pairs, quote_via=quote, encoding="utf-8", errors="surrogateescape")
     target = f"/?{query}" if query else "/"
     headers = {

@@ -1,4 +1,4 @@
-"""What every request has: its id, the headers of its answer, and its metrics, over all worker processes."""
+"""The id of every request, the headers of every answer, and metrics over all worker processes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mascot.server.responses import INTERNAL, JsonAnswer
 
-SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # where the workers of one server keep their counts
+SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # where the workers of a server store their counts
 REQUEST_ID = "x-request-id"
 _REQUEST_ID = re.compile(rb"[\w.:/+=-]{1,128}")
 _POLICY = "; ".join([
@@ -35,7 +35,7 @@ log = logging.getLogger("mascot.server")
 
 
 class Metrics:
-    """The metrics of one process; `photos` counts the photographs of the library, if there is one."""
+    """The metrics of one process; `photos` returns the number of photographs, if there is a library."""
 
     def __init__(self, photos: Callable[[], int] | None) -> None:
         self.registry, self._count = CollectorRegistry(), photos
@@ -67,11 +67,11 @@ class Metrics:
             mark_process_dead(os.getpid())  # type: ignore[no-untyped-call]
 
 
-class Envelope:
-    """Outermost middleware: counts and times every request, and gives every answer its headers and a request id.
+class HeadersAndMetrics:
+    """Outermost middleware: counts and times requests, sets headers and a request id on answers.
 
-    An unexpected exception becomes an error answer. Pages of other origins may show what matches `shared`.
-    prometheus-fastapi-instrumentator would fit too, but matches every route twice: 47 us a request, this takes 9.
+    An unexpected exception becomes an error answer. Pages of other origins may embed paths that match `shared`.
+    prometheus-fastapi-instrumentator matches every route twice and takes 47 us per request; this takes 9.
     """
 
     def __init__(self, app: ASGIApp, metrics: Metrics, shared: re.Pattern[str] | None = None) -> None:
@@ -89,7 +89,7 @@ class Envelope:
             if not is_recorded:
                 is_recorded = True
                 self._metrics.running.dec()
-                # The pattern of the route, not the path: each photograph id would be a time series of its own.
+                # The pattern of the route, not the path: otherwise each photograph would have its own time series.
                 route = scope.get("route_path") or "other"
                 self._metrics.requests.labels(route, status).inc()
                 self._metrics.seconds.labels(route).observe(time.perf_counter() - start)
@@ -101,7 +101,7 @@ class Envelope:
                 headers = (*_HEADERS, policy, (REQUEST_ID.encode(), request_id))
                 message["headers"] = [*message.get("headers", []), *headers]
             elif message["type"] == "http.response.body" and not message.get("more_body"):
-                record()  # before the last byte: a client that has its answer finds it counted
+                record()  # before the last byte, so that a client with its answer finds it counted
             await send(message)
 
         self._metrics.running.inc()
@@ -110,13 +110,13 @@ class Envelope:
         except Exception:
             log.exception("%s %s failed (request %s)", scope["method"], scope["path"], request_id.decode("latin-1"))
             if status:
-                raise  # part of the answer was sent: only closing the connection tells the client
+                raise  # part of the answer was sent; closing the connection is the only way to signal the error
             await JsonAnswer(INTERNAL, 500)(scope, receive, recording_send)
         finally:
             record()
 
 
 def _request_id(scope: Scope) -> bytes:
-    """Return the request id that the client sent, else a new one."""
+    """Return the client's request id, or a new one."""
     ids = [value for name, value in scope["headers"] if name == REQUEST_ID.encode() and _REQUEST_ID.fullmatch(value)]
     return bytes(ids[0]) if ids else os.urandom(8).hex().encode()

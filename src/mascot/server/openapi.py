@@ -1,4 +1,4 @@
-"""The operations of the API. The routes and the OpenAPI document are both made from this list."""
+"""Operations of the API, from which both the routes and the OpenAPI document are made."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from mascot.server import schemas
 from mascot.server.guard import OPEN_PATHS
 from mascot.server.responses import JSON, Failure
 
-GZIP = Middleware(GZipMiddleware, minimum_size=8 * 1024, compresslevel=5)  # sending less is faster than compressing it
+GZIP = Middleware(GZipMiddleware, minimum_size=8 * 1024, compresslevel=5)  # compressing less is not worth it
 _REFS = "#/components/schemas/{name}"
 _TEXTS = {
     206: "The requested range",
-    304: "The client has this version already",
-    400: "The library refuses the request; the message says why",
+    304: "The client already has this version",
+    400: "The request is refused; the message says why",
     401: "The token is missing or wrong",
     403: "A foreign host or origin",
     404: "There is no such photograph, or no library",
@@ -39,7 +39,7 @@ _EXAMPLES: dict[str, dict[str, Any]] = {
     "Search": {
         "text": "sunset over water",
         "k": 20,
-        "wishes": [{"name": "place", "direction": "spread"}, {"name": "hour", "direction": "focus", "near": "18"}],
+        "wishes": [{"spread": "place"}, {"focus": "hour", "near": "18:00"}],
     },
     "Rerank": {
         "ids": ["a", "b", "c"],
@@ -65,18 +65,18 @@ class Operation:
     path: str
     tag: str
     handler: Callable[[Request], Awaitable[Response]]
-    answers: Mapping[str, Any]  # by content type: a struct, a tuple of those of a line, None for bytes, str for text
-    bodies: Mapping[str, Any] = field(default_factory=dict)  # the same for the request
+    answers: Mapping[str, Any]  # by content type: a struct, a tuple of structs for lines, None for bytes, str for text
+    bodies: Mapping[str, Any] = field(default_factory=dict)  # likewise for the request
     failures: Sequence[int] = ()
-    compressed: bool = False  # worth it for long lists; re-ranking is not, and pictures are compressed already
+    compressed: bool = False  # for long lists of text
 
     @property
     def template(self) -> str:
-        """The path as clients read it: `/api/choices/{name}`."""
+        """The path in the OpenAPI document: `/api/choices/{name}`."""
         return self.path.replace(":path}", "}")
 
     def route(self) -> Route:
-        """Return the route that calls the handler."""
+        """Return the Starlette route."""
         return Route(self.path, self, methods=[self.method], middleware=[GZIP] if self.compressed else None)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,4 +1,4 @@
-"""Request bodies: read within limits of time and memory, then decoded from JSON or msgpack."""
+"""Read request bodies within limits of time and memory, and decode them from JSON or msgpack."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _JSON_NAME = re.compile(r"application/([^/]+\+)?json")
 
 @dataclass(eq=False, slots=True)
 class HeldBody:
-    """An unfinished body, or line of a stream, and the bytes of it that are held in memory."""
+    """An unfinished body or line of a stream, and the number of its bytes in memory."""
 
     budget: ByteBudget
     size: int = 0
@@ -38,13 +38,13 @@ class HeldBody:
     scope: anyio.CancelScope | None = None  # of the wait for its next part
 
     def add(self, count: int) -> None:
-        """Count bytes; refuse the oldest unfinished bodies if there are too many."""
+        """Count bytes, and refuse the oldest unfinished bodies if the budget is exceeded."""
         self.size += count
         self.budget.total += count
         self.budget.make_room()
 
     def clear(self) -> None:
-        """Reset the count: the bytes were released, and the next ones belong to a new body."""
+        """Reset the count after a line, whose bytes were released."""
         self.budget.total -= self.size
         self.size = 0
         if not self.refused:
@@ -53,8 +53,7 @@ class HeldBody:
     async def part(self, receive: Receive, deadline: float) -> tuple[bytes, bool]:
         """Return the next part of the body, and whether there are more.
 
-        Raises an `HTTPException` if it does not arrive in time, if the body was refused to make room for others, or if
-        the client has left.
+        Raise an `HTTPException` if it does not arrive in time, if the body was refused, or if the client has left.
         """
         with anyio.CancelScope(deadline=deadline) as scope:
             self.scope = scope
@@ -70,7 +69,7 @@ class HeldBody:
 
 @dataclass(slots=True)
 class ByteBudget:
-    """Bytes of unfinished bodies over all connections."""
+    """A limit on the bytes of unfinished bodies over all connections."""
 
     most: int
     total: int = 0
@@ -78,7 +77,7 @@ class ByteBudget:
 
     @contextmanager
     def body(self) -> Iterator[HeldBody]:
-        """Count one body as long as the block runs."""
+        """Count one body while the block runs."""
         body = HeldBody(self)
         self.bodies[body] = None
         try:
@@ -88,7 +87,7 @@ class ByteBudget:
             self.total -= body.size
 
     def make_room(self) -> None:
-        """Refuse the oldest bodies until the others fit. A client that sends normally is never among the oldest."""
+        """Refuse the oldest bodies until the others fit. A client that sends at normal speed is not among them."""
         excess = self.total - self.most
         while excess > 0 and self.bodies:
             oldest, _ = self.bodies.popitem(last=False)
@@ -99,7 +98,7 @@ class ByteBudget:
 
 
 async def read_body(request: Request, budget: ByteBudget, settings: Settings, *formats: str) -> tuple[bytes, str]:
-    """Return the whole body and which of the formats it has. A body sent without its length is counted as it comes."""
+    """Return the whole body and its format. A body without a content length is counted as it arrives."""
     refuse_compressed(request.headers)
     largest = settings.request_bytes
     length = request.headers.get("content-length", "")
@@ -119,12 +118,12 @@ async def read_body(request: Request, budget: ByteBudget, settings: Settings, *f
                 body.add(len(part))
     content = parts[0] if len(parts) == 1 else b"".join(parts)
     if not content:
-        raise BadBody("the request must have a body, and it is empty")
+        raise BadBody("the body of the request is empty")
     return content, _format_of(request.headers, formats)
 
 
 def refuse_compressed(headers: Mapping[str, str]) -> None:
-    """Refuse compressed bodies: decompressed, one could be a thousand times as large."""
+    """Refuse compressed bodies, which could be a thousand times as large after decompression."""
     coding = headers.get("content-encoding", "identity")
     if coding.lower() != "identity":
         raise HTTPException(415, f"send the request uncompressed, without content-encoding, got {coding}")
@@ -143,14 +142,14 @@ def _format_of(headers: Mapping[str, str], formats: tuple[str, ...]) -> str:
 
 
 def _error_text(error: msgspec.ValidationError, owner: str = "") -> str:
-    """Return the message of a validation error, its path first: `wishes[0].spread.bins: Expected `int` <= 1440`."""
+    """Return the message of a validation error after its path: `wishes[0].spread.bins: Expected `int` <= 1440`."""
     message, _, place = str(error).partition(" - at `$")
     where = owner + place.rstrip("`")
     return f"{where.lstrip('.')}: {message}" if where else message
 
 
 def convert(value: Any, type_: Any, owner: str) -> Any:
-    """Return a decoded part of a body as this type; raise `BadBody`, naming the owner, if it does not match."""
+    """Return a decoded part of a body as this type; raise `BadBody` with the owner's name if it does not match."""
     try:
         return msgspec.convert(value, type_)
     except msgspec.ValidationError as error:
@@ -163,7 +162,7 @@ def _decoder(type_: Any, format_: str) -> Any:
 
 
 def decode(body: bytes, type_: Any, format_: str = JSON) -> Any:
-    """Return a body as this type; raise `BadBody` if it cannot be decoded or does not match. JSON may have a BOM."""
+    """Decode a body as this type; raise `BadBody` if it does not match. JSON may have a BOM."""
     try:
         return _decoder(type_, format_).decode(body.removeprefix(BOM_UTF8) if format_ == JSON else body)
     except msgspec.ValidationError as error:

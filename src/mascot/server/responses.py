@@ -1,4 +1,4 @@
-"""Answers in JSON, and which answer each error of a request has."""
+"""Answers in JSON, and the answer to each kind of error."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class BadBody(HTTPException):
 
 
 class FailureOut(msgspec.Struct):
-    """What was wrong with a request."""
+    """The kind of an error, and a message."""
 
     kind: str
     message: str
@@ -47,7 +47,7 @@ class Failure(msgspec.Struct):
 
 
 class JsonAnswer(Response):
-    """A value of the API as JSON."""
+    """An answer in JSON."""
 
     media_type = JSON
 
@@ -65,11 +65,11 @@ def refusal(status: int, kind: str, message: str, headers: Mapping[str, str] | N
     return JsonAnswer(failure(kind, message), status, headers)
 
 
-INTERNAL = failure("InternalError", "the server failed; its log says where")
+INTERNAL = failure("InternalError", "the server failed; see its log")
 
 
 def failure_of(error: Exception) -> tuple[int, Failure]:
-    """Return the status and the body that answer an error."""
+    """Return the status and the body of the answer to an error."""
     if isinstance(error, HTTPException):
         kind = getattr(error, "kind", _KINDS.get(error.status_code, "HttpError"))
         return error.status_code, failure(kind, error.detail)

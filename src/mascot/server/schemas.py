@@ -1,4 +1,4 @@
-"""Types of the HTTP API: what requests may contain and what answers look like."""
+"""Types of the HTTP API: requests and their limits, and answers."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-import mascot as mc
 from mascot import registry
 from mascot.photos.photo import json_types
+from mascot.photos.request import SearchRequest
 
 MOST_RESULTS = 200
 MOST_OWN_CANDIDATES = 5000
@@ -41,7 +41,6 @@ Column = Annotated[list[Cell], Meta(max_length=MOST_OWN_CANDIDATES)]
 Vector = Annotated[list[Number], Meta(min_length=1, max_length=LONGEST_VECTOR)]
 Near = bool | Number | Text | Annotated[list[Number], Meta(min_length=2, max_length=2)] | None
 Count = Annotated[int, Meta(ge=1, le=MOST_RESULTS)]
-Direction = Literal["spread", "focus"]
 Wishes = Annotated[list[dict[str, Any]], Meta(max_length=12)]  # decoded one by one: the key of each tells its kind
 _SHARES = Meta(min_length=1, max_length=MOST_RESULTS)
 
@@ -50,9 +49,9 @@ class _Body(Struct, forbid_unknown_fields=True):
     """A part of a request: unknown fields and numbers written as text are errors."""
 
 
-# Attributes and methods: one type for each public value class of the library
+# Attributes and methods: one type for each public class of values
 
-_BOUNDS: dict[str, dict[str, float]] = {  # the library itself has no upper limits; a server needs them
+_BOUNDS: dict[str, dict[str, float]] = {  # upper limits of the server; the library has none
     "beta": {"ge": 0, "le": 1},
     "bins": {"ge": 1, "le": 1440},
     "cells": {"ge": 2, "le": 200},
@@ -84,7 +83,7 @@ def _bounded(hint: Any, bounds: dict[str, float]) -> Any:
 
 
 def _struct(cls: type) -> type[Struct]:
-    """Return the type of a value class as `to_dict` writes it: `kind` with its name, and its parameters."""
+    """Return the type of what `to_dict` of a class writes: `kind`, the name of the class, and its parameters."""
     hints = get_type_hints(cls)
     members: list[Any] = []
     for field in fields(cls):
@@ -106,17 +105,7 @@ MethodIn: Any = Union[tuple(METHODS.values())]  # noqa: UP007 - of a tuple
 AttributeIn: Any = Union[Name, Union[tuple(ATTRIBUTES.values())]]  # noqa: UP007 - a text is a Category of that column
 
 
-def value_of(part: Struct) -> Any:
-    """Return the library's attribute or method."""
-    return mc.from_dict({"kind": type(part).__name__, **msgspec.structs.asdict(part)})
-
-
-def attribute_of(part: Any) -> Any:
-    """Return the library's attribute; a text is a `Category` of that column."""
-    return mc.Category(part) if isinstance(part, str) else value_of(part)
-
-
-# Wishes: one type each, identified by its first field, which makes the wish of the library
+# Wishes: one type each, identified by its first field, in the form that `mascot.from_dict` reads
 
 
 class SpreadWish(_Body):
@@ -125,21 +114,14 @@ class SpreadWish(_Body):
     spread: AttributeIn
     weight: Weight = 1.0
 
-    def wish(self) -> mc.AnyWish:
-        return mc.spread(attribute_of(self.spread), self.weight)
-
 
 class FocusWish(_Body):
-    """Results from few values of an attribute, or near one."""
+    """Results from few values of an attribute, or near one value."""
 
     focus: AttributeIn
     near: Near = None
     within: Within | None = None
     weight: Weight = 1.0
-
-    def wish(self) -> mc.AnyWish:
-        near = tuple(self.near) if isinstance(self.near, list) else self.near
-        return mc.focus(attribute_of(self.focus), self.weight, near, self.within)
 
 
 class LimitWish(_Body):
@@ -149,44 +131,16 @@ class LimitWish(_Body):
     n: Count
     fill: bool = False
 
-    def wish(self) -> mc.AnyWish:
-        return mc.limit(attribute_of(self.limit), self.n, fill=self.fill)
-
-
-class ShareOf(_Body):
-    """The target share of one value; needed where values are not text."""
-
-    value: Leaf
-    share: Share
-
 
 class ShareWish(_Body):
-    """Target shares of the values of an attribute."""
+    """Target shares of the values of an attribute; a value is written as text."""
 
     share: AttributeIn
-    shares: Annotated[dict[str, Share], _SHARES] | Annotated[list[ShareOf], _SHARES]
-
-    def wish(self) -> mc.AnyWish:
-        shares = self.shares if isinstance(self.shares, dict) else {part.value: part.share for part in self.shares}
-        return mc.share(attribute_of(self.share), shares)
-
-
-class DirectedWish(_Body):
-    """The older form of spread and focus."""
-
-    direction: Direction
-    attribute: AttributeIn
-    near: Near = None
-    weight: Weight = 1.0
-
-    def wish(self) -> mc.AnyWish:
-        if self.direction == "spread":
-            return SpreadWish(self.attribute, self.weight).wish()
-        return FocusWish(self.attribute, self.near, weight=self.weight).wish()
+    shares: Annotated[dict[str, Share], _SHARES]
 
 
 WISHES: dict[str, type[_Body]] = {
-    cls.__struct_fields__[0]: cls for cls in (SpreadWish, FocusWish, LimitWish, ShareWish, DirectedWish)
+    cls.__struct_fields__[0]: cls for cls in (SpreadWish, FocusWish, LimitWish, ShareWish)
 }
 
 
@@ -215,7 +169,7 @@ class Rerank(RerankOptions, kw_only=True):
 
 
 class RankedOut(Struct, omit_defaults=True):
-    """One of the candidates, re-ranked."""
+    """One result: a candidate, and its ranks before and after."""
 
     id: Id
     position: int
@@ -224,10 +178,11 @@ class RankedOut(Struct, omit_defaults=True):
     score: float
     relevance: float
     gains: dict[str, float] | UnsetType = UNSET
+    because: Annotated[str, Meta(description="One sentence: why this result is here.")] | UnsetType = UNSET
 
 
 class RerankOut(Struct, omit_defaults=True):
-    """The re-ranked candidates, best first; `gains` and `explanation` only if they were requested."""
+    """The re-ranked candidates, best first. `gains`, `because` and `explanation` are there only if requested."""
 
     results: list[RankedOut]
     strength: float
@@ -237,65 +192,84 @@ class RerankOut(Struct, omit_defaults=True):
 # Photographs
 
 
-_NEAR = Meta(max_length=200, description="Focus only: `Lisbon`, `38.7,-9.1`, `18:30`, `2019-07`.")
 _TEXT = Meta(max_length=_LONGEST_TEXT, description="Without words all are equally relevant.")
 _PIN = Meta(max_length=MOST_RESULTS, description="Always in the result, first, and completed by the others up to k.")
 _CANDIDATES = Meta(ge=1, le=_MOST_CANDIDATES, description="Default: 5000; without words the newest.")
-_WHERE = Meta(
-    max_length=2000,
-    pattern=r"^[^\x00]*$",
-    examples=["country = 'PT' AND taken >= '2019'"],
-    description="An SQL expression over the columns of the library.",
-)
+_BOX = Meta(description="South, west, north and east in degrees.")
+_NEAR = Meta(max_length=200, description="As people write it: `Lisbon`, `38.7,-9.1`, `18:30`, `6pm`, `2019-07`.")
+_Latitude = Annotated[float, Meta(ge=-90, le=90)]
+_Longitude = Annotated[float, Meta(ge=-180, le=180)]
+_Ids = Annotated[tuple[PhotoId, ...], Meta(max_length=_MOST_CHOSEN)]
+_Attribute = Annotated[str, Meta(max_length=40, examples=["place"])]
+_PhotoWeight = Annotated[float, Meta(ge=0.001, le=1000)]
 
 
-class PhotoWish(_Body):
-    """Spread or focus one attribute of the photographs."""
+class PhotoSpread(_Body):
+    """Results from many values of an attribute of the photographs: `{"spread": "place"}`."""
 
-    name: Annotated[str, Meta(max_length=40, examples=["place"])]
-    direction: Direction
-    weight: Annotated[float, Meta(ge=0.001, le=1000)] = 1.0
-    near: Annotated[str, _NEAR] | None = None
+    spread: _Attribute
+    weight: _PhotoWeight = 1.0
+
+
+class PhotoFocus(_Body):
+    """Results from few values, or near one: `{"focus": "hour", "near": "18:00", "within": 1}`."""
+
+    focus: _Attribute
+    near: Annotated[str, _NEAR] | Number | Annotated[list[Number], Meta(min_length=2, max_length=2)] | None = None
+    within: Within | None = None
+    weight: _PhotoWeight = 1.0
 
 
 class PhotoLimit(_Body):
     """At most `n` results per value: `{"limit": "day", "n": 2}`."""
 
-    limit: Annotated[str, Meta(max_length=40, examples=["day"])]
+    limit: _Attribute
     n: Count
     fill: bool = False
 
 
 class PhotoShare(_Body):
-    """Target shares of values, each as people write it."""
+    """Target shares of values, each as people write it: `{"share": "country", "shares": {"Portugal": 0.6}}`."""
 
-    share: Annotated[str, Meta(max_length=40, examples=["country"])]
+    share: _Attribute
     shares: Annotated[dict[Text, Share], _SHARES]
 
 
-PHOTO_WISHES: dict[str, type[_Body]] = {"name": PhotoWish, "limit": PhotoLimit, "share": PhotoShare}
+PHOTO_WISHES: dict[str, type[_Body]] = {
+    cls.__struct_fields__[0]: cls for cls in (PhotoSpread, PhotoFocus, PhotoLimit, PhotoShare)
+}
+# The fields of a search whose type over HTTP differs from that of `SearchRequest`: a server needs upper limits.
+_SEARCH_TYPES: dict[str, Any] = {
+    "text": Annotated[str, _TEXT] | None,
+    "like": PhotoId | None,
+    "rating": Annotated[int, Meta(ge=0, le=5, description="The lowest rating.")] | None,
+    "box": Annotated[tuple[_Latitude, _Longitude, _Latitude, _Longitude], _BOX] | None,
+    "wishes": Wishes,
+    "k": Count,
+    "candidates": Annotated[int, _CANDIDATES] | None,
+    "strength": Share | None,
+    "keep": Keep | None,
+    "protect": Annotated[int, Meta(ge=0, le=MOST_RESULTS)] | None,
+    "method": MethodName,
+    "pin": Annotated[tuple[PhotoId, ...], _PIN],
+    "reject": Annotated[_Ids, Meta(description="Never in the result.")],
+    "already": Annotated[_Ids, Meta(description="Shown by earlier pages: counted as covered, not shown again.")],
+    "stacks": Annotated[bool, Meta(description="One photograph for all shots of a burst and all copies.")],
+}
 
 
-class Search(_Body):
-    """Search the library for a text, for photographs like one of them, or without either for the newest."""
-
-    text: Annotated[str, _TEXT] | None = None
-    like: PhotoId | None = None
-    wishes: Wishes = []
-    pin: Annotated[list[PhotoId], _PIN] = []
-    reject: Annotated[Photos, Meta(description="Never in the result.")] = []
-    k: Count = 20
-    candidates: Annotated[int, _CANDIDATES] | None = None
-    where: Annotated[str, _WHERE] | None = None
-    missing: Literal["last", "neutral", "drop"] = "last"
-    strength: Share | None = None
-    protect: Annotated[int, Meta(ge=0, le=MOST_RESULTS)] | None = None
-    keep: Keep | None = None
-    order: Literal["relevance", "selection"] | None = None
-    method: MethodName = "mascot"
-    stacks: Annotated[bool, Meta(description="One photograph for all shots of a burst and all copies.")] = True
+def _search_struct() -> Any:
+    """Return the type of a search: the fields of `SearchRequest`."""
+    hints = get_type_hints(SearchRequest)
+    members = []
+    for field in fields(SearchRequest):
+        hint = Name | None if hints[field.name] == str | None else hints[field.name]
+        members.append((field.name, _SEARCH_TYPES.get(field.name, hint), field.default))
+    text = "Search the library for a text, for photographs like one of them, or without either for the newest."
+    return msgspec.defstruct("Search", members, bases=(_Body,), namespace={"__doc__": text})
 
 
+Search = _search_struct()
 _PHOTO = {"__doc__": "The metadata of one photograph."}
 PhotoOut: Any = msgspec.defstruct("PhotoOut", json_types(), namespace=_PHOTO)  # what `Photo.to_dict` returns
 
@@ -309,6 +283,7 @@ class ResultOut(Struct):
     relevance: float
     gains: dict[str, float]
     opened: dict[str, list[str]]
+    because: Annotated[str, Meta(description="Why it was selected; empty without wishes.")]
     photo: PhotoOut
     similar: Annotated[list[int], Meta(description="Ids of the photographs that it stands for: a burst, copies.")] = []
     pinned: bool = False
@@ -332,12 +307,14 @@ class TargetOut(Struct):
     lon: float | None = None
     hour: float | None = None
     date: str | None = None
+    nearest: Annotated[str | None, Meta(description="If no result is close: `nearest is 5,000 km away`.")] = None
 
 
 class SearchOut(Struct, kw_only=True):
     """The steered results, and beside them the results by relevance alone."""
 
     query: str
+    request: Annotated[dict[str, Any], Meta(description="The request, with the strength, protect and order in use.")]
     candidates: int
     newest_of: Annotated[
         int | None, Meta(description="Without words: how many photographs the candidates are the newest of.")
@@ -352,7 +329,7 @@ class SearchOut(Struct, kw_only=True):
 
 
 class ChoiceIn(_Body):
-    """A choice to save: its photographs, the rejected ones, and the search they come from."""
+    """A choice to save: its photographs, the rejected ones, and the search they come from, as for `/api/search`."""
 
     photos: Photos
     rejected: Photos = []

@@ -1,4 +1,4 @@
-"""Settings of the server: one frozen value, read from the environment by every worker process."""
+"""Settings of the server, which every worker process reads from the environment."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ class Settings:
     Parameters
     ----------
     library
-        Folder of an indexed photo library; without one only re-ranking is served.
+        Folder of an indexed photo library (default: None, serve re-ranking only).
     token
-        Required from every client except for health checks. Without a token only requests for `hosts` are answered.
+        Required from every client except health checks (default: None, answer only requests to `hosts`).
     hosts
-        Host names that are answered if there is no token.
+        Host names that are answered without a token.
     cors
         Origins whose pages may use the API.
     header_timeout_s, body_timeout_s
-        Seconds a client has to send the headers and the body of a request. A stream must send something that often.
+        Seconds that a client has to send the headers and the body of a request, or the next part of a stream.
     keep_alive_s
-        Seconds an idle connection stays open.
+        Seconds that an idle connection stays open.
     grace_s
         Seconds that running requests have to finish after SIGTERM.
     connections
-        Open connections per process; above it the one that has waited longest without a request is closed.
+        Largest number of connections per process; beyond it the connection that was idle longest is closed.
     request_bytes
-        Size limit of a request body, and of a line of a stream.
+        Largest size of a request body, and of a line of a stream.
     held_bytes
-        Bytes of unfinished bodies per process; above it the oldest unfinished body is refused.
+        Largest size of all unfinished bodies per process; beyond it the oldest one is refused.
     """
 
     library: str | None = None
@@ -56,13 +56,13 @@ class Settings:
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Settings:
-        """Read `MASCOT_LIBRARY`, `MASCOT_TOKEN`, `MASCOT_BODY_TIMEOUT_S` and so on; unset ones are the default."""
+        """Return the settings of `MASCOT_LIBRARY`, `MASCOT_TOKEN`, `MASCOT_BODY_TIMEOUT_S` and so on."""
         variables = os.environ if environ is None else environ
         texts = {field: variables.get(PREFIX + field.name.upper()) for field in fields(cls)}
         return cls(**{field.name: _parse(field.name, text, field.default) for field, text in texts.items() if text})
 
     def to_environment(self) -> dict[str, str]:
-        """Return the variables from which `from_environment` makes the same settings."""
+        """Return the variables that `from_environment` reads."""
         values = {PREFIX + field.name.upper(): getattr(self, field.name) for field in fields(self)}
         return {
             name: ",".join(value) if isinstance(value, tuple) else str(value)

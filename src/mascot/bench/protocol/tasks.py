@@ -125,8 +125,15 @@ class Point:
     def to_dict(self) -> dict[str, Any]:
         """Return the part of the record that does not depend on the result."""
         names = ("split", "study", "direction", "label", "point", "value", "k", "n")
-        described = {"method": self.method.to_dict(), "wishes": [wish.to_dict() for wish in self.wishes]}
+        described = {"method": self.method.to_dict(), "wishes": [_recorded(wish) for wish in self.wishes]}
         return {name: getattr(self, name) for name in names} | {"task": self.task.name} | described
+
+
+def _recorded(wish: mc.Wish) -> dict[str, Any]:
+    """Return a wish as records hold it: the attribute is always a dictionary with its parameters."""
+    parameters: dict[str, Any] = {name: getattr(wish, name) for name in ("sign", "weight", "near", "within")}
+    attribute: Any = wish.attribute
+    return {"kind": "Wish", "attribute": attribute.to_dict(), **parameters}
 
 
 def name_of(attribute: mc.Attribute) -> str:

@@ -19,6 +19,7 @@ from mascot.photos.library import Library
 from mascot.photos.locations import DATABASE
 
 AUTO = "auto"
+ENCODERS = "auto, lite, clip[:MODEL] or blip2[:MODEL]"
 
 
 def choose_encoder(library: Library, encoder: str | None, again: bool, device: str) -> tuple[str | None, bool]:

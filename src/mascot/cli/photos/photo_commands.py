@@ -1,16 +1,10 @@
-"""The commands `mascot index`, `search`, `library` and `sample`."""
+"""The commands `mascot index`, `library` and `sample`."""
 
 from __future__ import annotations
 
-import re
 import sys
-import tempfile
-import warnings
-import webbrowser
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict
-from datetime import datetime
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,19 +12,13 @@ import typer
 
 import mascot as mc
 from mascot.cli import options, printing
-from mascot.cli.hit_tables import RecordedQuery
-from mascot.cli.photos import set_commands
-from mascot.cli.photos.encoder_choice import choose_encoder
-from mascot.cli.photos.set_commands import Interrupted
+from mascot.cli.photos.encoder_choice import ENCODERS, choose_encoder
 from mascot.cli.printing import note, number_of, progress_bar, visible
 from mascot.cli.ray_options import Ray
-from mascot.errors import require
+from mascot.errors import Interrupted, require
 from mascot.extras import package
-from mascot.photos.database.filters import within
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.library import Library
-from mascot.photos.results import Results
-from mascot.photos.sharing.album import album, section_of
 from mascot.photos.sharing.overview import overview, points
 from mascot.photos.texts import as_text
 
@@ -38,11 +26,8 @@ if TYPE_CHECKING:
     from mascot.photos.indexing.indexer import Summary
 
 _SKIPPED_SHOWN = 10
-_ENCODERS = "auto, lite, clip[:MODEL] or blip2[:MODEL]"
-Format = Literal["table", "json", "jsonl", "paths"]
 
 
-@options.expanded
 def index(
     folders: list[Path] | None = typer.Argument(
         None,
@@ -53,7 +38,7 @@ def index(
     encoder: str = typer.Option(
         "auto",
         metavar="NAME",
-        help=f"{_ENCODERS}; auto is the library's own, else a CLIP on this machine or from the hub, else lite.",
+        help=f"{ENCODERS}; auto is the library's own, else a CLIP on this machine or from the hub, else lite.",
     ),
     index_folder: Path | None = typer.Option(
         None, "--index", metavar="DIR", help="Keep the index in this folder, for folders that are read-only."
@@ -185,240 +170,6 @@ def _summary_lines(summary: Summary) -> list[str]:
     return lines
 
 
-@options.expanded
-def search(
-    *,
-    text: str | None = typer.Argument(
-        None, metavar="TEXT", help="What to search for, in plain words (default: all photographs, newest first)."
-    ),
-    k: int = typer.Option(20, "-k", help="How many results."),
-    typed: options.Wishes,
-    quotas: options.Quotas,
-    already: options.Already = None,
-    method_choice: options.MethodChoice,
-    missing: options.Missing = "last",
-    like: Path | None = typer.Option(None, metavar="PHOTO", help="Search for photographs similar to this one instead."),
-    candidates: int | None = typer.Option(
-        None, help="Best matches that are steered: 5000, with --source 200; without TEXT the 5000 newest."
-    ),
-    where: str | None = typer.Option(
-        None, metavar="SQL", help="Only photographs for which this holds: \"country = 'PT'\"."
-    ),
-    since: str | None = typer.Option(None, metavar="DATE", help="Taken on this day or later."),
-    until: str | None = typer.Option(None, metavar="DATE", help="Taken on this day or earlier."),
-    folder: str | None = typer.Option(None, metavar="FOLDER", help="Only in this folder of the library."),
-    no_stacks: bool = typer.Option(
-        False, "--no-stacks", help="Show each shot of a burst and each copy, not one for all."
-    ),
-    explain: options.Explain = False,
-    compare: bool = typer.Option(False, "--compare", help="Plain relevance beside the steered list."),
-    format: Format | None = typer.Option(None, help="Table on a terminal, JSON lines in a pipe."),
-    print0: bool = typer.Option(
-        False, "--print0", "-0", help="End paths with NUL, for xargs -0: names may contain line breaks."
-    ),
-    pictures: bool | None = typer.Option(
-        None,
-        "--pictures/--no-pictures",
-        help="Small pictures in the table (default: if the terminal has enough colours).",
-    ),
-    open_: bool = typer.Option(False, "--open", help="Show the results in the browser."),
-    chosen: set_commands.Chosen,
-    save_choice: str | None = typer.Option(None, metavar="NAME", help="Save the results as a choice of that name."),
-    target: set_commands.TakeAway,
-    source: str | None = typer.Option(
-        None, metavar="URI", help="Search an engine instead: lance://, qdrant://, milvus://, postgresql://."
-    ),
-    library: options.Library = None,
-    encoder: str | None = typer.Option(None, metavar="NAME", help=f"{_ENCODERS} (default: the library's own)."),
-    device: options.Device = "auto",
-) -> None:
-    """Search the photographs, and steer what the result is made of.
-
-    \b
-    mascot search "sunset over water" --spread place --focus hour
-    mascot search "old harbour" --focus place=Lisbon --spread moment
-    mascot search boats --where "country = 'PT' and taken >= '2019-01-01'" --format paths
-    mascot search --since 2021 --spread month
-    mascot search boats --limit day=2 --share country=Portugal:50%
-    mascot search boats --pin 17 --pin 40 -k 20 --spread place --save-choice wall --copy-to prints
-
-    \b
-    A WISH is NAME[=VALUE[~WITHIN]][*WEIGHT], VALUE for --focus only. Names:
-      place         place=Lisbon, place="Cambridge, US", place=38.7,-9.1~50 (km)
-      city country  country=Portugal
-      hour          hour=18, hour=18:30, hour=6pm~1 (hours)
-      date          date=2019-07, date=2019-07-14
-      year month day  year=2019, month=2019-07, day=2019-07-14
-      season        season=summer, season=july
-      weekday       weekday=saturday
-      moment        one stretch of time and place: --spread moment avoids bursts
-      camera lens folder keywords rating part_of_day altitude
-      look          groups of similar pictures
-
-    With --source, --where is in the engine's own language.
-    """
-    if print0:
-        if format not in (None, "paths"):
-            raise mc.OptionError(f"--print0 writes paths, got --format {format} as well")
-        format = "paths"
-    end = "\0" if print0 else "\n"
-    shape = format or ("table" if sys.stdout.isatty() else "jsonl")
-    encoder = None if encoder == "auto" else encoder
-
-    def read_wishes(reader: Any) -> list[mc.AnyWish]:
-        return typed.read(reader, missing) + quotas.read(reader)
-
-    if source is not None:
-        library_options = {
-            "since": since, "until": until, "folder": folder, "compare": compare, "open": open_, "library": library,
-            **asdict(chosen), "save-choice": save_choice,
-        }  # fmt: skip
-        refused_options = [*(f"--{name}" for name, value in library_options.items() if value), *target.names()]
-        if refused_options:
-            raise mc.OptionError(f"{', '.join(refused_options)}: not with --source; conditions go to --where")
-        if text is None and like is None:
-            raise mc.OptionError("--source needs a TEXT to search for, or a photograph with --like")
-        from mascot.photos.engine_search import Question, search_source
-
-        with _print_warnings():
-            steered = search_source(
-                source, Question(text, like, encoder, device), read_wishes, k, method_choice.select(),
-                candidates=candidates, where=where, already=already or (),
-            )  # fmt: skip
-        _print_source(steered, shape, explain, end)
-        return
-    with Library.open(options.single_library(library), device) as opened:
-        wishes, method = read_wishes(opened), method_choice.select()
-        flags, values = _conditions(since, until, None if folder is None else opened.folder_named(folder))
-        ids = chosen.ids(opened)
-        results = opened.search(
-            text, wishes, k, method, like=like, candidates=candidates,
-            where=[*([] if where is None else [where]), *flags] or None, values=values, encoder=encoder,
-            already=_photo_ids(already), stacks=not no_stacks, pin=ids["pin"], reject=ids["reject"],
-        )  # fmt: skip
-        for word in typed.focus or []:
-            place = opened.place_meant(word)
-            note(place and f"place: {place}")
-        note(None if len(results) else "no photograph matches these conditions")
-        for shortfall in results.explain().notes if quotas.share else ():
-            note(shortfall)
-        note(opened.unfinished)
-        note(opened.words_only if results.hits.ranked and like is None else None)
-        if results.hits.newest_of is not None and results.hits.newest_of > results.hits.count:
-            note(
-                f"without words the {results.hits.count} newest of {results.hits.newest_of} photographs are looked at: "
-                "--candidates takes more, --where, --since, --until and --folder others"
-            )
-        if shape == "paths":
-            _print_files(results, end)
-        elif shape == "table":
-            _print_tables(opened, results, explain, compare, pictures)
-        else:
-            printing.show_records(results.records(explain, compare), shape == "json")
-        if save_choice is not None:
-            like_id = None if like is None else opened.id_of(like)
-            fields = {"text": text, "like": like_id, "k": k, "strength": method_choice.strength}
-            query = set_commands.query_of(fields, typed, quotas, where, flags, values)
-            photo_ids = [photo.id for photo in results.photos]
-            saved_choice = opened.choices.put(save_choice, photo_ids, ids["reject"], query)
-            note(f"choice {saved_choice.name!r}: {number_of(len(photo_ids), 'photograph')} saved")
-        if target.names():
-            target.take(opened, results.photos, section_of(results))
-        if open_:
-            _open(opened, results)
-
-
-def _photo_ids(texts: list[str] | None) -> list[int] | None:
-    for text in texts or ():
-        if not re.fullmatch(r"[0-9]{1,18}", text):
-            raise mc.OptionError(f"--already must be the id of a photograph, a whole number, got {text!r}")
-    return None if texts is None else [int(text) for text in texts]
-
-
-@contextmanager
-def _print_warnings() -> Iterator[None]:
-    """Print the warnings of mascot as one line each on standard error."""
-    from mascot.connect.engines.source import FewCandidates, NoKey
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("ignore")
-        for ours in (FewCandidates, NoKey):
-            warnings.simplefilter("always", ours)
-        warnings.filterwarnings("always", message="no record has ")
-        yield
-    for warning in caught:
-        note(str(warning.message))
-
-
-def _print_source(steered: Any, shape: Format, explain: bool, end: str) -> None:
-    """Print the results of an engine as `mascot rerank` does: they have the columns of the engine."""
-    if steered.ranking is None:
-        note("nothing matches these conditions")
-        return
-    query = RecordedQuery(None, steered.found.records(), steered.found.candidates())
-    if shape == "table":
-        printing.show(printing.ranking_table(query, steered.ranking, explain))
-    elif shape == "paths":
-        _print_paths(steered.ranking.ids, end)
-    else:
-        printing.show_records(printing.result_records(query, steered.ranking, explain), shape == "json")
-
-
-def _print_files(results: Results, end: str) -> None:
-    """Print the paths of the files that exist."""
-    existing = [photo for photo in results.photos if photo.id not in results.gone]
-    _print_paths((results.hits.root / photo.path for photo in existing), end)
-    missing_count = len(results) - len(existing)
-    if missing_count:
-        files = "1 file is" if missing_count == 1 else f"{missing_count} files are"
-        note(f"{files} gone and left out; `mascot index --prune` forgets what is no longer in the folder")
-
-
-def _print_paths(paths: Iterable[Any], end: str) -> None:
-    sys.stdout.writelines(f"{path}{end}" for path in paths)
-
-
-def _conditions(since: str | None, until: str | None, folder: str | None) -> tuple[list[str], list[Any]]:
-    """Return the conditions in SQL, and their values: values of options never become SQL."""
-    parts: list[str] = []
-    values: list[Any] = []
-    for flag, operator, value in (("since", ">=", since), ("until", "<=", until)):
-        if value is not None:
-            # The end of a day or month: every text with that prefix compares below it.
-            parts.append(f"taken {operator} ?")
-            values.append(_day(flag, value) + ("\uffff" if flag == "until" else ""))
-    if folder is not None:
-        part, folder_values = within(folder)
-        parts.append(part)
-        values += folder_values
-    return parts, values
-
-
-def _day(flag: str, value: str) -> str:
-    for shape in ("%Y-%m-%d", "%Y-%m", "%Y"):
-        with suppress(ValueError):
-            return datetime.strptime(value, shape).strftime(shape)
-    raise mc.OptionError(f"--{flag} must be a date like 2019-07-14, 2019-07 or 2019, got {value!r}")
-
-
-def _print_tables(library: Library, results: Results, explain: bool, compare: bool, pictures: bool | None) -> None:
-    from mascot.cli.photos import photo_printing
-
-    parts: list[Any] = [photo_printing.comparison_table(results)] if compare else []
-    if explain or not compare:
-        with_pictures = photo_printing.can_show_pictures() if pictures is None else pictures
-        parts.append(photo_printing.results_table(library, results, explain, with_pictures))
-    printing.show(*parts, photo_printing.library_line(library))
-
-
-def _open(library: Library, results: Results) -> None:
-    with tempfile.NamedTemporaryFile("w", suffix=".html", prefix="mascot-", delete=False, encoding="utf-8") as file:
-        file.writelines(album(library.store, library.root.name, [section_of(results, links=True)]))
-    if not webbrowser.open(Path(file.name).as_uri()):
-        note(f"no browser could be started; the page is {file.name}")
-
-
-@options.expanded
 def library(
     path: Path | None = typer.Argument(
         None, metavar="FOLDER", help="Default: the library around the current folder, or the last one indexed."
@@ -478,7 +229,6 @@ def _repair(library: Library) -> None:
     printing.show(*lines)
 
 
-@options.expanded
 def sample(
     folder: Path = typer.Argument(metavar="DIR", help="A new folder, or part of the same sample."),
     count: int = typer.Option(600, help="How many postcards."),

@@ -4,39 +4,39 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 import mascot as mc
-from mascot import grammar
 from mascot.cli import options
 from mascot.cli.printing import FOLD, RIGHT, new_grid, note, number_of, progress_bar, show, show_json, visible
+from mascot.errors import Interrupted
 from mascot.photos.library import Library
 from mascot.photos.photo import Photo
+from mascot.photos.request import SearchRequest
 from mascot.photos.sharing.album import AlbumSection, place_of, time_of, write_album
 from mascot.photos.sharing.export import copy_originals, originals, write_zip
 from mascot.photos.sharing.saved_sets import Choice
 
-
-class Interrupted(mc.MascotError):
-    """Ctrl-C: everything is closed, and the process may exit without waiting for running threads."""
-
-    ends_threads = True
+CopyTo = Annotated[Path | None, typer.Option(metavar="DIR", help="Copy the files there; nothing is overwritten.")]
+Zip = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the files to a new ZIP archive.")]
+Album = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Write one HTML page with pictures, map and clock, or add to an existing one."),
+]
 
 
 @dataclass(frozen=True)
 class TakeAway:
     """The targets of an export of photographs."""
 
-    copy_to: Path | None = typer.Option(None, metavar="DIR", help="Copy the files there; nothing is overwritten.")
-    zip: Path | None = typer.Option(None, metavar="FILE", help="Write the files to a new ZIP archive.")
-    album: Path | None = typer.Option(
-        None, metavar="FILE", help="Write one HTML page with pictures, map and clock, or add to one that is there."
-    )
+    copy_to: Path | None
+    zip: Path | None
+    album: Path | None
 
     def __post_init__(self) -> None:
         if self.zip is not None and self.zip.exists():  # refused before the search
@@ -79,23 +79,40 @@ def _copy(root: Path, files: Sequence[Any], folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Chosen:
-    """Options that pin and reject photographs."""
+    """Options that pin and reject photographs, or continue a saved search."""
 
-    pin: list[str] | None = typer.Option(
-        None, metavar="PHOTO", help="A photograph, by id or path, that the others complete. Repeatable."
-    )
-    reject: list[str] | None = typer.Option(None, metavar="PHOTO", help="A photograph not to show. Repeatable.")
-    choice: str | None = typer.Option(None, metavar="NAME", help="Pin the photographs of a saved choice.")
+    pin: list[str] | None
+    reject: list[str] | None
+    choice: str | None
+    from_: str | None
 
-    def ids(self, library: Library) -> dict[str, list[int]]:
-        """Return the photographs that the options `pin` and `reject`. Options override a saved choice."""
+    def names(self) -> list[str]:
+        """Return the options that were given."""
+        return [f"--{name.rstrip('_')}" for name, value in asdict(self).items() if value is not None]
+
+    def request(self, library: Library, fields: Mapping[str, Any]) -> SearchRequest:
+        """Return the request of these fields, or of a saved search with those of them that were given."""
+        saved: dict[str, Any] = {}
+        if self.from_ is not None:
+            saved = dict(library.choices.get(self.from_).query or {})
+        defaults = SearchRequest()
+        given = {
+            name: value for name, value in fields.items() if value is not None and value != getattr(defaults, name)
+        }
+        if given.keys() & {"text", "like"}:
+            saved = {name: value for name, value in saved.items() if name not in ("text", "like")}
+        pinned, rejected = self._ids(library)
+        return SearchRequest.from_dict({**saved, **given, "pin": pinned, "reject": rejected})
+
+    def _ids(self, library: Library) -> tuple[list[int], list[int]]:
+        """Return the photographs to pin and to reject. Options override a saved choice."""
         pinned, rejected = _photo_ids(library, self.pin, "--pin"), _photo_ids(library, self.reject, "--reject")
         if self.choice is not None:
             saved_choice = library.choices.get(self.choice)
             pinned = [*(id_ for id_ in saved_choice.photos if id_ not in rejected), *pinned]
             rejected = [*rejected, *(id_ for id_ in saved_choice.rejected if id_ not in pinned)]
             _note_missing(saved_choice, f"choice {saved_choice.name!r}: ")
-        return {"pin": list(dict.fromkeys(pinned)), "reject": list(dict.fromkeys(rejected))}
+        return pinned, rejected
 
 
 def _photo_ids(library: Library, names: Sequence[str] | None, owner: str) -> list[int]:
@@ -118,45 +135,19 @@ def _note_missing(choice: Choice, owner: str = "") -> None:
         note(f"{owner}{number_of(choice.missing, 'photograph')} of it {verb} not in the library any more")
 
 
-def query_of(
-    fields: dict[str, Any],
-    typed: options.Wishes,
-    quotas: options.Quotas,
-    where: str | None,
-    flags: Sequence[str],
-    values: Sequence[Any],
-) -> dict[str, Any]:
-    """Return a search as a request of `/api/search`, from which the page can continue.
-
-    `fields` are those that need no translation, `flags` conditions besides `where`, and `values` their values.
-    """
-    wishes: list[dict[str, Any]] = []
-    for direction, texts in asdict(typed).items():
-        for name, near, weight in map(grammar.split, texts or ()):
-            wish = {"name": name, "direction": direction, "near": near, "weight": weight}
-            wishes.append({key: value for key, value in wish.items() if value is not None})
-    wishes += [dict(zip(("limit", "n"), grammar.split_limit(text), strict=True)) for text in quotas.limit or ()]
-    wishes += [dict(zip(("share", "shares"), grammar.split_share(text), strict=True)) for text in quotas.share or ()]
-    literals = iter(values)
-    conditions = [re.sub(r"\?", lambda _: _literal(next(literals)), flag) for flag in flags]
-    conditions = conditions if where is None else [where, *conditions]
-    condition = conditions[0] if len(conditions) == 1 else " AND ".join(f"({part})" for part in conditions)
-    query = {**fields, "wishes": wishes, "where": condition or None}
-    return {name: value for name, value in query.items() if value is not None}
-
-
-def _literal(value: Any) -> str:
-    return str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
-
-
-@options.expanded
 def choices(
-    *,
-    name: str | None = typer.Argument(None, metavar="NAME", help="One of them; without, all are listed."),
-    delete: bool = typer.Option(False, "--delete", help="Delete it; the photographs stay."),
-    target: TakeAway,
-    format: Literal["table", "json", "paths"] | None = typer.Option(None, help="Table on a terminal, JSON in a pipe."),
-    library: list[Path] | None = typer.Option(None, metavar="PATH", help="The folder that was indexed."),
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="The choice to show (default: list all choices).")
+    ] = None,
+    delete: Annotated[bool, typer.Option("--delete", help="Delete the choice; the photographs stay.")] = False,
+    copy_to: CopyTo = None,
+    zip: Zip = None,
+    album: Album = None,
+    format: Annotated[
+        Literal["table", "json", "paths"] | None,
+        typer.Option(help="Output format (default: table on a terminal, JSON in a pipe)."),
+    ] = None,
+    library: options.Library = None,
 ) -> None:
     """List the saved choices, or show one, take its photographs away, or delete it.
 
@@ -165,7 +156,7 @@ def choices(
     mascot choices
     mascot choices "boats for the wall" --copy-to prints
     """
-    shape = format or ("table" if sys.stdout.isatty() else "json")
+    shape, target = format or ("table" if sys.stdout.isatty() else "json"), TakeAway(copy_to, zip, album)
     with Library.open(options.single_library(library)) as opened:
         if name is None:
             wrong = [*target.names(), *(["--delete"] if delete else []), *(["--format paths"] * (shape == "paths"))]
@@ -189,9 +180,18 @@ def _list(all_choices: Sequence[Choice], shape: str) -> None:
         return
     grid = new_grid(("photographs", RIGHT), ("rejected", RIGHT), ("choice", FOLD), ("search", FOLD))
     for choice in all_choices:
-        text = str((choice.query or {}).get("text") or "")
-        grid.add_row(str(len(choice.photos)), str(len(choice.rejected)), visible(choice.name), text)
+        search = visible(_search_text(choice.query or {}))
+        grid.add_row(str(len(choice.photos)), str(len(choice.rejected)), visible(choice.name), search)
     show(grid if all_choices else "no choices yet: `mascot search ... --save-choice NAME` saves one")
+
+
+def _search_text(query: Mapping[str, Any]) -> str:
+    """Return a saved search as text: `boats; since 2019; spread place; k 20`."""
+    parts = [str(query["text"])] if "text" in query else []
+    parts += [f"{name} {value}" for name, value in query.items() if name not in ("text", "wishes")]
+    for wish in query.get("wishes", ()):
+        parts.append(" ".join(f"{name} {value}" for name, value in wish.items()))
+    return "; ".join(parts)
 
 
 def _show(root: Path, choice: Choice, photos: Sequence[Photo], shape: str) -> None:

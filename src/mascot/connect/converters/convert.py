@@ -1,18 +1,17 @@
-"""Converters: what a search returned becomes `Candidates`, whose rankings return the same hits in a new order.
+"""Converters turn the response of a search into `Candidates`, whose rankings return the same hits in a new order.
 
     candidates = from_elasticsearch(client.search(index="products", query=...))
     hits = mascot.rerank(candidates, mascot.spread("seller"), k=10).records()
 
-No converter needs a package of its own or opens a connection, so that clients, pools, asynchronous calls and hybrid
-searches work as they are. Columns are read when a wish asks for them: a name is looked up in the fields of a hit, then
-in the hit itself, and ``geo.lat`` is the ``lat`` of a dictionary ``geo``. A column that no hit has counts as missing,
-with one warning.
+Converters need no extra packages and open no connections: use your own client, pool or asynchronous call. Columns are
+read when a wish needs them. A name is looked up in the fields of a hit, then in the hit itself; ``geo.lat`` is the
+``lat`` of a dictionary ``geo``. A column that no hit has counts as missing, with one warning.
 
-Where hits have no scores, their order is the relevance. Where only a part has, the others get the lowest score.
+If no hit has a score, the order of the hits is their relevance. If only some have one, the others get the lowest score.
 
-Options of several converters: `vector` names the field of vectors (default: None, vectors are not read); `distances`
-says whether scores are distances, which are negated (default: None, they are where they ascend, because engines return
-the best first); `query` picks one query of a response to several (default: 0, the first).
+Several converters have these options. `vector` is the field of vectors (default: None, vectors are not read).
+`distances` says whether scores are distances, which are negated (default: None, they are if they ascend, because
+engines return the best first). `query` is the position of one query in a response to several (default: 0).
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ from mascot.errors import InputError, check_whole, require
 
 
 def from_elasticsearch(response: Any, *, vector: str | None = None) -> Candidates[Any]:
-    """Return candidates of a response of an Elasticsearch or OpenSearch client, its JSON, or the list of its hits.
+    """Convert a response of an Elasticsearch or OpenSearch client, its JSON, or the list of its hits.
 
-    Ids are `_id`, scores `_score`; a search that sorts by a field has none, and its order counts. Columns are the names
-    in `_source` and `fields`.
+    Ids are `_id` and scores `_score`; the hits of a search sorted by a field have no scores. Columns are the names in
+    `_source` and `fields`.
 
     Examples
     --------
@@ -46,10 +45,10 @@ def from_elasticsearch(response: Any, *, vector: str | None = None) -> Candidate
 
 
 def from_qdrant(response: Any, *, vector: str | None = None, distances: bool | None = None) -> Candidates[Any]:
-    """Return candidates of what `query_points` of Qdrant returned, its list of points, or the JSON of a server.
+    """Convert the result of Qdrant's `query_points`, its list of points, or the JSON of a server.
 
-    Columns are the names in the payload. `vector` is "" for vectors without a name. Scores are distances in collections
-    of Euclid or Manhattan.
+    Columns are the names in the payload. `vector` is "" for unnamed vectors. Scores are distances in collections that
+    use Euclid or Manhattan.
     """
     hits = hit_lists.hits_of(response, "points", "from_qdrant", ("result", "points"))
     return candidates_of(hits, "payload", "score", "id", _vectors_named(vector, hits), distances)
@@ -58,26 +57,26 @@ def from_qdrant(response: Any, *, vector: str | None = None, distances: bool | N
 def from_milvus(
     response: Any, *, vector: str | None = None, distances: bool | None = None, query: int = 0
 ) -> Candidates[Any]:
-    """Return candidates of what `search` or `hybrid_search` of Milvus returned, of one query, or the JSON of a server.
+    """Convert the result of Milvus's `search` or `hybrid_search`, the hits of one query, or the JSON of a server.
 
-    Columns are the names in the entity. Ids are the primary key. Milvus calls similarities `distance` too.
+    Columns are the names in the entity. Ids are the primary key. Milvus also calls similarities `distance`.
     """
     queries = hit_lists.hits_of(response, "hits of each query", "from_milvus", ("data",))
     hits = _query_of(queries, query, "from_milvus") if queries and hit_lists.is_list(queries[0]) else queries
     if hits and not isinstance(hits[0], dict):
         raise hit_lists.unreadable("from_milvus", "hits that are dictionaries", hits[0])
-    get = dict.get  # a hit of Milvus has a slower `get` of its own
+    get = dict.get  # the hits of Milvus override `get` with a slower one
     fields = [get(hit, "entity") or hit for hit in hits]
     scores, ids = [get(hit, "distance") for hit in hits], [_milvus_id(hit) for hit in hits]
     return candidates_of(hits, fields, scores, ids, vector, distances)
 
 
 def from_weaviate(response: Any, *, vector: str | None = None) -> Candidates[Any]:
-    """Return candidates of a query of Weaviate's Python client, its list of objects, or the JSON of a GraphQL `Get`.
+    """Convert the result of Weaviate's Python client, its list of objects, or the JSON of a GraphQL `Get`.
 
-    The score is the first of rerank score, score and certainty that the query asked for, else the distance, negated:
-    ask for one with ``return_metadata=MetadataQuery(score=True)``. Columns are the properties. `vector` is "default"
-    for vectors without a name.
+    The score is the first of rerank score, score and certainty in the response, otherwise the negated distance. Request
+    it with ``return_metadata=MetadataQuery(score=True)``. Columns are the properties. `vector` is "default" for unnamed
+    vectors.
     """
     classes = hit_lists.entry(hit_lists.entry(response, "data"), "Get")
     if isinstance(classes, Mapping) and len(classes) == 1:
@@ -93,10 +92,10 @@ def from_weaviate(response: Any, *, vector: str | None = None) -> Candidates[Any
 
 
 def from_chroma(response: Any, *, vectors: bool = False, query: int = 0) -> Candidates[Any]:
-    """Return candidates of the dictionary that `collection.query` of Chroma returned; `vectors` reads `embeddings`.
+    """Convert the dictionary that Chroma's `collection.query` returned; `vectors` reads `embeddings`.
 
-    Chroma returns distances; scores are their negatives. Columns are the metadata keys, and `document`. Chroma has no
-    object for a hit: records are dictionaries with `id`, `distance`, `document` and `metadata`.
+    Chroma returns distances; scores are their negatives. Columns are the metadata keys and `document`. Records are
+    dictionaries with `id`, `distance`, `document` and `metadata`.
     """
     if not isinstance(response, Mapping) or not hit_lists.is_list(response.get("ids")):
         raise hit_lists.unreadable("from_chroma", "the dictionary that collection.query returned", response)
@@ -123,17 +122,17 @@ def from_faiss(
     distances: bool | None = None,
     query: int = 0,
 ) -> Candidates[int]:
-    """Return candidates of the two arrays that `index.search` of FAISS returned, Q x N or N.
+    """Convert the two arrays that `index.search` of FAISS returned, Q x N or N.
 
     Parameters
     ----------
     scores, labels, vectors
-        The arrays, and the third one of `index.search_and_reconstruct` (default: None).
+        The arrays, and the third array of `index.search_and_reconstruct` (default: None).
     rows
-        What the labels stand for: a list of dictionaries in the order of the index, or a dictionary by label. Columns
-        are their names, and `records()` returns them (default: None, wishes can only compare vectors).
+        The dictionaries of the indexed items, as a list in the order of the index or by label. Columns are their names,
+        and `records()` returns them (default: None, wishes can only compare vectors).
 
-    Ids are the labels. Places that FAISS could not fill (label -1) are left out.
+    Ids are the labels. Places that FAISS could not fill (label -1) are omitted.
     """
     check_whole("from_faiss query", query, 0)
     numbers, names = np.asarray(scores, np.float64), np.asarray(labels)
@@ -158,11 +157,11 @@ def from_faiss(
 
 
 def from_lance(result: Any, *, id: str = "id", vector: str | None = None) -> Candidates[Any]:
-    """Return candidates of what `to_arrow`, `to_list`, `to_pandas` or `to_polars` of a LanceDB search returned.
+    """Convert the result of `to_arrow`, `to_list`, `to_pandas` or `to_polars` of a LanceDB search.
 
-    The score is `_relevance_score` of a hybrid search, `_score` of a full-text search, else `_distance`, negated. `id`
-    is the column of ids (default: "id"); positions where there is none. Records of a table are dictionaries, made when
-    they are asked for.
+    The score is `_relevance_score` of a hybrid search, `_score` of a full-text search, otherwise the negated
+    `_distance`. `id` is the column of ids (default: "id"); without it ids are positions. Records of a table are
+    dictionaries, made on demand.
     """
     if hit_lists.is_table(result):
         hits, columns = hit_lists.table_of(result)
@@ -183,21 +182,21 @@ def from_rows(
     vector: str | None = None,
     distances: bool = False,
 ) -> Candidates[Any]:
-    """Return candidates of the rows of a database: DB-API, SQLAlchemy, DuckDB, or a table.
+    """Convert the rows of a database: DB-API, SQLAlchemy, DuckDB, or a table.
 
     Parameters
     ----------
     rows
-        A cursor or result, which is fetched; or its rows: tuples, named tuples, dictionaries, `sqlite3.Row`, rows of
+        A cursor or result, which is fetched; its rows as tuples, named tuples, dictionaries, `sqlite3.Row` or rows of
         SQLAlchemy; or an Arrow, pandas or Polars table.
     names
-        Names of the columns (default: None, the rows or the cursor know them; plain tuples do not).
+        Names of the columns, which plain tuples need (default: None, those of the rows or the cursor).
     score, id
-        Columns of scores and ids (default: "score" and "id"); None where the order and positions are all there is.
+        Columns of scores and ids (default: "score" and "id"). None means the order of the rows, and their positions.
     vector
         Column of vectors, or of their text (default: None).
     distances
-        Whether scores are distances, as of pgvector's operators: they are negated (default: False).
+        Whether scores are distances, such as those of pgvector, which are negated (default: False).
 
     Examples
     --------
@@ -215,10 +214,10 @@ def from_rows(
 
 
 def from_typesense(response: Any, *, vector: str | None = None) -> Candidates[Any]:
-    """Return candidates of a response of Typesense, one result of a `multi_search`, or a list of hits.
+    """Convert a response of Typesense, one result of a `multi_search`, or a list of hits.
 
-    The score is `rank_fusion_score` of a hybrid search, else `vector_distance`, negated, else `text_match`. Columns are
-    the names in the document. Grouped hits are taken group by group.
+    The score is the first of `rank_fusion_score`, the negated `vector_distance`, and `text_match` in the response.
+    Columns are the names in the document. Grouped hits are read group by group.
     """
     response = hit_lists.only_result(response)
     groups = hit_lists.entry(response, "grouped_hits")
@@ -232,13 +231,13 @@ def from_typesense(response: Any, *, vector: str | None = None) -> Candidates[An
 
 
 def from_vespa(response: Any, *, vector: str | None = None) -> Candidates[Any]:
-    """Return candidates of a query response of pyvespa, its JSON, or the list of its hits.
+    """Convert a query response of pyvespa, its JSON, or the list of its hits.
 
     The score is `relevance`. Ids are those of the hits, such as ``id:shop:product::a1``. Columns are the fields;
-    `vector` is a tensor among them.
+    `vector` is one of them, a tensor.
     """
     root = hit_lists.entry(response, "root")
-    if isinstance(root, Mapping) and not root.get("children"):  # left out where nothing matches
+    if isinstance(root, Mapping) and not root.get("children"):  # absent if nothing matches
         response = []
     hits = hit_lists.hits_of(response, "hits", "from_vespa", ("root", "children"))
     hits = [hit for hit in hits if not str(hit.get("id", "")).startswith("group:")]
@@ -246,25 +245,25 @@ def from_vespa(response: Any, *, vector: str | None = None) -> Candidates[Any]:
 
 
 def from_solr(response: Any, *, id: str = "id", vector: str | None = None) -> Candidates[Any]:
-    """Return candidates of a select response of Solr as JSON, the results of pysolr, or the list of documents.
+    """Convert a select response of Solr as JSON, the results of pysolr, or the list of documents.
 
-    The score is `score`, which the request names in ``fl=*,score``; without it the order counts. `id` is the unique key
-    (default: "id"). A list of one value is that value: fields of a schemaless core are lists.
+    The score is `score`, which the request includes by ``fl=*,score``; without it the order is the relevance. `id` is
+    the unique key (default: "id"). A list of one value becomes the value, because a schemaless core returns lists.
     """
     hits = hit_lists.hits_of(response, "docs", "from_solr", ("response", "docs"))
     return candidates_of(hits, HitColumns(hits, hits, unwrap=True), "score", id, vector)
 
 
 def from_algolia(response: Any) -> Candidates[Any]:
-    """Return candidates of a search response of Algolia, or of one result of several.
+    """Convert a search response of Algolia, or one result of several.
 
-    Algolia ranks by rules and returns no score: the order is the relevance. Ids are `objectID`. Columns are the
-    attributes, such as ``_geoloc.lat``.
+    Algolia returns no scores, so the order is the relevance. Ids are `objectID`. Columns are the attributes, such as
+    ``_geoloc.lat``.
     """
     hits = hit_lists.hits_of(hit_lists.only_result(response), "hits", "from_algolia")
     if not hits or isinstance(hits[0], Mapping):
         return candidates_of(hits, hits, [None] * len(hits), "objectID")
-    # Models of the client keep attributes beside their own fields.
+    # Models of the client store attributes separately from their own fields.
     fields = [getattr(hit, "model_extra", None) or vars(hit) for hit in hits]
     return candidates_of(hits, fields, [None] * len(hits), "object_id")
 
@@ -272,23 +271,23 @@ def from_algolia(response: Any) -> Candidates[Any]:
 def merge(
     *candidates: Candidates[Any], names: Sequence[str] | None = None, rescale: bool = True, best: int | None = None
 ) -> Candidates[Any]:
-    """Return the candidates of several sources as those of one, best first.
+    """Merge the candidates of several sources, best first.
 
     Parameters
     ----------
     candidates
-        What each source returned.
+        The candidates of each source.
     names
-        A name for each source (default: None). Ids become (name, id), and a column `source` holds the name. Needed
-        where the same id means different things in two sources, or where ids are positions.
+        A name for each source (default: None). Ids become (name, id), and a column `source` holds the name. Names are
+        needed if one id means different things in two sources, or if ids are positions.
     rescale
-        Whether the scores of each source are rescaled to 0..1, its best to 1 and its last to 0; far outliers count as
-        the outermost of the others (default: True). False for shards of one index, whose scores are comparable.
+        Whether the scores of each source are rescaled to 0..1, its best to 1 and its last to 0; outliers are clipped
+        (default: True). Use False for shards of one index, whose scores are comparable.
     best
-        How many to return at most (default: None, all).
+        The largest number of candidates to return (default: None, all).
 
-    Of a result that several sources return, by its id, the one with the highest score stays. A column that a source
-    does not have is missing there. Vectors are kept where those of all sources have one length.
+    If several sources return the same id, the one with the highest score is kept. A column that a source does not have
+    is missing there. Vectors are kept if all sources have the same dimension.
 
     Examples
     --------
@@ -329,7 +328,7 @@ def merge(
 
 
 class MergedColumns(RecordColumns):
-    """Columns of several sources, one after the other; a source without a column has missing values."""
+    """The concatenated columns of several sources; a source without a column has missing values."""
 
     def __init__(self, parts: Sequence[Candidates[Any]], order: Sequence[int], names: Sequence[str] | None) -> None:
         super().__init__(order)
@@ -352,7 +351,7 @@ class MergedColumns(RecordColumns):
 
 
 def _first_scores(*kinds: list[Any]) -> list[Any] | None:
-    """Return the first kind of score that any hit has."""
+    """Return the first list that holds a score."""
     return next((scores for scores in kinds if any(score is not None for score in scores)), None)
 
 
@@ -362,7 +361,7 @@ def _negated(distances: Iterable[Any]) -> list[Any]:
 
 
 def _vectors_named(vector: str | None, hits: Sequence[Any]) -> Floats | None:
-    """Return the vectors of a name, where hits have several, or the only ones."""
+    """Return the vectors with this name, or the only ones."""
     if vector is None:
         return None
     entries = each(hits, "vector")
@@ -379,12 +378,12 @@ def _elastic_fields(hit: Mapping[str, Any]) -> Mapping[str, Any]:
     source, fields = hit.get("_source") or {}, hit.get("fields")
     if not fields:
         return source
-    # Elasticsearch returns every one of `fields` as a list.
+    # Elasticsearch returns each of `fields` as a list.
     return {**source, **{name: cells[0] if len(cells) == 1 else cells for name, cells in fields.items()}}
 
 
 def _milvus_id(hit: Any) -> Any:
-    """Return the primary key: `id`, or the first entry where the field has another name."""
+    """Return the primary key: `id`, or the first entry if the field has another name."""
     if "id" in hit:
         return hit["id"]
     return next((value for name, value in hit.items() if name not in ("distance", "entity")), None)

@@ -1,4 +1,4 @@
-"""Hits of a search as candidates: their columns, scores and vectors, read when they are needed."""
+"""Hits of a search as candidates, whose columns are read on demand."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Floats = NDArray[np.float64]
 
 
 def names_of(columns: Sequence[str]) -> list[str]:
-    """Return a list of names, checked; a bare string is refused, because it would be read as its characters."""
+    """Return a checked list of names; a bare string is refused, because it would be read as its characters."""
     if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
         raise OptionError(f"columns must be a list of names, got {columns!r}")
     return list(columns)
 
 
 def stem_of(name: str, columns: Sequence[str]) -> str:
-    """Return the column that holds a dotted name: its longest prefix that is a column, else the name itself.
+    """Return the column that contains a dotted name: its longest prefix that is a column, or the name itself.
 
     >>> stem_of("location.lat", ["path", "location"])
     'location'
@@ -52,7 +52,7 @@ class HitColumns(RecordColumns):
 
 
 class NamedColumns(RecordColumns):
-    """Columns of a table of fixed names, and of the dictionaries within them."""
+    """Columns of a table with fixed names, and the dotted names within them."""
 
     def __init__(self, count: int, names: Iterable[str], column: Callable[[str], list[Any]]) -> None:
         super().__init__(range(count))
@@ -72,7 +72,7 @@ class NamedColumns(RecordColumns):
 
 
 class LazyHits(Sequence[Any]):
-    """Hits that are made when they are asked for."""
+    """Hits that are made on demand."""
 
     def __init__(self, count: int, make: Callable[[int], Any]) -> None:
         self._positions, self._make = range(count), make
@@ -91,7 +91,7 @@ def row_of(columns: Mapping[str, Sequence[Any]], at: int) -> dict[str, Any]:
 
 
 def hits_of(response: Any, noun: str, owner: str, path: tuple[str, ...] = ()) -> list[Any]:
-    """Return the list of hits: the response itself, or the list at a path in it, whose first keys may be missing."""
+    """Return the list of hits: the response itself, or the list at a path in it, without its first keys if absent."""
     paths = [path[start:] for start in range(len(path))]
     paths += [(name,) for name in ("points", "objects", "hits", "docs", "result")]
     for inner in (response, *(_entry_at(response, names) for names in paths)):
@@ -101,7 +101,7 @@ def hits_of(response: Any, noun: str, owner: str, path: tuple[str, ...] = ()) ->
 
 
 def only_result(response: Any) -> Any:
-    """Return the result of a response to several searches that has just one, else the response."""
+    """Return the only result of a response to several searches, or the response itself."""
     results = entry(response, "results")
     return results[0] if isinstance(results, list) and len(results) == 1 else response
 
@@ -116,7 +116,7 @@ def is_list(value: Any) -> bool:
 
 
 def entry(value: Any, name: str) -> Any:
-    """Return the value of a dictionary's key or of an object's attribute, else None."""
+    """Return the value of a key or attribute, or None."""
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
 
 
@@ -127,7 +127,7 @@ def _entry_at(value: Any, path: Iterable[str]) -> Any:
 
 
 def each(hits: Sequence[Any], name: str) -> list[Any]:
-    """Return the value of a key of each dictionary, or of an attribute of each object."""
+    """Return the value of a key or attribute of each hit."""
     if hits and isinstance(hits[0], Mapping):
         return [hit.get(name) for hit in hits]
     return [getattr(hit, name, None) for hit in hits]
@@ -159,7 +159,7 @@ def _tuple_column(rows: list[Any], names: list[str], name: str) -> list[Any]:
 
 
 def _keys_of(row: Any) -> list[str]:
-    """Return the names that a result or a row knows."""
+    """Return the column names of a result or row."""
     keys = getattr(row, "keys", tuple)
     return list(getattr(row, "_fields", None) or (keys() if callable(keys) else ()))
 
@@ -194,10 +194,10 @@ def candidates_of(
     vectors: NDArray[Any] | str | None = None,
     distances: bool | None = False,
 ) -> Candidates[Any]:
-    """Return candidates that keep the hits.
+    """Return candidates with their hits.
 
-    `columns` are ready, or the fields of each hit; `vectors` are ready, or the name of a column. Fields, scores and ids
-    may be the name of a key or attribute of each hit. None for `distances` decides by the order of the scores.
+    `columns` are columns, or the fields of each hit; `vectors` is an array, or the name of a column. Fields, scores and
+    ids may be the name of a key or attribute of each hit. If `distances` is None, ascending scores are distances.
     """
     if not isinstance(columns, RecordColumns):
         fields = each(hits, columns) if isinstance(columns, str) else columns
@@ -216,7 +216,7 @@ def candidates_of(
 
 
 def _vector_cells(columns: RecordColumns, name: str) -> Floats | None:
-    """Return a column of vectors, which may be tensors of Vespa, or the text of pgvector where it has no adapter."""
+    """Return a column of vectors, which may be tensors of Vespa or the text of pgvector."""
     lists = [json.loads(cell) if isinstance(cell, str) else cell for cell in columns.cells(name)]
     return as_vectors([cell.get("values") if isinstance(cell, Mapping) else cell for cell in lists])
 
@@ -228,8 +228,7 @@ def _ascend(scores: Floats) -> bool:
 def as_scores(scores: Sequence[float | None], distances: bool = False) -> Floats:
     """Return scores without missing values, higher is better; distances are negated.
 
-    Where no hit has one, the order is the relevance: evenly spaced from 1 downwards. Where some have, the others get
-    the lowest.
+    If no hit has a score, scores are evenly spaced from 1 downwards. If some have, the others get the lowest.
     """
     try:
         relevance = np.asarray(scores, np.float64)  # None becomes NaN
@@ -245,7 +244,7 @@ def as_scores(scores: Sequence[float | None], distances: bool = False) -> Floats
 
 
 def as_vectors(rows: Sequence[Sequence[float] | NDArray[Any] | None]) -> Floats | None:
-    """Return vectors as N x D; a missing vector is a row of NaN. None where all are missing."""
+    """Return vectors as N x D; a missing vector is a row of NaN. Return None if all are missing."""
     lists = [row for row in rows if row is not None]
     if not lists:
         return None
@@ -255,7 +254,7 @@ def as_vectors(rows: Sequence[Sequence[float] | NDArray[Any] | None]) -> Floats 
     width = len(lists[0])
     other_width = next((len(row) for row in lists if len(row) != width), None)
     if other_width is not None:
-        raise InputError(f"vectors must be of one length, got {width} and {other_width}")
+        raise InputError(f"vectors must have the same length, got {width} and {other_width}")
     packed = struct.Struct(f"{width}d")  # converts lists of floats twice as fast as numpy
     matrix = np.full((len(rows), width), np.nan)
     for at, row in enumerate(rows):

@@ -14,43 +14,43 @@ Metric = Literal["cosine", "ip", "l2"]
 METRICS: tuple[Metric, ...] = ("cosine", "ip", "l2")
 ENGINES = ("lance", "qdrant", "milvus", "postgresql")
 _OPTIONS = ("table", "vector", "id", "metric")
-# User and password, up to the last @ before a slash; or, where a password itself has a slash, up to the last @ of all.
+# User and password: up to the last @ before a slash, or up to the very last @ if the password contains a slash.
 _SECRET = re.compile(r"^(?:[^/]*@|[^/]*:(?!\d*/).*@)")
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """One table of one engine."""
+    """The address of a table."""
 
     engine: str  # the scheme up to a plus: lance, qdrant, milvus, postgresql
     way: str  # the scheme after the plus: s3, https, local
     host: str  # host and port, or the first part of a relative path
     place: str  # the path without the table
     table: str
-    vector: str | None = None  # the column of vectors, needed where there are several
+    vector: str | None = None  # the column of vectors, needed if there are several
     id: str | None = None  # the column of ids
-    metric: Metric | None = None  # needed where the engine does not know it
+    metric: Metric | None = None  # needed if the engine does not store it
     label: str = ""  # for messages: the address without the password
     dsn: str = field(default="", repr=False)  # the address without our options, for PostgreSQL
 
     @property
     def file(self) -> Path:
-        """The place as a path: `lance://here/db/table` is relative, `lance:///there/db/table` is absolute."""
+        """The place as a path: `lance://db/table` is relative, `lance:///home/db/table` is absolute."""
         return Path(self.host + self.place or ".")
 
     @property
     def facts(self) -> str:
-        """The name of the table that stores how this one was made."""
+        """The name of the table that stores the facts about this one."""
         return f"{self.table}_facts"
 
     def open_file(self) -> Path:
-        """Return the place, which must exist."""
+        """Return the path, or raise an error if it does not exist."""
         if not self.file.exists():
             raise InputError(f"{self.label}: there is no {self.file}")
         return self.file
 
     def pick(self, names: list[str]) -> str:
-        """Return the column of vectors: the one that the address names, or the only one."""
+        """Return the column of vectors: the one in the address, or the only one."""
         if self.vector in names or (self.vector is None and len(names) == 1):
             return self.vector or names[0]
         rule = "must have one column of vectors, or name it with ?vector="
@@ -59,9 +59,9 @@ class Address:
         raise InputError(f"{self.label} {rule}; it has: {', '.join(names) or 'none'}")
 
     def agree(self, metric: Metric) -> Metric:
-        """Return the metric a collection was made with; refuse an address that asks for another."""
+        """Return the metric of a collection, or raise an error if the address has another one."""
         if self.metric not in (None, metric):
-            raise OptionError(f"{self.label} was made with metric {metric}, and ?metric={self.metric} is another")
+            raise OptionError(f"{self.label} uses the metric {metric}, got ?metric={self.metric}")
         return metric
 
 
@@ -70,7 +70,7 @@ def read_address(uri: str) -> Address:
     label = _without_secrets(uri)
     try:
         parts = urlsplit(uri)
-    except ValueError:  # its message may hold the password
+    except ValueError:  # its message may contain the password
         raise OptionError(f"{label} is not an address: its host cannot be read") from None
     engine, _, way = parts.scheme.partition("+")
     engine = "postgresql" if engine == "postgres" else engine
@@ -101,7 +101,7 @@ def read_address(uri: str) -> Address:
 def address_of_client(
     engine: str, table: str, vector: str | None = None, id: str | None = None, metric: Metric | None = None
 ) -> Address:
-    """Return the address of a table that a client of the caller's reaches."""
+    """Return the address of a table of the caller's own client."""
     require(isinstance(table, str) and bool(table), f"the table of {engine}", "must be a name", table)
     _check_metric("metric", metric)
     return Address(engine, "", "", "", table, vector, id, metric, f"{engine} {table!r}")
@@ -112,13 +112,13 @@ def _check_metric(owner: str, metric: str | None) -> None:
 
 
 def _without_secrets(uri: str) -> str:
-    """Return an address for messages: without user, password and query string."""
+    """Return an address without user, password and query string, for messages."""
     scheme, mark, remainder = uri.partition("://")
     return re.split("[?#]", scheme + mark + _SECRET.sub("", remainder, count=1))[0]
 
 
 def _check_user(uri: str, engine: str, netloc: str, label: str) -> None:
-    """Check that only PostgreSQL has a user in its address, and that no delimiter cuts its password."""
+    """Check that only PostgreSQL has a user in its address, and that special characters are escaped."""
     user = _SECRET.match(uri.partition("://")[2])
     if user and engine != "postgresql":
         raise OptionError(

@@ -1,4 +1,4 @@
-"""What the engines share: tables that close once, searches and their hits, and the ids, columns and scores of hits."""
+"""Tables of engines, and the hits of a search in them: ids, scores, columns and vectors."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,25 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 import mascot as mc
 from mascot.connect.converters.hit_lists import LazyHits, NamedColumns, names_of, row_of, stem_of
 from mascot.connect.engines.address import Address
-from mascot.connect.frameworks.documents import warn
-from mascot.errors import InputError, MascotError, OptionError, check_whole, require
-from mascot.photos.photo import LISTS, TYPES
+from mascot.errors import InputError, MascotError, OptionError, check_whole, require, warn
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 CANDIDATES = 200
-States = Iterator[tuple[str, tuple[int, int, str, str]]]  # path; size, mtime_ns, hash, stamp
-
-# A photograph's columns as the library stores them, and the stamp of its encoding; the key is the first.
-FIELDS: dict[str, type] = {
-    "path": str,
-    **{name: float if float in types else types[0] for name, types in TYPES.items()},
-    "stamp": str,
-}
-VECTOR = "vector"
-_AT_ONCE = 256
-STATE = ("path", "size", "mtime_ns", "hash", "stamp")
 _Self = TypeVar("_Self", bound="EngineTable")
 
 
@@ -49,12 +35,12 @@ class SearchOptions(TypedDict, total=False):
 
 
 class NoKey(UserWarning):
-    """A table without a column of ids: ids are positions in the result, which differ between searches."""
+    """The table has no column of ids. Ids are positions in the result, which differ between searches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What an engine found for one vector, best first."""
+    """The hits of an engine for one vector, best first."""
 
     ids: list[Any]
     scores: NDArray[np.float64]  # higher is better
@@ -65,10 +51,10 @@ class Found:
         return len(self.ids)
 
     def candidates(self) -> mc.Candidates:
-        """Return the same for `mascot.rerank`; `records()` of its rankings are those of `Found.records`.
+        """Return the hits as candidates, whose rankings return the records of `Found.records`.
 
-        Keywords are lists of labels, and `location.lat` is within `location`. A column that no row has counts as
-        missing, with one warning.
+        A column of JSON arrays becomes lists of labels, and `location.lat` is the `lat` of a dictionary `location`. A
+        column that no row has counts as missing, with one warning.
         """
         for name, values in self.columns.items():
             if len(values) != len(self):
@@ -79,7 +65,14 @@ class Found:
         return result
 
     def _cells(self, name: str) -> list[Any]:
-        return list(map(_labels, self.columns[name])) if name in LISTS else self.columns[name]
+        """Return a column. Sinks write lists as JSON arrays: a column of nothing else is a column of lists."""
+        cells = self.columns[name]
+        if not all(cell is None or (isinstance(cell, str) and cell[:1] == "[") for cell in cells):
+            return cells
+        try:
+            return [None if cell is None else json.loads(cell) for cell in cells]
+        except ValueError:
+            return cells
 
     def records(self) -> list[dict[str, Any]]:
         """Return a plain record for each row: its columns, its `id` and its `score`.
@@ -98,12 +91,8 @@ class Found:
         return LazyHits(len(self), partial(row_of, {**columns, **id_and_score}))
 
 
-def _labels(value: Any) -> Any:
-    return json.loads(value) if isinstance(value, str) and value.startswith("[") else value
-
-
 class EngineTable(ABC):
-    """A table of an engine. Closing it twice has no effect; using it after that raises."""
+    """A table of an engine. Closing it twice has no effect; using a closed table raises an error."""
 
     _address: Address
     _errors: Any  # the engine's exceptions
@@ -121,7 +110,7 @@ class EngineTable(ABC):
             self._release()
 
     def facts(self) -> dict[str, str]:
-        """Return how the table was made: `encoder`, `fingerprint` and so on, as in a library; empty if unknown."""
+        """Return what `set_facts` of a sink stored beside the table, such as its encoder; empty if there is nothing."""
         with self._in_use():
             return dict(self._read_facts())
 
@@ -141,7 +130,7 @@ class EngineTable(ABC):
 
     @contextmanager
     def _in_use(self, where: str | None = None) -> Iterator[None]:
-        """Refuse a closed table, and turn errors of the engine into ours: about the filter, else about the table."""
+        """Refuse a closed table. Convert the engine's errors to `OptionError` (the filter) or `InputError`."""
         self._must_be_open()
         try:
             yield
@@ -154,11 +143,11 @@ class EngineTable(ABC):
 
     def _must_be_open(self) -> None:
         if self._closed:
-            raise InputError(f"{self._address.label} is closed: open it anew")
+            raise InputError(f"{self._address.label} is closed: open it again")
 
     @contextmanager
     def _opening(self) -> Iterator[None]:
-        """Close the table where opening it fails."""
+        """Close the table if opening it fails."""
         try:
             with self._in_use():
                 yield
@@ -173,15 +162,15 @@ class Request:
 
     queries: Sequence[NDArray[np.float32]]  # at least one
     count: int  # rows for each query
-    where: str | None  # None where there is no filter
-    columns: Sequence[str] | None  # None for all
+    where: str | None  # None: no filter
+    columns: Sequence[str] | None  # None: all
     vectors: bool  # whether to fetch them
 
 
 class EngineSource(EngineTable):
-    """A table of an engine, searched one query or several at a time, by threads or by tasks of an event loop."""
+    """A table to be searched with one vector or several, from threads or from tasks of an event loop."""
 
-    _dim: int | None  # numbers of a vector; None where the engine does not say
+    _dim: int | None  # dimension of the vectors; None if the engine does not say
 
     def search(
         self,
@@ -197,9 +186,9 @@ class EngineSource(EngineTable):
         Parameters
         ----------
         vector
-            What to search with.
+            The query.
         candidates
-            How many rows (default: 200).
+            The number of rows (default: 200).
         where
             A filter in the engine's own language (default: None, all rows).
         columns
@@ -212,7 +201,7 @@ class EngineSource(EngineTable):
     def search_many(
         self, queries: ArrayLike, *, candidates: int = CANDIDATES, **options: Unpack[SearchOptions]
     ) -> list[Found]:
-        """Return the nearest rows of each query, a row of `queries`. The options are those of `search`.
+        """Return the nearest rows for each row of `queries`. The options are those of `search`.
 
         Qdrant and Milvus answer all of them in one request; LanceDB and PostgreSQL one after the other.
         """
@@ -221,7 +210,7 @@ class EngineSource(EngineTable):
     async def asearch(
         self, vector: ArrayLike, *, candidates: int = CANDIDATES, **options: Unpack[SearchOptions]
     ) -> Found:
-        """Return what `search` returns. It runs in a thread, so that other tasks of the event loop continue."""
+        """Run `search` in a thread, so that other tasks of the event loop continue."""
         return await asyncio.to_thread(self.search, vector, candidates=candidates, **options)
 
     def _answers(
@@ -232,7 +221,7 @@ class EngineSource(EngineTable):
         columns: Sequence[str] | None = None,
         vectors: bool = True,
     ) -> list[Found]:
-        """Check the arguments of a search, and search; an empty filter is None."""
+        """Check the arguments of a search, and search. An empty filter means no filter."""
         check_whole("candidates", candidates, 1)
         require(where is None or isinstance(where, str), "where", "must be text in the engine's own language", where)
         where = where if where and where.strip() else None
@@ -249,74 +238,13 @@ class EngineSource(EngineTable):
             raise InputError(f"a search needs one vector of finite numbers, got shape {query.shape}")
         if self._dim is not None and len(query) != self._dim:
             raise InputError(
-                f"{self._address.label} holds vectors of {self._dim} numbers, and the one to search with has "
-                f"{len(query)}"
+                f"{self._address.label} holds vectors of {self._dim} numbers, but the query has {len(query)}"
             )
         return np.ascontiguousarray(query)
 
     @abstractmethod
     def _search(self, request: Request) -> list[Found]:
         """Return the hits of each query."""
-
-
-class Sink(Protocol):
-    """Where an index is written. Writing is idempotent."""
-
-    def put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
-        """Insert rows and their vectors, n x dim or n x tokens x dim, or replace those of the same path."""
-
-    def states(self) -> States:
-        """Yield the path of each row, and its size, mtime_ns, hash and stamp."""
-
-    def remove(self, paths: Sequence[str]) -> None:
-        """Delete these rows; paths that do not exist are ignored."""
-
-    def set_facts(self, facts: Mapping[str, str]) -> None: ...
-
-    def facts(self) -> dict[str, str]: ...
-
-    def close(self) -> None:
-        """Close it; closing twice has no effect."""
-
-
-class OpenSink(EngineTable, Sink):
-    """A table of an engine, to be written to. It closes at the end of a `with`."""
-
-    _dim: int
-    _tokens: int
-
-    def put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
-        with self._in_use():
-            records, numbers = checked(rows, vectors, self._dim, self._tokens)
-            if records:
-                self._put(records, numbers)
-
-    def states(self) -> States:
-        with self._in_use():
-            yield from map(state_of, self._states())
-
-    def remove(self, paths: Sequence[str]) -> None:
-        with self._in_use():
-            for batch in chunks(paths):
-                self._remove(batch)
-
-    def set_facts(self, facts: Mapping[str, str]) -> None:
-        with self._in_use():
-            self._write_facts(facts)
-
-    @abstractmethod
-    def _put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
-        """Insert or replace rows with every column; the vectors are n x tokens x dim."""
-
-    @abstractmethod
-    def _states(self) -> Iterable[Mapping[str, Any]]:
-        """Yield the columns `STATE` of every row."""
-
-    @abstractmethod
-    def _remove(self, paths: Sequence[str]) -> None: ...
-
-    @abstractmethod
-    def _write_facts(self, facts: Mapping[str, str]) -> None: ...
 
 
 def one_line(error: object) -> str:
@@ -330,7 +258,7 @@ def best_first(
     columns: Mapping[str, Sequence[Any]],
     vectors: NDArray[np.float32] | None,
 ) -> Found:
-    """Return a `Found` in order. A row without a score, which a vector of zeros has under cosine, is left out."""
+    """Return the hits in order. Rows without a score, such as zero vectors under cosine, are omitted."""
     numbers = np.asarray(scores, np.float64)
     order = np.argsort(-numbers, kind="stable")
     order = order[np.isfinite(numbers[order])]
@@ -343,38 +271,38 @@ def best_first(
 
 
 def key_of(names: Sequence[str], address: Address, table_key: str | None = None) -> str | None:
-    """Return the column of ids: the one the address names, else `path`, the primary key, or `id`; warn if none."""
+    """Return the column of ids: the one the address names, otherwise `path`, the primary key, or `id`; warn if none."""
     if address.id is not None and address.id not in names:
         raise InputError(f"{address.label} has no column {address.id!r}; it has: {', '.join(names)}")
     key = address.id or next((name for name in ("path", table_key, "id") if name in names), None)
     if key is None:
-        warn(f"{address.label} has no key of one column: ids are places in the result; name a column with ?id=", NoKey)
+        warn(f"{address.label} has no key column: ids are positions in the result; name a column with ?id=", NoKey)
     return key
 
 
 def cells_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Return the columns of rows that may each have other names."""
+    """Return the columns of rows; each row may have different names."""
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: [row.get(name) for row in rows] for name in names}
 
 
 def named_ids(cells: Mapping[str, Sequence[Any]], keys: list[Any], address: Address) -> list[Any]:
-    """Return the ids of hits: the column that the address names, else `path`; the table's own keys where it is missing.
+    """Return the ids of hits: the column that the address names, otherwise `path`; the table's own keys if missing.
 
-    Warn where no hit has the column that the address names, which can happen in a table without fixed columns.
+    Warn if no hit has the column that the address names, which can happen in a table without fixed columns.
     """
     column = cells.get(address.id or "path")
     if address.id is not None and column is None and keys:
-        warn(f"{address.label}: no hit has {address.id!r}: ids are the table's own keys", NoKey)
+        warn(f"{address.label}: no hit has {address.id!r}; ids are the table's own keys", NoKey)
     if column is None:
         return keys
     if address.id is not None:
-        return list(column)  # a row without one has none
+        return list(column)
     return [key if id_ is None else id_ for id_, key in zip(column, keys, strict=True)]
 
 
 def fetched(columns: Sequence[str] | None, names: Sequence[str], key: str | None, label: str) -> list[str]:
-    """Return the columns to fetch (default: all), with that of ids; `location` for the name `location.lat`."""
+    """Return the columns to fetch (default: all) and the column of ids; `location` for the name `location.lat`."""
     if columns is None:
         return list(names)
     stems = {name: stem_of(name, names) for name in names_of(columns)}
@@ -391,7 +319,7 @@ def from_l2(distances: NDArray[np.floating] | Sequence[float], squared: bool) ->
 
 
 def matrix_of(rows: Sequence[Any], dim: int, several: bool) -> NDArray[np.float32]:
-    """Return one vector for each row; of rows of several vectors, the mean as a unit vector."""
+    """Return one vector per row; several vectors of a row become their mean, as a unit vector."""
     if not several:
         return np.asarray(rows, np.float32).reshape(len(rows), dim)
     matrix = np.zeros((len(rows), dim), np.float32)
@@ -399,68 +327,3 @@ def matrix_of(rows: Sequence[Any], dim: int, several: bool) -> NDArray[np.float3
         mean = np.asarray(tokens, np.float32).reshape(-1, dim).mean(axis=0)
         matrix[at] = mean / max(float(np.linalg.norm(mean)), 1e-12)
     return matrix
-
-
-def same_shape(label: str, table: tuple[int, bool], dim: int, tokens: int) -> None:
-    """Refuse to mix vectors of several shapes in one table, whose dim and whether a row has several are `table`."""
-    expected, actual = (f"{1 + several} x {size}" for size, several in (table, (dim, tokens > 1)))
-    if expected != actual:
-        raise InputError(f"{label} holds vectors of {expected} numbers, and these have {actual}: name another table")
-
-
-def checked(
-    rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.floating], dim: int, tokens: int
-) -> tuple[list[dict[str, Any]], NDArray[np.float32]]:
-    """Return rows with every column, and their vectors as n x tokens x dim; of two rows of one path, the last."""
-    numbers = np.asarray(vectors, np.float32)
-    if numbers.ndim == 2 and tokens == 1:
-        numbers = numbers[:, None]
-    if numbers.shape != (len(rows), tokens, dim):
-        shape = " x ".join(map(str, np.shape(vectors)))
-        raise InputError(f"vectors must be {len(rows)} x {tokens} x {dim}, a row each, got {shape}")
-    if not np.isfinite(numbers).all():
-        raise InputError("vectors must be finite")
-    for row in rows:
-        if not isinstance(row.get("path"), str) or not row["path"]:
-            raise InputError(f"a row must have a path, got {row.get('path')!r}")
-    last = {row["path"]: place for place, row in enumerate(rows)}
-    unknown = sorted({name for row in rows for name in row} - set(FIELDS))
-    if unknown:
-        raise InputError(f"a row has the columns {', '.join(FIELDS)}; got {', '.join(unknown)} besides")
-    places = list(last.values())
-    records = [{name: _value(rows[place].get(name), kind) for name, kind in FIELDS.items()} for place in places]
-    return records, numbers[places]
-
-
-def fits(address: Address, names: Iterable[str]) -> None:
-    """Refuse to write photographs into a table that was made for something else."""
-    columns = set(names)
-    lacks = [name for name in FIELDS if name not in columns]
-    if lacks:
-        names_lacking = ", ".join(lacks[:3]) + (f" and {len(lacks) - 3} more" if len(lacks) > 3 else "")
-        raise InputError(
-            f"{address.label}: {address.table!r} is not a table of photographs, its columns lack {names_lacking}: "
-            "name another table"
-        )
-
-
-def _value(value: Any, kind: type) -> Any:
-    if value is None or value != value:  # tables without None write NaN
-        return None
-    if isinstance(value, (list, tuple)):
-        return json.dumps(list(value), ensure_ascii=False)
-    if isinstance(value, datetime):
-        return value.isoformat()
-    return kind(value)
-
-
-def state_of(row: Mapping[str, Any]) -> tuple[str, tuple[int, int, str, str]]:
-    """Return the path of a row, and what a later run compares the file with."""
-    size, mtime_ns = int(row["size"] or 0), int(row["mtime_ns"] or 0)
-    return row["path"], (size, mtime_ns, str(row["hash"] or ""), str(row["stamp"] or ""))
-
-
-def chunks(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    """Yield the items in as many at once as every engine takes."""
-    for first in range(0, len(items), _AT_ONCE):
-        yield items[first : first + _AT_ONCE]

@@ -11,19 +11,20 @@ from numpy.typing import NDArray
 
 from mascot.connect.engines import engine
 from mascot.connect.engines.address import Address, Metric, address_of_client
-from mascot.connect.engines.engine import FIELDS, STATE, VECTOR, EngineSource, EngineTable, Found, OpenSink, Request
+from mascot.connect.engines.engine import EngineSource, EngineTable, Found, Request
+from mascot.connect.engines.sink import VECTOR, Layout, OpenSink
 from mascot.errors import InputError
 from mascot.extras import package
 
 _METRICS = {"cosine": "cosine", "ip": "dot", "l2": "l2"}
 _PAGE = 10_000  # rows read at once
-_TRIES = 5  # of a write that conflicts with another process
+_TRIES = 5  # attempts of a write that conflicts with another process
 _ERRORS = (ValueError, RuntimeError, OSError)
 _NO_TABLE = (ValueError, FileNotFoundError)
 
 
 class LanceTable(EngineTable):
-    """A table, and the database it is in; None where the table is the caller's."""
+    """A table and its database; the database is None if the caller opened the table."""
 
     _database: Any = None
     _table: Any = None
@@ -39,7 +40,7 @@ class LanceTable(EngineTable):
         return {row["name"]: row["value"] for row in table.to_arrow().to_pylist()}
 
     def _shape(self) -> tuple[str, int, bool]:
-        """Return the column of vectors, their dimension, and whether a row has several."""
+        """Return the column of vectors, their dimension, and whether a row has several vectors."""
         shapes = _shapes_of(self._table.schema)
         name = self._address.pick(list(shapes))
         return name, *shapes[name]
@@ -67,9 +68,9 @@ class LanceSource(LanceTable, EngineSource):
     def from_table(
         cls, table: Any, *, vector: str | None = None, id: str | None = None, metric: Metric | None = None
     ) -> LanceSource:
-        """Return a source over a table that `open_table` of LanceDB returned; closing the source leaves it open.
+        """Return a source for a table that LanceDB's `open_table` returned; closing the source leaves it open.
 
-        `vector`, `id` and `metric` are as in an address.
+        `vector`, `id` and `metric` mean the same as in an address.
         """
         return cls(address_of_client("lance", table.name, vector, id, metric), table)
 
@@ -91,7 +92,7 @@ class LanceSource(LanceTable, EngineSource):
             search = search.where(request.where, prefilter=True)
         rows = search.to_arrow()
         if indexed and rows.num_rows < request.count:
-            # An index searches only some of its cells: the others may have more rows.
+            # An index searches only some of its cells; the others may hold more rows.
             rows = search.bypass_vector_index().to_arrow()
         distances = rows["_distance"].to_numpy()
         scores = engine.from_l2(distances, squared=True) if metric == "l2" else 1 - distances.astype(np.float64)
@@ -107,7 +108,7 @@ class LanceSource(LanceTable, EngineSource):
         return numbers.reshape(len(column), self._size)
 
     def _index(self) -> tuple[bool, str]:
-        """Return whether the vectors are indexed, and the metric: the address's, else the index's, else cosine."""
+        """Return whether the vectors are indexed, and the metric: that of the address, of the index, or cosine."""
         metric = _METRICS[self._address.metric] if self._address.metric else None
         for index in self._table.list_indices():
             if list(index.columns) == [self._vector]:
@@ -119,20 +120,20 @@ class LanceSource(LanceTable, EngineSource):
 class LanceSink(LanceTable, OpenSink):
     """A table of LanceDB, to be written to. Several processes may write at once."""
 
-    def __init__(self, address: Address, dim: int, tokens: int) -> None:
+    def __init__(self, address: Address, layout: Layout) -> None:
         arrow = package("pyarrow", "lance")
-        self._arrow, self._address, self._dim, self._tokens = arrow, address, dim, tokens
+        self._arrow, self._address, self._layout = arrow, address, layout
         kinds = {str: arrow.string(), int: arrow.int64(), float: arrow.float64()}
-        token = arrow.list_(arrow.float32(), dim)
-        fields = [arrow.field(name, kinds[kind]) for name, kind in FIELDS.items()]
-        fields.append(arrow.field(address.vector or VECTOR, token if tokens == 1 else arrow.list_(token)))
+        token = arrow.list_(arrow.float32(), layout.dim)
+        fields = [arrow.field(name, kinds[kind]) for name, kind in layout.types.items()]
+        fields.append(arrow.field(address.vector or VECTOR, token if layout.tokens == 1 else arrow.list_(token)))
         self._schema = arrow.schema(fields)
         with self._opening():
             self._database = _connect(address, make=True)
             self._table = self._open_or_make(address.table, self._schema)
-            engine.fits(address, self._table.schema.names)
+            layout.check_table(address, self._table.schema.names)
             _, table_dim, several = self._shape()
-            engine.same_shape(address.label, (table_dim, several), dim, tokens)
+            layout.check_shape(address.label, table_dim, several)
 
     def _open_or_make(self, name: str, schema: Any) -> Any:
         """Open the table, or create it; another process may be creating it at the same time."""
@@ -145,22 +146,22 @@ class LanceSink(LanceTable, OpenSink):
                 return self._database.open_table(name)
 
     def _put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
-        arrow = self._arrow
-        flat = arrow.FixedSizeListArray.from_arrays(arrow.array(vectors.reshape(-1)), self._dim)
-        if self._tokens > 1:
-            flat = arrow.ListArray.from_arrays(np.arange(len(rows) + 1, dtype=np.int32) * self._tokens, flat)
-        columns = {name: [row[name] for row in rows] for name in FIELDS}
+        arrow, layout = self._arrow, self._layout
+        flat = arrow.FixedSizeListArray.from_arrays(arrow.array(vectors.reshape(-1)), layout.dim)
+        if layout.tokens > 1:
+            flat = arrow.ListArray.from_arrays(np.arange(len(rows) + 1, dtype=np.int32) * layout.tokens, flat)
+        columns = {name: [row[name] for row in rows] for name in layout.fields}
         table = arrow.table({**columns, self._schema.names[-1]: flat}, schema=self._schema)
-        _merge(self._table, "path", table)
+        _merge(self._table, layout.key, table)
 
-    def _states(self) -> Iterator[Mapping[str, Any]]:
+    def _select(self, columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:
         self._table.checkout_latest()
-        for batch in self._table.search().select(list(STATE)).limit(None).to_batches(_PAGE):
+        for batch in self._table.search().select(list(columns)).limit(None).to_batches(_PAGE):
             yield from batch.to_pylist()
 
-    def _remove(self, paths: Sequence[str]) -> None:
-        quoted_paths = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)
-        self._table.delete(f"path IN ({quoted_paths})")
+    def _remove(self, keys: Sequence[str]) -> None:
+        quoted_keys = ", ".join("'" + key.replace("'", "''") + "'" for key in keys)
+        self._table.delete(f"{self._layout.key} IN ({quoted_keys})")
 
     def _write_facts(self, facts: Mapping[str, str]) -> None:
         text = self._arrow.string()

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from mascot.connect.converters.hit_lists import names_of
 from mascot.connect.engines import engine
 from mascot.connect.engines.address import Address, Metric, address_of_client
-from mascot.connect.engines.engine import FIELDS, STATE, VECTOR, EngineSource, EngineTable, Found, OpenSink, Request
+from mascot.connect.engines.engine import EngineSource, EngineTable, Found, Request
+from mascot.connect.engines.sink import VECTOR, Layout, OpenSink, chunks
 from mascot.errors import InputError, OptionError, require
 from mascot.extras import package
-from mascot.photos.photo import LISTS
 
 _METRICS: dict[str, Metric] = {"COSINE": "cosine", "IP": "ip", "L2": "l2"}
-_MOST = 16_384  # candidates that Milvus returns at most
+_MOST = 16_384  # the largest number of candidates that Milvus returns
 _LONGEST = 65_535  # bytes of a text
 _PAGE = 1000
 _TIMEOUT_S = 30
@@ -35,7 +35,7 @@ _FILES_LOCK = threading.Lock()
 
 
 class MilvusTable(EngineTable):
-    """A collection, and the client that reaches it."""
+    """A collection and its client."""
 
     _client: Any = None
 
@@ -45,8 +45,11 @@ class MilvusTable(EngineTable):
         with self._in_use():
             self._client = _connect(address, make) if client is None else client
 
-    def _inspect(self, of_photographs: bool = False) -> None:
-        """Read the fields and the index of the collection, and load it: Milvus searches loaded collections only."""
+    def _inspect(self, layout: Layout | None = None) -> None:
+        """Read the fields and the index of the collection, and load it: Milvus searches loaded collections only.
+
+        A sink checks the fields against its layout.
+        """
         client, address = self._client, self._address
         if not client.has_collection(address.table):
             collections = ", ".join(sorted(client.list_collections())) or "none"
@@ -56,8 +59,8 @@ class MilvusTable(EngineTable):
         fields, self._dynamic = description["fields"], bool(description.get("enable_dynamic_field"))
         self._vectors = [field["name"] for field in fields if kinds(field["type"]).name.endswith("VECTOR")]
         self._names = [field["name"] for field in fields if field["name"] not in self._vectors]
-        if of_photographs:
-            engine.fits(address, self._names)
+        if layout is not None:
+            layout.check_table(address, self._names)
         self._key = next(field["name"] for field in fields if field.get("is_primary"))
         dims = {field["name"]: int(field["params"]["dim"]) for field in fields if field["type"] == kinds.FLOAT_VECTOR}
         self._vector = address.pick(list(dims))
@@ -128,9 +131,9 @@ class MilvusSource(MilvusTable, EngineSource):
     def from_client(
         cls, client: Any, collection: str, *, vector: str | None = None, id: str | None = None
     ) -> MilvusSource:
-        """Return a source over a collection that a `MilvusClient` reaches; closing the source leaves it open.
+        """Return a source for a collection of a `MilvusClient`; closing the source leaves the client open.
 
-        The collection is loaded if it is not. `vector` and `id` are as in an address.
+        The collection is loaded if necessary. `vector` and `id` mean the same as in an address.
         """
         return cls(address_of_client("milvus", collection, vector, id), client)
 
@@ -159,7 +162,7 @@ class MilvusSource(MilvusTable, EngineSource):
         return engine.best_first(ids, scores, cells, matrix)
 
     def _fields(self, columns: Sequence[str] | None) -> list[str]:
-        """Return the fields to fetch. Where fields are dynamic, any name or prefix of a dotted name may be one."""
+        """Return the fields to fetch. If fields are dynamic, any name or prefix of a dotted name may be one."""
         if columns is None:
             return ["*"] if self._dynamic else self._names
         available = [*self._names, self._address.id or "path"] if self._dynamic else self._names
@@ -170,22 +173,22 @@ class MilvusSource(MilvusTable, EngineSource):
 
 
 class MilvusSink(MilvusTable, OpenSink):
-    """A collection of Milvus, to be written to. Photographs of several vectors need another engine."""
+    """A collection of Milvus, to be written to. Milvus stores one vector per row."""
 
-    def __init__(self, address: Address, dim: int, tokens: int) -> None:
-        if tokens > 1:
+    def __init__(self, address: Address, layout: Layout) -> None:
+        if layout.tokens > 1:
             raise OptionError(
-                f"{address.label}: milvus:// takes one vector a photograph, and this encoder gives {tokens}: "
+                f"{address.label}: milvus:// takes one vector per row, and this encoder returns {layout.tokens}: "
                 "use lance://, qdrant:// or postgresql://"
             )
         super().__init__(address, make=True)
-        self._dim, self._tokens = dim, 1
-        columns = {name: kind for name, kind in FIELDS.items() if name != "path"}
+        self._layout = layout
+        columns = {name: kind for name, kind in layout.types.items() if name != layout.key}
         metric = (address.metric or "cosine").upper()
         with self._opening():
-            self._make(address.table, "path", columns, address.vector or VECTOR, dim, metric)
-            self._inspect(of_photographs=True)
-            engine.same_shape(address.label, (self._size, False), dim, tokens)
+            self._make(address.table, layout.key, columns, address.vector or VECTOR, layout.dim, metric)
+            self._inspect(layout)
+            layout.check_shape(address.label, self._size, several=False)
 
     def _make(self, name: str, key: str, columns: Mapping[str, type], vector: str, dim: int, metric: str) -> None:
         """Create a collection if there is none, with a key of text and columns that may be missing."""
@@ -211,22 +214,22 @@ class MilvusSink(MilvusTable, OpenSink):
 
     def _put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
         full = [
-            {name: _fitting(name, value) for name, value in row.items()} | {self._vector: vector}
+            {name: _fitting(value, self._layout.fields[name]) for name, value in row.items()} | {self._vector: vector}
             for row, vector in zip(rows, vectors[:, 0], strict=True)
         ]
-        for batch in engine.chunks(full):
+        for batch in chunks(full):
             self._client.upsert(self._address.table, data=list(batch))
 
-    def _states(self) -> Iterator[Mapping[str, Any]]:
-        return self._all(self._address.table, STATE, 'path != ""')
+    def _select(self, columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+        return self._all(self._address.table, columns, f'{self._layout.key} != ""')
 
-    def _remove(self, paths: Sequence[str]) -> None:
+    def _remove(self, keys: Sequence[str]) -> None:
         # Not by `ids`: the client writes them into an expression without escaping quotes.
-        quoted_paths = ", ".join(json.dumps(path, ensure_ascii=False) for path in paths)
-        self._client.delete(self._address.table, filter=f"path in [{quoted_paths}]")
+        quoted_keys = ", ".join(json.dumps(key, ensure_ascii=False) for key in keys)
+        self._client.delete(self._address.table, filter=f"{self._layout.key} in [{quoted_keys}]")
 
     def _write_facts(self, facts: Mapping[str, str]) -> None:
-        self._make(self._address.facts, "name", {"value": str}, "nothing", 2, "L2")  # there must be a vector
+        self._make(self._address.facts, "name", {"value": str}, "nothing", 2, "L2")  # a collection needs a vector
         rows = [{"name": name, "value": value, "nothing": [0.0, 0.0]} for name, value in facts.items()]
         if rows:
             self._client.upsert(self._address.facts, data=rows)
@@ -256,11 +259,11 @@ def _is_file(address: Address) -> bool:
     return not address.way and str(address.file).endswith(".db") and not _PORT.search(address.host)
 
 
-def _fitting(name: str, value: Any) -> Any:
-    """Return a value that Milvus accepts: long text is truncated, and a long list loses its last entries."""
+def _fitting(value: Any, kind: type) -> Any:
+    """Return a value that Milvus accepts: long texts are truncated, and long lists lose their last entries."""
     if not isinstance(value, str) or len(value) * 4 <= _LONGEST or len(value.encode()) <= _LONGEST:
         return value
-    if name not in LISTS:
+    if kind is not list:
         return value.encode()[:_LONGEST].decode(errors="ignore")
     entries = json.loads(value)
     while len(json.dumps(entries, ensure_ascii=False).encode()) > _LONGEST:

@@ -15,14 +15,15 @@ from numpy.typing import NDArray
 
 from mascot.connect.engines import engine
 from mascot.connect.engines.address import METRICS, Address, Metric, address_of_client
-from mascot.connect.engines.engine import FIELDS, STATE, VECTOR, EngineSource, EngineTable, Found, OpenSink, Request
+from mascot.connect.engines.engine import EngineSource, EngineTable, Found, Request
+from mascot.connect.engines.sink import VECTOR, Layout, OpenSink
 from mascot.errors import InputError, OptionError
 from mascot.extras import package
 
 _OPERATORS: dict[Metric, str] = {"cosine": "<=>", "ip": "<#>", "l2": "<->"}
 _VECTOR = re.compile(r"(vector|halfvec)(?:\((\d+)\))?|(vector)(?:\((\d+)\))?\[\]")
-_TIMEOUT_S = 10  # to connect, and for a search to run
-_WIDEST = 1000  # what pgvector lets hnsw.ef_search be
+_TIMEOUT_S = 10  # to connect, and to run a search
+_WIDEST = 1000  # the largest hnsw.ef_search that pgvector accepts
 _Result = TypeVar("_Result")
 _KINDS = {str: "text", int: "bigint", float: "double precision"}
 
@@ -40,11 +41,11 @@ class BorrowedConnection:
         return cursor.execute(statement, values)
 
     def transaction(self) -> Any:
-        """Return a transaction, or a savepoint within the caller's; rolled back, so that no setting outlives it."""
+        """Return a transaction, or a savepoint in the caller's transaction; it is rolled back to undo all settings."""
         return self.connection.transaction(force_rollback=True)
 
     def close(self) -> None:
-        """Leave the connection open: it is the caller's."""
+        """Leave the connection open, because it belongs to the caller."""
 
 
 class PostgresTable(EngineTable):
@@ -93,8 +94,8 @@ class PostgresTable(EngineTable):
 class PostgresSource(PostgresTable, EngineSource):
     """A table of PostgreSQL, to be searched. `where` is an SQL expression over its columns.
 
-    It runs in a read-only transaction of its own, for at most ten seconds. What it can read is decided by the role in
-    the address: SELECT is enough. Threads that share a source wait for each other, unless it has a connection pool.
+    A search runs in its own read-only transaction for at most ten seconds. The role in the address decides what it can
+    read; SELECT is enough. Threads that share a source wait for each other unless it has a connection pool.
     """
 
     def __init__(self, address: Address, connection: Any = None) -> None:
@@ -117,12 +118,12 @@ class PostgresSource(PostgresTable, EngineSource):
         id: str | None = None,
         metric: Metric | None = None,
     ) -> PostgresSource:
-        """Return a source over a table, `schema.table` for another schema, that a connection or pool reaches.
+        """Return a source for a table (`schema.table` for another schema) of a connection or pool.
 
-        It may be a `psycopg.Connection`, in a transaction or not, or a `psycopg_pool.ConnectionPool`, of which each
-        search takes a connection and gives it back. A search runs in a transaction or savepoint of its own that is
-        rolled back: settings and the caller's transaction stay as they are, and closing the source leaves the
-        connection or pool open. `vector`, `id` and `metric` are as in an address.
+        The connection is a `psycopg.Connection`, in a transaction or not, or a `psycopg_pool.ConnectionPool`. A search
+        runs in its own transaction or savepoint, which is rolled back: settings and the caller's transaction do not
+        change. Closing the source leaves the connection or pool open. `vector`, `id` and `metric` mean the same as in
+        an address.
         """
         return cls(address_of_client("postgresql", table, vector, id, metric), connection)
 
@@ -134,7 +135,7 @@ class PostgresSource(PostgresTable, EngineSource):
         return connection
 
     def _run(self, work: Callable[[Any], _Result]) -> _Result:
-        """Call `work` in a transaction. Where the server has closed our connection, reconnect once."""
+        """Call `work` in a transaction. If the server has closed our connection, reconnect once."""
         if self._pool is not None:
             self._must_be_open()
             with self._pool.connection() as connection:
@@ -176,7 +177,7 @@ class PostgresSource(PostgresTable, EngineSource):
     def _answer(self, statement: Any, query: NDArray[np.float32], request: Request, names: list[str]) -> Found:
         rows = self._rows(statement, query, request, exact=False)
         if len(rows) < request.count and self._index:
-            # An index returns a fixed number of rows, which are filtered afterwards: there may be more.
+            # An index returns a fixed number of rows, which are then filtered; the table may hold more.
             rows = self._more(statement, query, request) or rows
         distances = np.array([row[-1] for row in rows], np.float64)
         if self._metric == "l2":
@@ -202,7 +203,7 @@ class PostgresSource(PostgresTable, EngineSource):
         else:
             distance = sql.SQL(f"({{}} {comparison})").format(column)
             vector_bytes = sql.SQL("vector_send({}::vector)").format(column)
-        # The line breaks end a comment, so that it cannot hide the closing bracket.
+        # The line breaks end a comment in the filter, so that it cannot hide the closing bracket.
         condition = sql.SQL("" if where is None else " AND (\n" + where.replace("%", "%%") + "\n)")
         selected = self._list([*names, *([vector_bytes] if vectors else []), distance])
         return sql.SQL("SELECT {} FROM {} WHERE {} IS NOT NULL{} ORDER BY {} LIMIT %(count)s").format(
@@ -212,7 +213,7 @@ class PostgresSource(PostgresTable, EngineSource):
     def _rows(self, statement: Any, query: NDArray[np.float32], request: Request, exact: bool) -> list[Any]:
         def work(connection: Any) -> list[Any]:
             self._prepare(connection, request.count, exact)
-            # With parameters PostgreSQL accepts only one statement: it refuses a second after a semicolon.
+            # With parameters PostgreSQL accepts only one statement and refuses a second one after a semicolon.
             values = {"query": _text(query), "count": request.count}
             return list(connection.execute(statement, values).fetchall())
 
@@ -232,7 +233,7 @@ class PostgresSource(PostgresTable, EngineSource):
             run("SET LOCAL enable_indexscan = off")
             run("SET LOCAL enable_seqscan = on")
         elif self._index:
-            # An HNSW index returns no more rows than this; of an IVFFlat index this many lists are searched.
+            # The largest number of rows that an HNSW index returns, or the number of IVFFlat lists to search.
             knob, least = "hnsw.ef_search", min(candidates, _WIDEST)
             if self._index == "ivfflat":
                 knob, least = "ivfflat.probes", math.ceil(math.sqrt(self._lists))
@@ -261,30 +262,31 @@ class PostgresSource(PostgresTable, EngineSource):
 class PostgresSink(PostgresTable, OpenSink):
     """A table of PostgreSQL, to be written to. Several processes may write at once."""
 
-    def __init__(self, address: Address, dim: int, tokens: int) -> None:
+    def __init__(self, address: Address, layout: Layout) -> None:
         super().__init__(address)
-        self._dim, self._tokens, self._vector = dim, tokens, address.vector or VECTOR
+        self._layout, self._vector = layout, address.vector or VECTOR
         self._connection = _connect(address)
         with self._opening():
             with self._connection.transaction():
                 kind = self._make()
-            table_dim = int(re.sub(r"\D", "", kind) or dim)
-            engine.same_shape(address.label, (table_dim, kind.endswith("[]")), dim, tokens)
+            table_dim = int(re.sub(r"\D", "", kind) or layout.dim)
+            layout.check_shape(address.label, table_dim, kind.endswith("[]"))
 
     def _make(self) -> str:
         """Create what does not exist, or raise and change nothing; return the type of the vector column."""
-        run, sql = self._connection.execute, self._sql
-        # IF NOT EXISTS is not enough where two processes create the same table.
+        run, sql, layout = self._connection.execute, self._sql, self._layout
+        # IF NOT EXISTS is not enough if two processes create the same table.
         run("SELECT pg_advisory_xact_lock(hashtext('mascot'))")
         if not run("SELECT 1 FROM pg_extension WHERE extname = 'vector'").fetchone():
             run("CREATE EXTENSION vector")
-        types = {name: _KINDS[kind] for name, kind in FIELDS.items()}
-        types[self._vector] = f"vector({self._dim}){'[]' * (self._tokens > 1)}"
+        types = {name: _KINDS[kind] for name, kind in layout.types.items()}
+        types[self._vector] = f"vector({layout.dim}){'[]' * (layout.tokens > 1)}"
         fields = self._list([sql.SQL(f"{{}} {kind}").format(sql.Identifier(name)) for name, kind in types.items()])
         run("SET LOCAL client_min_messages = warning")
-        run(sql.SQL("CREATE TABLE IF NOT EXISTS {} ({}, PRIMARY KEY (path))").format(self._table, fields))
+        key = sql.Identifier(layout.key)
+        run(sql.SQL("CREATE TABLE IF NOT EXISTS {} ({}, PRIMARY KEY ({}))").format(self._table, fields, key))
         kinds = self._columns(self._connection)
-        engine.fits(self._address, kinds)
+        layout.check_table(self._address, kinds)
         if self._vector not in kinds:
             raise InputError(f"{self._address.label} has no column {self._vector!r}; it has: {', '.join(kinds)}")
         facts = sql.SQL("CREATE TABLE IF NOT EXISTS {} (name text PRIMARY KEY, value text NOT NULL)")
@@ -292,12 +294,13 @@ class PostgresSink(PostgresTable, OpenSink):
         return kinds[self._vector]
 
     def _put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
-        cast = "%s::vector[]" if self._tokens > 1 else "%s::vector"
+        fields, several = self._layout.fields, self._layout.tokens > 1
+        cast = "%s::vector[]" if several else "%s::vector"
         values = [
-            [*map(_clean, row.values()), [_text(token) for token in tokens] if self._tokens > 1 else _text(tokens[0])]
+            [*map(_clean, row.values()), [_text(token) for token in tokens] if several else _text(tokens[0])]
             for row, tokens in zip(rows, vectors, strict=True)
         ]
-        self._upsert(self._table, [*FIELDS, self._vector], ", ".join(["%s"] * len(FIELDS) + [cast]), values)
+        self._upsert(self._table, [*fields, self._vector], ", ".join(["%s"] * len(fields) + [cast]), values)
 
     def _upsert(self, table: Any, names: Sequence[str], marks: str, values: Sequence[Sequence[Any]]) -> None:
         """Insert rows, or replace those of the same key, the first column."""
@@ -311,16 +314,17 @@ class PostgresSink(PostgresTable, OpenSink):
             # In a fixed order, so that two writers of the same rows cannot deadlock.
             self._connection.cursor().executemany(statement, sorted(values, key=lambda row: row[0]))
 
-    def _states(self) -> Iterator[Mapping[str, Any]]:
-        statement = self._sql.SQL("SELECT {} FROM {}").format(self._list(STATE), self._table)
+    def _select(self, columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+        statement = self._sql.SQL("SELECT {} FROM {}").format(self._list(columns), self._table)
         # A named cursor is on the server: rows are fetched page by page.
-        with self._connection.transaction(), self._connection.cursor("mascot_states") as cursor:
+        with self._connection.transaction(), self._connection.cursor("mascot_rows") as cursor:
             for row in cursor.execute(statement):
-                yield dict(zip(STATE, row, strict=True))
+                yield dict(zip(columns, row, strict=True))
 
-    def _remove(self, paths: Sequence[str]) -> None:
-        statement = self._sql.SQL("DELETE FROM {} WHERE path = ANY(%s)").format(self._table)
-        self._connection.execute(statement, [list(paths)])
+    def _remove(self, keys: Sequence[str]) -> None:
+        key = self._sql.Identifier(self._layout.key)
+        statement = self._sql.SQL("DELETE FROM {} WHERE {} = ANY(%s)").format(self._table, key)
+        self._connection.execute(statement, [list(keys)])
 
     def _write_facts(self, facts: Mapping[str, str]) -> None:
         self._upsert(self._facts_table, ["name", "value"], "%s, %s", list(facts.items()))

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from mascot.connect.converters.hit_lists import names_of
 from mascot.connect.engines import engine
 from mascot.connect.engines.address import Address, Metric, address_of_client
-from mascot.connect.engines.engine import STATE, VECTOR, EngineSource, EngineTable, Found, OpenSink, Request
+from mascot.connect.engines.engine import EngineSource, EngineTable, Found, Request
+from mascot.connect.engines.sink import VECTOR, Layout, OpenSink, chunks
 from mascot.errors import InputError, OptionError
 from mascot.extras import package
 
@@ -23,7 +24,7 @@ _TIMEOUT_S = 30
 
 
 class QdrantTable(EngineTable):
-    """A collection, and the client that reaches it."""
+    """A collection and its client."""
 
     def __init__(self, address: Address, client: Any = None, make: bool = False) -> None:
         self._address, self._owned = address, client is None
@@ -32,7 +33,7 @@ class QdrantTable(EngineTable):
         self._client = _connect(address, make) if client is None else client
 
     def _inspect(self) -> None:
-        """Read the name of the vectors ("" where they have none), and their parameters."""
+        """Read the name of the vectors ("" for unnamed vectors) and their parameters."""
         client, address = self._client, self._address
         if not client.collection_exists(address.table):
             names = ", ".join(sorted(each.name for each in client.get_collections().collections)) or "none"
@@ -70,7 +71,7 @@ class QdrantTable(EngineTable):
 
 
 class QdrantSource(QdrantTable, EngineSource):
-    """A collection of Qdrant, to be searched. `where` is a filter as JSON, as Qdrant's own interface takes it."""
+    """A collection of Qdrant, to be searched. `where` is a filter of Qdrant as JSON."""
 
     def __init__(self, address: Address, client: Any = None) -> None:
         super().__init__(address, client)
@@ -82,9 +83,9 @@ class QdrantSource(QdrantTable, EngineSource):
     def from_client(
         cls, client: Any, collection: str, *, vector: str | None = None, id: str | None = None
     ) -> QdrantSource:
-        """Return a source over a collection that a `QdrantClient` reaches; closing the source leaves it open.
+        """Return a source for a collection of a `QdrantClient`; closing the source leaves the client open.
 
-        `vector` and `id` are as in an address.
+        `vector` and `id` mean the same as in an address.
         """
         return cls(address_of_client("qdrant", collection, vector, id), client)
 
@@ -131,16 +132,17 @@ class QdrantSource(QdrantTable, EngineSource):
 class QdrantSink(QdrantTable, OpenSink):
     """A collection of Qdrant, to be written to."""
 
-    def __init__(self, address: Address, dim: int, tokens: int) -> None:
+    def __init__(self, address: Address, layout: Layout) -> None:
         super().__init__(address, make=True)
-        self._dim, self._tokens, models = dim, tokens, self._models
-        several = models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM) if tokens > 1 else None
+        self._layout, models = layout, self._models
+        max_sim = models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM)
+        several = max_sim if layout.tokens > 1 else None
         distance = models.Distance(_DISTANCES[address.metric or "cosine"])
-        shape = models.VectorParams(size=dim, distance=distance, multivector_config=several)
+        shape = models.VectorParams(size=layout.dim, distance=distance, multivector_config=several)
         with self._opening():
             self._make(address.table, {address.vector or VECTOR: shape})
             self._inspect()
-            engine.same_shape(address.label, (self._size, self._several), dim, tokens)
+            layout.check_shape(address.label, self._size, self._several)
 
     def _make(self, name: str, vectors: Any) -> None:
         if self._client.collection_exists(name):
@@ -152,9 +154,9 @@ class QdrantSink(QdrantTable, OpenSink):
                 raise
 
     def _put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
-        lists = (vectors if self._tokens > 1 else vectors[:, 0]).tolist()
+        lists = (vectors if self._layout.tokens > 1 else vectors[:, 0]).tolist()
         named = [{self._vector: vector} if self._vector else vector for vector in lists]
-        self._upsert(self._address.table, [row["path"] for row in rows], named, rows)
+        self._upsert(self._address.table, [row[self._layout.key] for row in rows], named, rows)
 
     def _upsert(
         self, table: str, names: Sequence[str], vectors: Sequence[Any], payloads: Sequence[Mapping[str, Any]]
@@ -163,21 +165,21 @@ class QdrantSink(QdrantTable, OpenSink):
             self._models.PointStruct(id=_id_of(name), vector=vector, payload=payload)
             for name, vector, payload in zip(names, vectors, payloads, strict=True)
         ]
-        for batch in engine.chunks(points):
+        for batch in chunks(points):
             self._client.upsert(table, points=batch, wait=True)
 
-    def _states(self) -> Iterator[Mapping[str, Any]]:
+    def _select(self, columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:
         offset: Any = None
         while True:
             points, offset = self._client.scroll(
-                self._address.table, limit=_PAGE, offset=offset, with_payload=list(STATE), with_vectors=False
+                self._address.table, limit=_PAGE, offset=offset, with_payload=list(columns), with_vectors=False
             )
             yield from (point.payload for point in points)
             if offset is None:
                 return
 
-    def _remove(self, paths: Sequence[str]) -> None:
-        selector = self._models.PointIdsList(points=list(map(_id_of, paths)))
+    def _remove(self, keys: Sequence[str]) -> None:
+        selector = self._models.PointIdsList(points=list(map(_id_of, keys)))
         self._client.delete(self._address.table, points_selector=selector, wait=True)
 
     def _write_facts(self, facts: Mapping[str, str]) -> None:
@@ -206,9 +208,9 @@ def _connect(address: Address, make: bool) -> Any:
     )
 
 
-def _id_of(path: str) -> str:
-    """Return the UUID of a path: ids of points are numbers or UUIDs."""
-    return str(uuid.uuid5(uuid.NAMESPACE_URL, path))
+def _id_of(key: str) -> str:
+    """Return the UUID of a key: ids of points are numbers or UUIDs."""
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, key))
 
 
 SOURCE, SINK = QdrantSource, QdrantSink

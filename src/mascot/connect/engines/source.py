@@ -1,9 +1,9 @@
-"""Open tables of engines by their addresses, and steer what a search in them finds."""
+"""Open tables of engines by their addresses, search them, and steer the results."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
@@ -12,23 +12,19 @@ from numpy.typing import ArrayLike
 
 import mascot as mc
 from mascot.connect.engines.address import read_address
-from mascot.connect.engines.engine import CANDIDATES, EngineSource, Found, NoKey, OpenSink, SearchOptions, Sink
-from mascot.connect.frameworks.documents import Wishes, warn
-from mascot.errors import check_whole, require
+from mascot.connect.engines.engine import CANDIDATES, EngineSource, Found, SearchOptions
+from mascot.connect.engines.sink import Layout, OpenSink
+from mascot.errors import check_whole, warn
 from mascot.methods.method import Method
 from mascot.reranking import Already
+from mascot.wishes import Wishes
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = [
-    "CANDIDATES", "FewCandidates", "Found", "NoKey", "Sink", "Steered", "asteer", "open_sink", "open_source", "steer",
-    "steer_many",
-]  # fmt: skip
-
 
 class FewCandidates(UserWarning):
-    """No more candidates than results: there is nothing to choose from."""
+    """The number of candidates does not exceed the number of results, so there is nothing to choose from."""
 
 
 class Searchable(Protocol):
@@ -36,7 +32,7 @@ class Searchable(Protocol):
 
     @property
     def search(self) -> Callable[..., Found]:
-        """Takes a vector, `candidates`, and the options of `steer` that are used; returns the nearest rows."""
+        """Return the nearest rows for a vector, the number of candidates, and the options passed to `steer`."""
 
 
 def open_source(uri: str) -> EngineSource:
@@ -48,35 +44,40 @@ def open_source(uri: str) -> EngineSource:
         `lance:///FOLDER/TABLE`, `lance+s3://BUCKET/FOLDER/TABLE`, `qdrant://HOST:PORT/COLLECTION`,
         `qdrant+local:///FOLDER/COLLECTION`, `milvus://HOST:PORT/COLLECTION`,
         `milvus://HOST:PORT/DATABASE/COLLECTION`, `milvus:///FILE.db/COLLECTION` or
-        `postgresql://HOST/DATABASE?table=TABLE`; after it `?vector=` and `?id=` name columns, and `?metric=`
-        is cosine, ip or l2 where the engine does not know.
+        `postgresql://HOST/DATABASE?table=TABLE`. `?vector=` and `?id=` name columns; `?metric=` is cosine, ip or l2,
+        for engines that do not store it.
     """
     address = read_address(uri)
     return _module(address.engine).SOURCE(address)
 
 
-def open_sink(uri: str, *, dim: int, tokens: int = 1) -> OpenSink:
-    """Open the table at an address for writing; create it where there is none.
+def open_sink(uri: str, *, fields: Mapping[str, type], dim: int, tokens: int = 1) -> OpenSink:
+    """Open the table at an address for writing; create it if it does not exist.
 
-    Vectors have `dim` numbers, and a photograph `tokens` of them.
+    Parameters
+    ----------
+    uri
+        An address, as for `open_source`.
+    fields
+        The columns and their types: str, int, float, or list for a list of labels. The first one is the key, a text.
+    dim, tokens
+        The dimension of the vectors, and the number of vectors per row (default: 1).
     """
-    require(dim >= 1, "dim", "must be >= 1", dim)
-    require(tokens >= 1, "tokens", "must be >= 1", tokens)
     address = read_address(uri)
-    return _module(address.engine).SINK(address, dim, tokens)
+    return _module(address.engine).SINK(address, Layout(fields, dim, tokens))
 
 
 def _module(engine: str) -> Any:
-    """Return the module of an engine, which is loaded when it is needed."""
+    """Return the module of an engine, loaded on first use."""
     return import_module(f"mascot.connect.engines.{'postgres' if engine == 'postgresql' else engine}")
 
 
 @dataclass(frozen=True, slots=True)
 class Steered:
-    """The hits of an engine, and their ranking by the wishes."""
+    """The hits of an engine and their ranking."""
 
     found: Found
-    ranking: mc.Ranking | None  # None where nothing was found
+    ranking: mc.Ranking | None  # None: no hits
 
     def records(self) -> list[dict[str, Any]]:
         """Return the selected rows in their new order."""
@@ -97,21 +98,21 @@ def steer(
     already: Already = None,
     **options: Unpack[SearchOptions],
 ) -> Steered:
-    """Search for more candidates than are shown, and select k of them as the wishes ask.
+    """Search for more candidates than needed, and select k of them by the wishes.
 
     Parameters
     ----------
     source, vector
-        A table, and what to search it with.
+        A table, and the query.
     wishes, k, method
-        As for `mascot.rerank`.
+        See `mascot.rerank`.
     candidates
-        How many rows to search for (default: 200).
+        The number of rows to search for (default: 200).
     already
-        The ranking of the page before, or ids that were shown: not shown again, and counted as covered. Ids that are no
-        longer among the candidates are ignored (default: None).
+        The ranking of the previous page, or the ids on earlier pages. They are not shown again, and count as covered.
+        Ids that are not among the candidates are ignored (default: None).
     options
-        `where`, `columns` and `vectors` of `EngineSource.search`. The wishes need their columns.
+        `where`, `columns` and `vectors` of `EngineSource.search`. `columns` must include those of the wishes.
     """
     warn_of_few(candidates, k)
     hits = source.search(vector, candidates=candidates, **options)
@@ -119,7 +120,7 @@ def steer(
 
 
 async def asteer(source: Searchable, vector: ArrayLike, wishes: Wishes, k: int = 20, **options: Any) -> Steered:
-    """Return what `steer` returns. It runs in a thread, so that other tasks of the event loop continue."""
+    """Run `steer` in a thread, so that other tasks of the event loop continue."""
     return await asyncio.to_thread(steer, source, vector, wishes, k, **options)
 
 
@@ -133,9 +134,9 @@ def steer_many(
     method: Method | None = None,
     **options: Unpack[SearchOptions],
 ) -> list[Steered]:
-    """Search with several vectors and select for each: what `steer` returns for each row of `queries`.
+    """Return what `steer` returns for each row of `queries`.
 
-    The engine is asked once where it can answer several queries, and all are re-ranked by one call.
+    Engines that can answer several queries get one request, and one call re-ranks all of them.
     """
     warn_of_few(candidates, k)
     hits = source.search_many(queries, candidates=candidates, **options)
@@ -145,9 +146,9 @@ def steer_many(
 
 
 def warn_of_few(candidates: int, k: int) -> None:
-    """Warn where nothing is over-fetched."""
+    """Warn if there are not more candidates than results."""
     check_whole("candidates", candidates, 1)
     check_whole("k", k, 1)
     if candidates <= k:
-        rule = "nothing is left to choose from; ask for ten times as many candidates"
+        rule = "there is nothing to choose from; search for ten times as many candidates"
         warn(f"candidates={candidates} and k={k}: {rule}", FewCandidates)

@@ -1,9 +1,7 @@
-"""What the frameworks share: documents with metadata become candidates, and wishes choose among them."""
+"""Documents with metadata as candidates, for all frameworks."""
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,34 +9,32 @@ from typing import Any
 import mascot as mc
 from mascot.candidates import RecordColumns
 from mascot.connect.converters.hit_lists import as_scores, as_vectors
-from mascot.errors import check_whole
+from mascot.errors import check_whole, warn
 from mascot.grammar import columns_of
 from mascot.reranking import check_method
 from mascot.wishes import check_wishes
 
-Wishes = mc.AnyWish | Sequence[mc.AnyWish]
 MethodClass = Callable[..., Any]
-NOTE = "mascot"  # the metadata key under which a document says why it is there
+NOTE = "mascot"  # the metadata key of the reason
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentKind:
-    """How the documents of a framework are read and noted."""
+    """How to read the documents of a framework, and how to add a note to them."""
 
     types: type | tuple[type, ...]
     metadata: Callable[[Any], Mapping[str, Any]]
     id: Callable[[Any], Hashable]
-    noted: Callable[[Any, dict[str, Any]], Any]  # a copy of the document with a note in its metadata
-    remedy: str  # how to pass vectors, for the error message where they are needed and missing
+    noted: Callable[[Any, dict[str, Any]], Any]  # returns a copy with a note in its metadata
+    remedy: str  # how to provide vectors, for error messages
 
 
 @dataclass(frozen=True, slots=True)
 class Steering:
-    """Wishes, how many results, and a method, ready for the documents of any query.
+    """Wishes, the number of results, and a method, for the documents of any query.
 
-    Wishes and methods may be dictionaries. `columns` are the metadata keys to read (default: those the wishes name; all
-    of them where an attribute is not one of mascot's); `location.lat` is the `lat` of a dictionary `location`, unless
-    there is such a key.
+    Wishes and methods may be dictionaries. `columns` are the metadata keys to read (default: those of the wishes; all
+    keys if a wish has your own attribute). `location.lat` is the `lat` of a dictionary `location`, unless it is a key.
     """
 
     kind: DocumentKind
@@ -56,7 +52,7 @@ class Steering:
 
     @property
     def mmr_lambda(self) -> float | None:
-        """1 - strength; None where the method finds its strength for each query."""
+        """1 - strength; None if the method finds its strength for each query."""
         strength = getattr(self.method, "strength", None)
         return None if strength is None else 1 - strength
 
@@ -67,7 +63,7 @@ class Steering:
         return {"wishes": wishes, "k": self.k, "method": method, "columns": columns}
 
     def for_call(self, wishes: Any = None, k: int | None = None) -> Steering:
-        """Return the same with the wishes and the k of one call; None leaves them as they are."""
+        """Return the same with the wishes and the k of one call, unless they are None."""
         return replace(self, wishes=self.wishes if wishes is None else wishes, k=self.k if k is None else k)
 
     def select(
@@ -80,15 +76,15 @@ class Steering:
     ) -> list[Any]:
         """Return the selected documents, best first.
 
-        `vectors` returns that of each document, and is called only where they are needed. `already` are documents, or
-        ids, that were shown before: they are not shown again, and counted as covered.
+        `vectors` returns the vector of each document, and is called only if vectors are needed. `already` are documents
+        or ids of earlier pages; they are not shown again, and count as covered.
         """
         shown_ids = self._ids(already)
         if not documents:
             return []
         matrix = as_vectors(vectors()) if self._needs_vectors() else None
         if matrix is None and (owner := self._vector_user()) is not None:
-            raise mc.InputError(f"{owner} needs vectors, and no document came with one: {self.kind.remedy}")
+            raise mc.InputError(f"{owner} needs vectors, but no document has one: {self.kind.remedy}")
         candidates: mc.Candidates = mc.Candidates(
             as_scores(scores, self.distances),
             None if shown_ids is None else list(map(self.kind.id, documents)),
@@ -110,13 +106,13 @@ class Steering:
         return [self.kind.id(entry) if isinstance(entry, self.kind.types) else entry for entry in already]
 
     def _needs_vectors(self) -> bool:
-        """Return whether the method or a wish compares vectors: reading them from lists is the most expensive step."""
+        """Return whether the method or a wish may compare vectors, which are expensive to read."""
         return not isinstance(self.method, (mc.Mascot, mc.Relevance)) or any(
             _compares_vectors(wish.attribute) or not _is_built_in(wish.attribute) for wish in self.wishes
         )
 
     def _vector_user(self) -> str | None:
-        """Return the name of the attribute or method that cannot work without vectors, or None."""
+        """Return the name of the attribute or method that needs vectors, or None."""
         for wish in self.wishes:
             if _is_built_in(wish.attribute) and _compares_vectors(wish.attribute):
                 return type(wish.attribute).__name__
@@ -127,7 +123,7 @@ class Steering:
         names = self.columns
         if names is None:
             names = [name for wish in self.wishes if _is_built_in(wish.attribute) for name in columns_of(wish)]
-            if not all(_is_built_in(wish.attribute) for wish in self.wishes):  # which may read any column
+            if not all(_is_built_in(wish.attribute) for wish in self.wishes):  # your own may read any column
                 names += [key for row in metadata for key in row if isinstance(key, str)]
         rows = RecordColumns(metadata)
         columns = {name: rows.cells(name) for name in dict.fromkeys(names)}
@@ -137,16 +133,8 @@ class Steering:
         return columns
 
 
-def warn(message: str, kind: type[Warning] = UserWarning) -> None:
-    """Warn, and name the nearest line outside of this package."""
-    level, frame = 1, sys._getframe()
-    while frame.f_globals.get("__name__", "").partition(".")[0] == "mascot" and frame.f_back is not None:
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, kind, stacklevel=level)
-
-
 def method_from_lambda(value: float, method: MethodClass = mc.Mascot, owner: str = "lambda") -> Any:
-    """Return a method of the strength that an MMR's lambda stands for: 1 is relevance only there, 0 is so here.
+    """Return a method with strength 1 - lambda: a lambda of 1, as MMR defines it, means relevance only.
 
     >>> method_from_lambda(0.75).strength
     0.25
@@ -163,7 +151,7 @@ def method_from_lambda(value: float, method: MethodClass = mc.Mascot, owner: str
 
 
 def as_wishes(wishes: Any) -> tuple[mc.AnyWish, ...]:
-    """Return one wish or several, which may be objects or dictionaries."""
+    """Return one or several wishes, which may be objects or dictionaries, as a tuple."""
     items: Any = [wishes] if isinstance(wishes, Mapping) else wishes
     if isinstance(items, Iterable) and not isinstance(items, str):
         items = [mc.from_dict(wish) if isinstance(wish, Mapping) else wish for wish in items]
@@ -189,11 +177,10 @@ def plain_method(method: Any) -> dict[str, Any]:
 
 
 def _notes(ranking: mc.Ranking) -> list[dict[str, Any]]:
-    """Return for each result its rank, its rank by relevance, and the gains of relevance and of each wish."""
-    gains = ranking.gains
+    """Return for each result its rank, its rank by relevance, the gains by name, and one sentence that says why."""
     return [
-        {"rank": place + 1, "was": int(was), "gains": {name: float(values[place]) for name, values in gains.items()}}
-        for place, was in enumerate(ranking.was)
+        {"rank": rank, "was": reason.was, "gains": reason.gains, "because": reason.because}
+        for rank, reason in enumerate(ranking.explain().results, 1)
     ]
 
 

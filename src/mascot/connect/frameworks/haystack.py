@@ -9,8 +9,9 @@ from typing import Any
 
 import mascot as mc
 from mascot.connect.converters.hit_lists import names_of
-from mascot.connect.frameworks.documents import NOTE, DocumentKind, MethodClass, Steering, Wishes, method_from_lambda
+from mascot.connect.frameworks.documents import NOTE, DocumentKind, MethodClass, Steering, method_from_lambda
 from mascot.extras import missing
+from mascot.wishes import Wishes
 
 try:
     from haystack import Document, component, default_from_dict, default_to_dict
@@ -25,31 +26,30 @@ def _noted(document: Document, note: dict[str, Any]) -> Document:
 
 
 _DOCUMENTS = DocumentKind(
-    Document, attrgetter("meta"), attrgetter("id"), _noted, "let the retriever return them with return_embedding=True"
+    Document, attrgetter("meta"), attrgetter("id"), _noted, "set return_embedding=True on the retriever"
 )
 
 
 @component
 class SteeredRanker:
-    """Choose k of the documents a retriever found, as the wishes ask.
+    """Select k of the documents of a retriever by the wishes.
 
-    Metadata keys are columns: `Category("source")` reads ``meta["source"]``; a document's embedding is its vector,
-    where the retriever was told ``return_embedding=True``. The documents come back as they are, the same objects with
-    the same scores; with `explain` they are copies whose meta says, under ``"mascot"``, rank, was and gains.
+    Meta keys are columns: `Category("source")` reads ``meta["source"]``. The embedding of a document is its vector, if
+    the retriever has ``return_embedding=True``. The selected documents are the same objects with the same scores. With
+    `explain` they are copies whose meta holds `rank`, `was`, `gains` and `because` under ``"mascot"``.
 
     Parameters
     ----------
     wishes, k, method
-        As for `mascot.rerank` (default: no wishes, 20 documents, `Mascot()`).
+        See `mascot.rerank` (default: no wishes, 20 documents, `Mascot()`).
     columns
-        Meta keys to read (default: those the wishes name). `location.lat` is the `lat` of a dictionary `location`.
+        Meta keys to read (default: those of the wishes). `location.lat` is the `lat` of a dictionary `location`.
     explain
-        Say in the meta why a document is there (default: False).
+        Whether to add the reason to the meta (default: False).
     top_k
         Haystack's name for `k` (default: None).
 
-    Where no document has a score, the order they come in is their relevance; where only some have, the others get the
-    lowest.
+    If no document has a score, their order is the relevance. If only some have one, the others get the lowest.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class SteeredRanker:
 
     @property
     def lambda_threshold(self) -> float | None:
-        """1 - strength; None where the method finds its strength for each query."""
+        """1 - strength; None if the method finds its strength for each query."""
         return self._steering.mmr_lambda
 
     @component.output_types(documents=list[Document])
@@ -90,9 +90,9 @@ class SteeredRanker:
     ) -> dict[str, list[Document]]:
         """Return the selected documents, best first; `query` is not read, because the documents have their scores.
 
-        `wishes` and `k`, which Haystack calls `top_k`, are those of this query (default: None, the component's own).
-        `already` are ids, or documents, that earlier pages showed: not shown again, and counted as covered (default:
-        None). Ids that are not among the documents are ignored.
+        `wishes` and `k`, which Haystack calls `top_k`, replace those of the component (default: None). `already` are
+        documents or ids of earlier pages, which are not shown again and count as covered (default: None). Ids that are
+        not among the documents are ignored.
         """
         selection = self._steering.for_call(wishes, _one_k(top_k, k)).select(
             documents,

@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 import mascot as mc
 from mascot.candidates import value_of
-from mascot.connect.frameworks.documents import NOTE, DocumentKind, MethodClass, Wishes, method_from_lambda
+from mascot.connect.frameworks.documents import NOTE, DocumentKind, MethodClass, method_from_lambda
 from mascot.extras import missing
+from mascot.wishes import Wishes
 
 try:
     from langchain_core.callbacks import Callbacks
@@ -37,29 +38,29 @@ def _noted(pair: _Pair, note: dict[str, Any]) -> _Pair:
 
 
 class SteeredCompressor(SteeredModel, BaseDocumentCompressor):
-    """Choose k of the documents a retriever found, as the wishes ask.
+    """Select k of the documents of a retriever by the wishes.
 
-    Metadata keys are columns: `Category("source")` reads ``metadata["source"]``. The documents come back as they are,
-    the same objects; with `explain` they are copies whose metadata says, under ``"mascot"``, rank, was and gains.
+    Metadata keys are columns: `Category("source")` reads ``metadata["source"]``. The selected documents are the same
+    objects. With `explain` they are copies, whose metadata has `rank`, `was`, `gains` and `because` in ``"mascot"``.
 
     Parameters
     ----------
     wishes, k, method
-        As for `mascot.rerank` (default: no wishes, 20 documents, `Mascot()`).
+        See `mascot.rerank` (default: no wishes, 20 documents, `Mascot()`).
     score_keys
-        Where in the metadata the relevance is; the first key a document has. LangChain's rerankers write
-        `relevance_score`; a `score` may be anything, so it must be named. Where no document has one, the order they
-        come in is their relevance; where only some have, the others get the lowest.
+        Metadata keys of the relevance; the first one that a document has is read (default: `relevance_score`, which
+        LangChain's rerankers write). If no document has a score, their order is the relevance. If only some have one,
+        the others get the lowest.
     distances
-        Scores, those of pairs too, are distances: smaller is better.
+        Whether scores, including those of pairs, are distances: smaller is better (default: False).
     vector_key
-        Where in the metadata a vector is. Read only where a wish or the method compares vectors.
+        Metadata key of the vector, read only if a wish or the method compares vectors (default: None).
     embeddings
-        Makes the vectors from the texts instead, for each query: the slow way.
+        Makes the vectors from the texts for each query, which is slow (default: None).
     columns
-        Metadata keys to read (default: those the wishes name); `location.lat` is the `lat` of a dictionary `location`.
+        Metadata keys to read (default: those of the wishes); `location.lat` is the `lat` of a dictionary `location`.
     explain
-        Say in the metadata why a document is there.
+        Whether to add the reason to the metadata (default: False).
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, frozen=True, extra="forbid")
@@ -69,7 +70,7 @@ class SteeredCompressor(SteeredModel, BaseDocumentCompressor):
         lambda pair: pair[0].metadata,
         _id_of,
         _noted,
-        "name the metadata key they are under with vector_key=, or make them of the texts with embeddings=",
+        "set vector_key= to their metadata key, or embeddings= to make them from the texts",
     )
     score_keys: Names = ("relevance_score",)
     distances: bool = False
@@ -85,7 +86,7 @@ class SteeredCompressor(SteeredModel, BaseDocumentCompressor):
 
     @property
     def lambda_mult(self) -> float | None:
-        """1 - strength; None where the method finds its strength for each query."""
+        """1 - strength; None if the method finds its strength for each query."""
         return self._steering.mmr_lambda
 
     def compress_documents(
@@ -100,9 +101,9 @@ class SteeredCompressor(SteeredModel, BaseDocumentCompressor):
     ) -> list[Document]:
         """Return the selected documents, best first; `query` and `callbacks` are not read.
 
-        `k` and `wishes` are those of this call (default: None, the compressor's own). `already` are documents, or their
-        ids, that earlier pages showed: not shown again, and counted as covered (default: None). A document without an
-        id is recognised by its text. What is not among the documents is ignored.
+        `k` and `wishes` replace those of the compressor (default: None). `already` are documents or ids of earlier
+        pages, which are not shown again and count as covered (default: None). The text of a document without an id is
+        its id. Ids that are not among the documents are ignored.
         """
         pairs = [(document, self._score(document.metadata)) for document in documents]
         return [document for document, _ in self._select(pairs, k, wishes, already)]
@@ -116,10 +117,10 @@ class SteeredCompressor(SteeredModel, BaseDocumentCompressor):
         wishes: Any = None,
         already: Any = None,
     ) -> list[Any]:
-        """Return the same for documents or for (document, score) pairs: what comes in comes out.
+        """Return the selected documents, or (document, score) pairs if `hits` are pairs.
 
-        `k`, `wishes` and `already` are as for `compress_documents`; within a chain they are those under ``"mascot"`` in
-        the `configurable` of the config.
+        For `k`, `wishes` and `already` see `compress_documents`. A chain passes them under ``"mascot"`` in the
+        `configurable` of the config.
         """
         call = _of_config(config)
         k, wishes = call.get("k") if k is None else k, call.get("wishes") if wishes is None else wishes
@@ -151,7 +152,7 @@ class SteeredCompressor(SteeredModel, BaseDocumentCompressor):
 
 
 def _of_config(config: RunnableConfig | None) -> dict[str, Any]:
-    """Return what a config says for one call."""
+    """Return the options of one call from a config."""
     call = ((config or {}).get("configurable") or {}).get("mascot") or {}
     unknown = ", ".join(sorted(set(call) - {"k", "wishes", "already"}))
     if unknown:

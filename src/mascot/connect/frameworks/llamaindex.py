@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import mascot as mc
-from mascot.connect.frameworks.documents import NOTE, DocumentKind, MethodClass, Steering, Wishes, method_from_lambda
+from mascot.connect.frameworks.documents import NOTE, DocumentKind, MethodClass, Steering, method_from_lambda
 from mascot.extras import missing
+from mascot.wishes import Wishes
 
 try:
     from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -32,26 +33,25 @@ def _noted(hit: NodeWithScore, note: dict[str, Any]) -> NodeWithScore:
 
 
 class SteeredPostprocessor(SteeredModel, BaseNodePostprocessor):
-    """Choose k of the nodes a retriever found, as the wishes ask.
+    """Select k of the nodes of a retriever by the wishes.
 
-    Metadata keys are columns: `Category("source")` reads ``node.metadata["source"]``; a node's embedding is its vector.
-    The nodes come back as they are, the same objects with the same scores; with `explain` they are copies whose
-    metadata says, under ``"mascot"``, rank, was and gains, kept from the prompts and the embeddings.
+    Metadata keys are columns: `Category("source")` reads ``node.metadata["source"]``. The embedding of a node is its
+    vector. The selected nodes are the same objects with the same scores. With `explain` they are copies whose metadata
+    holds `rank`, `was`, `gains` and `because` under ``"mascot"``, which prompts and embeddings exclude.
 
     Parameters
     ----------
     wishes, k, method
-        As for `mascot.rerank` (default: no wishes, 20 nodes, `Mascot()`).
+        See `mascot.rerank` (default: no wishes, 20 nodes, `Mascot()`).
     embed_model
-        Makes the vectors of nodes that came without, where a wish or the method compares vectors: retrievers of
-        LlamaIndex leave them behind.
+        Makes the vectors of nodes without an embedding, if a wish or the method compares vectors (default: None).
+        Retrievers of LlamaIndex do not return embeddings.
     columns
-        Metadata keys to read (default: those the wishes name); `location.lat` is the `lat` of a dictionary `location`.
+        Metadata keys to read (default: those of the wishes); `location.lat` is the `lat` of a dictionary `location`.
     explain
-        Say in the metadata why a node is there.
+        Whether to add the reason to the metadata (default: False).
 
-    Where no node has a score, the order they come in is their relevance; where only some have, the others get the
-    lowest.
+    If no node has a score, their order is the relevance. If only some have one, the others get the lowest.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
@@ -61,14 +61,14 @@ class SteeredPostprocessor(SteeredModel, BaseNodePostprocessor):
         lambda hit: hit.node.metadata,
         lambda hit: hit.node_id,
         _noted,
-        "retrievers of LlamaIndex leave them behind; embed_model= makes them of the texts",
+        "retrievers of LlamaIndex do not return them; set embed_model= to make them from the texts",
     )
     embed_model: SkipJsonSchema[BaseEmbedding | None] = Field(default=None, exclude=True)
 
     @model_validator(mode="before")
     @classmethod
     def _named_as_dumped(cls, data: Any) -> Any:
-        """LlamaIndex writes the name of the class among the fields."""
+        """Remove the name of the class, which LlamaIndex writes among the fields."""
         return {key: value for key, value in data.items() if key != "class_name"} if isinstance(data, dict) else data
 
     @classmethod
@@ -84,7 +84,7 @@ class SteeredPostprocessor(SteeredModel, BaseNodePostprocessor):
 
     @property
     def mmr_threshold(self) -> float | None:
-        """1 - strength; None where the method finds its strength for each query."""
+        """1 - strength; None if the method finds its strength for each query."""
         return self._steering.mmr_lambda
 
     def postprocess_nodes(
@@ -99,9 +99,9 @@ class SteeredPostprocessor(SteeredModel, BaseNodePostprocessor):
     ) -> list[NodeWithScore]:
         """Return the selected nodes, best first; `query_bundle` and `query_str` are not read.
 
-        `k` and `wishes` are those of this call (default: None, the postprocessor's own). `already` are nodes, or their
-        ids, that earlier pages showed: not shown again, and counted as covered (default: None). What is not among the
-        nodes is ignored.
+        `k` and `wishes` replace those of the postprocessor (default: None). `already` are nodes or ids of earlier
+        pages, which are not shown again and count as covered (default: None). Ids that are not among the nodes are
+        ignored.
         """
         if k is None and wishes is None and already is None:
             return super().postprocess_nodes(nodes, query_bundle, query_str)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mascot.errors import InputError, MissingExtra
-from mascot.extras import install_command, packages_of
+from mascot.extras import install_extra
 from mascot.kernels.gpu.plan import INPUT, Chip, KernelPlan, Task, address, plan_task, source
 from mascot.kernels.reference import Selection
 
@@ -33,8 +33,7 @@ def cupy() -> Any:
             raise RuntimeError("no device")
     except Exception as error:
         raise MissingExtra(
-            f"backend 'gpu' needs an NVIDIA GPU and CuPy: {install_command(*packages_of('gpu'))} "
-            f"({type(error).__name__}: {error})"
+            f"backend 'gpu' needs an NVIDIA GPU and CuPy: {install_extra('gpu')} ({type(error).__name__}: {error})"
         ) from error
     return cp
 

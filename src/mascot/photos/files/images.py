@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.errors import InputError, MissingExtra, require
-from mascot.extras import install_command, packages_of
+from mascot.extras import install_extra
 
 try:
     import pillow_heif
@@ -24,7 +24,7 @@ try:
     from PIL.ContainerIO import ContainerIO
     from PIL.PngImagePlugin import PngStream
 except ModuleNotFoundError:
-    raise MissingExtra(f"reading photographs needs: {install_command(*packages_of('photos'))}") from None
+    raise MissingExtra(f"reading photographs needs: {install_extra('photos')}") from None
 
 from mascot.photos.files.file_groups import RAW_SUFFIXES
 from mascot.photos.files.raw import NoPreview, Preview, preview_of

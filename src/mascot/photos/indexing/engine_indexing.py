@@ -16,10 +16,10 @@ from mascot.photos.files.decode_limits import Limits
 from mascot.photos.indexing.indexer import Indexer, Report, Summary
 from mascot.photos.indexing.runners import LocalRunner, Runner
 from mascot.photos.indexing.stages import Encode
-from mascot.photos.indexing.table_sink import TableSink
+from mascot.photos.indexing.table_sink import FIELDS, TableSink
 
 if TYPE_CHECKING:
-    from mascot.connect.engines.source import Sink
+    from mascot.connect.engines import Sink
 
 
 def index_into(
@@ -43,7 +43,7 @@ def index_into(
     root
         The folder. Every machine of a cluster must see it under this path.
     into
-        The address of the table, as `mascot.connect.engines.source.open_sink` takes it; or a sink, which stays open.
+        The address of the table, as `mascot.connect.engines.open_sink` takes it; or a sink, which stays open.
     encoder
         Name or encoder (default: that of the table; `lite` for a new table). A different encoder needs `again`.
     runner
@@ -61,10 +61,10 @@ def index_into(
     with ExitStack() as stack:
         local_device = device if runner is None else "cpu"
         if isinstance(into, str):
-            from mascot.connect.engines.source import open_sink
+            from mascot.connect.engines import open_sink
 
             model = _opened(encoder or _table_encoder(into) or "lite", local_device)
-            table: Sink = open_sink(into, dim=model.dim, tokens=model.tokens)
+            table: Sink = open_sink(into, fields=FIELDS, dim=model.dim, tokens=model.tokens)
             stack.callback(table.close)
         else:
             table = into
@@ -90,7 +90,7 @@ def index_into(
 
 def _table_encoder(uri: str) -> str | None:
     """Return the encoder of a table; None if the table does not exist."""
-    from mascot.connect.engines.source import open_source
+    from mascot.connect.engines import open_source
 
     try:
         source = open_source(uri)

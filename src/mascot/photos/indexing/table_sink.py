@@ -28,11 +28,15 @@ from mascot.photos.indexing.indexer import Report
 from mascot.photos.indexing.runners import Runner
 from mascot.photos.indexing.stages import HEADERS, Hashed, IndexRow, Order, Unread
 from mascot.photos.metadata.moments import Shot, label_moments
-from mascot.photos.photo import Photo
+from mascot.photos.photo import LISTS, TYPES, Photo
 
 if TYPE_CHECKING:
-    from mascot.connect.engines.source import Sink
+    from mascot.connect.engines import Sink
 
+# The columns of a table of photographs, as `open_sink` takes them: the key, all columns of a library, and the stamp.
+FIELDS: dict[str, type] = {
+    "path": str, **{name: list if name in LISTS else types[0] for name, types in TYPES.items()}, "stamp": str,
+}  # fmt: skip
 _ROWS, _SECONDS = 1024, 20.0  # rows are written in batches of this size, or after this time
 _UNREADABLE = "unreadable"  # the fact that lists files with damaged pixels, with their state
 _MAX_CHARACTERS = 30_000  # of a fact: engines have limits
@@ -82,7 +86,7 @@ class TableSink:
         self._database = sqlite3.connect(Path(self._folder.name) / "plan.db", isolation_level=None)
         self._database.executescript(_SCHEMA)
         self._database.create_function("stamp_of", 3, self._stamp_of, deterministic=True)
-        states = ((path, size, mtime_ns, stamp) for path, (size, mtime_ns, _, stamp) in table.states())
+        states = table.select(("path", "size", "mtime_ns", "stamp"))
         self._database.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, 1)", states)
 
     def __enter__(self) -> TableSink:

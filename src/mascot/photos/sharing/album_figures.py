@@ -23,7 +23,7 @@ _MARGIN = 0.12  # of the extent, around the outermost points
 @cache
 def land() -> str:
     """Return the outline of the land, hidden: every map of the page draws it by reference."""
-    data = json.loads(files("mascot").joinpath("server/static/world.json").read_text("utf-8"))
+    data = json.loads(files("mascot").joinpath("server/static/charts/world.json").read_text("utf-8"))
     scale = data["scale"]
     rings = []
     for ring in data["land"]:

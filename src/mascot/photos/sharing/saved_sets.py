@@ -6,12 +6,13 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from mascot.errors import InputError, OptionError, require
 from mascot.photos.database.store import Store
+from mascot.photos.request import SearchRequest, check_choice
 from mascot.photos.texts import composed, require_text
 
 FILE = "choices.sqlite"  # separate from the library's database, which can be rebuilt; choices cannot
@@ -33,7 +34,7 @@ class Choice:
     name: str
     photos: tuple[int, ...]  # ids, in the order in which they were chosen
     rejected: tuple[int, ...] = ()
-    query: dict[str, Any] | None = None  # the search, as a request of `/api/search`
+    query: dict[str, Any] | None = None  # the search, as `SearchRequest.to_dict` writes it
     missing: int = 0  # photographs of it that are not in the library any more
 
 
@@ -79,8 +80,15 @@ class Choices:
     def put(
         self, name: str, photos: Sequence[int], rejected: Sequence[int] = (), query: Mapping[str, Any] | None = None
     ) -> Choice:
-        """Save a choice; an existing one of that name is replaced."""
+        """Save a choice; an existing one of that name is replaced.
+
+        `query` is a search request as `SearchRequest.to_dict` writes it, without the photographs that it pins, rejects
+        or showed before: the choice holds these.
+        """
         normal_name = checked_name(name)
+        check_choice(photos, rejected)
+        if query is not None:
+            query = replace(SearchRequest.from_dict(query), pin=(), reject=(), already=()).to_dict()
         text = None if query is None else json.dumps(query, ensure_ascii=False)
         length = len(text or "")
         require(length <= _LONGEST_QUERY, "query", f"must be at most {_LONGEST_QUERY} characters", length)

@@ -1,4 +1,4 @@
-"""Answers about a photo library: one method for each operation of `photo_routes`."""
+"""Answers about a photo library, without HTTP: one method for each operation of `library_routes`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,21 +16,20 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 import mascot as mc
-from mascot import grammar
 from mascot.candidates import scaled
-from mascot.photos import wish_text
 from mascot.photos.database.store import UnknownPhoto
 from mascot.photos.files.images import Unreadable
-from mascot.photos.library import CANDIDATES, Library
-from mascot.photos.results import Hits, Results, check_choice
+from mascot.photos.library import Library
+from mascot.photos.request import CANDIDATES, SearchRequest
+from mascot.photos.results import Hits, Results
 from mascot.photos.sharing.album import AlbumSection, album
 from mascot.photos.sharing.export import original, originals, zip_chunks
 from mascot.photos.sharing.saved_sets import Choice
 from mascot.server import schemas
 from mascot.server.library import pictures
 from mascot.server.library.library_summary import library_out
+from mascot.server.library.targets import target_out
 from mascot.server.rerank import request_cost
-from mascot.server.rerank.rerank_task import decode_wish
 from mascot.server.run.threads import ClientLeft, Threads, client_has_left
 
 _CACHED_PHOTOS = 25_000  # candidates of the last searches, so that a moving slider does not search again
@@ -71,60 +71,47 @@ class Service:
             raise LibraryGone(error.strerror) from None
         return status.st_dev, status.st_ino
 
-    def search(self, query: schemas.Search) -> schemas.SearchOut:
-        """Search the library and steer the result.
-
-        A further search with the same text and other wishes re-ranks the same candidates: nothing is encoded again.
-        """
+    def search(self, request: SearchRequest) -> schemas.SearchOut:
+        """Search the library and steer the result."""
         try:
-            return self._search(query)
-        except UnknownPhoto:  # another process has removed a result meanwhile, or the query names a wrong id
+            return self._search(request)
+        except UnknownPhoto:  # another process has removed a result meanwhile, or the request names a wrong id
             with self._lock:
                 self._hits.clear()
-            return self._search(query)
+            return self._search(request)
 
-    def _search(self, query: schemas.Search) -> schemas.SearchOut:
+    def _search(self, request: SearchRequest) -> schemas.SearchOut:
         start = time.perf_counter()
         _check_client()
-        method = grammar.method(query.method, query.strength, query.protect, query.keep, query.order)
-        wishes = [self._wish(part, place, query.missing) for place, part in enumerate(query.wishes)]
-        check_choice(query.pin, query.reject)
-        hits = self._candidates(query, request_cost.most_candidates(method, wishes, CANDIDATES))
-        if query.stacks:
-            hits = hits.stacked(self.current.store.detail, query.pin)
+        library = self.current
+        wishes = library.wishes(request)
+        settled = request.settled(wishes)
+        most = request_cost.most_candidates(settled.build_method(), wishes, CANDIDATES)
+        hits = self._candidates(library, replace(request, candidates=request.candidates or most).retrieval())
         retrieval_end = time.perf_counter()
-        if len(hits):
-            request_cost.check(hits.candidates_for(wishes, method), wishes, method, query.k, query.keep is not None)
-        results = hits.rerank(wishes, query.k, method, pin=query.pin)
-        answer = _answer(results, hits)
-        targets = [(part, wish) for part, wish in zip(query.wishes, wishes, strict=True) if part.get("near")]
-        answer.targets = [_target(part, wish) for part, wish in targets if isinstance(wish, mc.Wish)]
-        if query.like is not None:
-            answer.query = f"like {self.current.store.photo(query.like).path}"  # relative to the library
+        results = library.steer(hits, replace(settled, wishes=tuple(wishes)), _check_cost)
+        answer = _answer(results, settled)
+        answer.targets = [
+            target_out(part["focus"], part["near"], wish, results.photos)
+            for part, wish in zip(request.wishes, wishes, strict=True)
+            if isinstance(wish, mc.Wish) and wish.near is not None
+        ]
         answer.took_ms = {
             "retrieval": round((retrieval_end - start) * 1e3, 3),
             "steering": round((time.perf_counter() - retrieval_end) * 1e3, 3),
         }
         return answer
 
-    def _candidates(self, query: schemas.Search, default: int) -> Hits:
-        """Return the matches of a query, with the pinned photographs and without the rejected."""
-        library = self.current
-        count = max(query.candidates or default, query.k + len(query.reject))
-        key: tuple[Any, ...] = (library.state, self._opened_file, query.text, query.like, count, query.where)
+    def _candidates(self, library: Library, retrieval: SearchRequest) -> Hits:
+        """Return the candidates of a request; a later one with the same text and filters takes them from a cache."""
+        key = (library.state, self._opened_file, retrieval)
 
         def encoded() -> Hits:
             with self._encoding:  # one thread at a time; another may have found the same meanwhile
                 _check_client()
-                return self._cached(key, lambda: _find(library, query, count))
+                return self._cached(key, lambda: library.candidates(retrieval, cancelled=client_has_left))
 
-        hits = self._cached(key, encoded)
-        if not query.pin and not query.reject:
-            return hits
-        chosen = (*key, frozenset(query.pin), frozenset(query.reject))
-        return self._cached(
-            chosen, lambda: hits.around(library.hits_of(query.pin) if query.pin else None, query.reject)
-        )
+        return self._cached(key, encoded)
 
     def _cached(self, key: tuple[Any, ...], find: Callable[[], Hits]) -> Hits:
         """Return the hits of a key from the cache; otherwise find and cache them."""
@@ -147,16 +134,6 @@ class Service:
                     self.current.hits("a photograph", candidates=1)
         except (mc.MascotError, sqlite3.Error, OSError):
             return
-
-    def _wish(self, part: dict[str, Any], place: int, missing: str) -> mc.AnyWish:
-        wish, store = decode_wish(part, place, schemas.PHOTO_WISHES), self.current.store
-        if isinstance(wish, schemas.PhotoLimit):
-            return wish_text.limit(wish.limit, wish.n, wish.fill)
-        if isinstance(wish, schemas.PhotoShare):
-            return wish_text.share(wish.share, wish.shares, store)
-        return wish_text.wish(
-            wish.name, wish.near, wish.weight, 1 if wish.direction == "spread" else -1, store, missing
-        )
 
     def count(self) -> int:
         """Return the number of photographs."""
@@ -186,7 +163,6 @@ class Service:
 
     def save_choice(self, name: str, choice: schemas.ChoiceIn) -> schemas.ChoiceOut:
         """Save a choice; an existing one of that name is replaced."""
-        check_choice(choice.photos, choice.rejected)
         return _choice_out(self.current.choices.put(name, choice.photos, choice.rejected, choice.query))
 
     def delete_choice(self, name: str) -> schemas.Deleted:
@@ -225,26 +201,26 @@ class Service:
         return cached[1]
 
 
-def _find(library: Library, query: schemas.Search, count: int) -> Hits:
-    if query.like is not None and not (query.text or "").strip():
-        return library.hits_like(query.like, candidates=count, where=query.where)
-    like = None if query.like is None else library.root  # the library refuses a text and `like` together
-    return library.hits(query.text, like=like, candidates=count, where=query.where, cancelled=client_has_left)
-
-
 def _check_client() -> None:
     """Raise `ClientLeft` if the client has disconnected meanwhile."""
     if client_has_left():
         raise ClientLeft
 
 
-def _answer(results: Results, hits: Hits) -> schemas.SearchOut:
-    explanation = results.explain()
+def _check_cost(hits: Hits, request: SearchRequest) -> None:
+    method = request.build_method()
+    candidates = hits.candidates_for(request.wishes, method)
+    request_cost.check(candidates, request.wishes, method, request.k, request.keep is not None)
+
+
+def _answer(results: Results, request: SearchRequest) -> schemas.SearchOut:
+    explanation, hits = results.explain(), results.hits
     relevances = [result.relevance for result in results if not result.pinned]
     is_unpinned = ~np.isin(hits.ids, list(results.pinned))
     best_total = float(np.sort(scaled(hits.scores)[is_unpinned])[::-1][: len(relevances)].sum())
     return schemas.SearchOut(
         query=hits.query,
+        request=request.to_dict(),
         candidates=hits.count,
         newest_of=hits.newest_of,
         strength=explanation.strength,
@@ -252,7 +228,7 @@ def _answer(results: Results, hits: Hits) -> schemas.SearchOut:
         results=[
             schemas.ResultOut(
                 result.rank, result.was, result.score, result.relevance, result.gains,
-                {name: bins for name, bins in reason.opened.items() if bins},
+                {name: bins for name, bins in reason.opened.items() if bins}, reason.because,
                 result.photo.to_dict(), list(result.similar), result.pinned,
             )
             for result, reason in zip(results, explanation.results, strict=True)
@@ -264,17 +240,6 @@ def _answer(results: Results, hits: Hits) -> schemas.SearchOut:
         ],
         took_ms={},
     )  # fmt: skip
-
-
-def _target(part: dict[str, Any], wish: mc.Wish) -> schemas.TargetOut:
-    target = schemas.TargetOut(part["name"], part["near"])
-    if isinstance(wish.attribute, mc.Place):
-        target.lat, target.lon = map(float, wish.near)
-    elif isinstance(wish.attribute, mc.HourOfDay):
-        target.hour = float(wish.near)
-    elif isinstance(wish.attribute, mc.Date):
-        target.date = str(wish.near)[:10]
-    return target
 
 
 def _choice_out(choice: Choice) -> schemas.ChoiceOut:

@@ -1,6 +1,6 @@
-"""Candidates as an Arrow IPC stream: one row each, and the options as JSON in the schema's metadata.
+"""Decode candidates from an Arrow IPC stream: one row each, with the options as JSON in the schema's metadata.
 
-The columns `id`, `score` and `vector` have fixed meanings; wishes can name every other column.
+The columns `id`, `score` and `vector` have a fixed meaning; wishes can name all other columns.
 """
 
 from __future__ import annotations
@@ -46,20 +46,20 @@ def decode(body: bytes) -> tuple[dict[str, Any], schemas.RerankOptions]:
 
 
 def _cells(column: Any, name: str) -> Any:
-    """Return a column: numbers and times as arrays, anything else as a list of checked cells."""
+    """Return a column: an array of numbers or times, otherwise a list of checked cells."""
     kind = str(column.type)
     if kind.startswith(("timestamp", "date")):
         return column.to_pylist() if getattr(column.type, "tz", None) else column.to_numpy()  # keeps local times
     if column.null_count == 0 and kind in _NUMBERS:
         numbers = column.to_numpy()
         if not (np.abs(numbers.astype(np.float64)) <= schemas.LARGEST).all():
-            raise BadBody(f"{name} must be numbers within {schemas.LARGEST:g} either way")
+            raise BadBody(f"{name} must be numbers from -{schemas.LARGEST:g} to {schemas.LARGEST:g}")
         return numbers
     return request_body.convert(column.to_pylist(), list[schemas.Cell], name)
 
 
 def _matrix(column: Any, arrow: Any) -> Any:
-    """Return vectors as one array without a copy if none is missing and all have one length, else row by row."""
+    """Return the vectors as one array without copying, or as lists if some are missing or differ in length."""
     array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
     kind, is_fixed = array.type, arrow.types.is_fixed_size_list(array.type)
     is_list = is_fixed or arrow.types.is_list(kind) or arrow.types.is_large_list(kind)
@@ -73,5 +73,5 @@ def _matrix(column: Any, arrow: Any) -> Any:
         return array.to_pylist()
     matrix = flat.to_numpy(zero_copy_only=False).reshape(-1, size)
     if matrix.dtype == np.float64 and np.fmax.reduce(np.abs(matrix), axis=None) > schemas.LARGEST:
-        raise BadBody(f"{_VECTOR} must be numbers within {schemas.LARGEST:g} either way")
+        raise BadBody(f"{_VECTOR} must be numbers from -{schemas.LARGEST:g} to {schemas.LARGEST:g}")
     return matrix

@@ -1,4 +1,4 @@
-"""Limits on the cost of a request, estimated before any work. The library itself has none."""
+"""Limits on the cost of a request, estimated before any work. The library itself has no limits."""
 
 from __future__ import annotations
 
@@ -11,67 +11,67 @@ import mascot as mc
 from mascot.attributes.category import labels_of
 from mascot.kernels import native
 
-_MOST_PAIRED = {mc.KDpp: 1000, mc.MsDpp: 500, mc.Branches: 2000}  # candidates: all pairs of them are compared
-_MOST_REACHED = 10_000_000  # candidates x bins that each of them reaches
+_MOST_PAIRED = {mc.KDpp: 1000, mc.MsDpp: 500, mc.Branches: 2000}  # candidates, of which all pairs are compared
+_MOST_REACHED = 10_000_000  # candidates x bins per candidate
 _MOST_DENSE = 30_000_000  # candidates x bins, for methods that compute all of them
 _MOST_FEATURES = 5_000_000  # candidates x labels and clusters, for the methods that compare candidates
-_MOST_COMPARED = 400_000_000  # candidates x numbers of each x results, for Mmr
-_MOST_CLUSTERED = 400_000_000  # candidates x numbers of each x clusters
-_KEEP = 4  # factor of work when the strength is searched for
+_MOST_COMPARED = 400_000_000  # candidates x dimension x results, for Mmr
+_MOST_CLUSTERED = 400_000_000  # candidates x dimension x clusters
+_KEEP = 4  # cost factor of searching for the strength
 _NUMPY = 4_000_000  # candidates x bins of a dense array in numpy
-_SMALL = 60_000  # candidates x bins each of them reaches, up to which a request takes about a millisecond
-_GLOBE = 32  # bins that a point on the globe or on a line reaches, at most
-_FEW = 1000  # candidates whose labels need not be counted: they may all differ
-_SCALED = 2000  # bins in all if the width depends on the candidates
+_SMALL = 60_000  # candidates x bins per candidate, up to which a request takes about a millisecond
+_GLOBE = 32  # the largest number of bins that a point on the globe or on a line belongs to
+_FEW = 1000  # the labels of fewer candidates are not counted but assumed to be distinct
+_SCALED = 2000  # number of bins if the width depends on the candidates
 
 
 def check(candidates: mc.Candidates, wishes: Sequence[mc.AnyWish], method: Any, k: int, keep: bool = False) -> bool:
-    """Refuse a request that is too large; return whether it is small: about a millisecond of work."""
+    """Refuse a request that is too expensive; return whether it takes only about a millisecond."""
     count, attributes = len(candidates), [wish.attribute for wish in wishes]
     for owner in (method, *attributes):
         most = _MOST_PAIRED.get(type(owner), count)
         if count > most:
             name = type(owner).__name__
-            raise mc.OptionError(f"{name} compares all pairs: here candidates must be at most {most}, got {count}")
+            raise mc.OptionError(f"{name} compares all pairs: candidates must be at most {most}, got {count}")
     sizes = [_bins(attribute, candidates) for attribute in attributes]
     bins, reach = sum(size[0] for size in sizes), sum(min(size) for size in sizes)
-    _require(count * reach, _MOST_REACHED // (_KEEP if keep else 1), "candidates x bins each of them reaches")
+    _require(count * reach, _MOST_REACHED // (_KEEP if keep else 1), "candidates x bins per candidate")
     work = sum(count * _width(it, candidates) * it.count for it in attributes if isinstance(it, mc.Clusters))
     if isinstance(method, (mc.Clustering, mc.KDpp, mc.Mmr, mc.MsDpp)):
         labelled = (mc.Branches, mc.Category, mc.Clusters)
         pairs = zip(sizes, attributes, strict=True)
         features = sum(size[0] if isinstance(attribute, labelled) else 3 for size, attribute in pairs)
-        _require(count * features, _MOST_FEATURES, f"{type(method).__name__}: candidates x labels")
+        _require(count * features, _MOST_FEATURES, f"candidates x labels, for {type(method).__name__}")
         width = features + (0 if candidates.vectors is None else candidates.vectors.shape[1])
         if isinstance(method, mc.Mmr):
-            _require(count * width * min(k, count), _MOST_COMPARED, "Mmr: candidates x numbers x results")
+            _require(count * width * min(k, count), _MOST_COMPARED, "candidates x dimension x results, for Mmr")
         elif isinstance(method, mc.Clustering):
             work += count * width * method.clusters
     elif isinstance(method, mc.Mascot) and (
         method.bin_weight == "query" or any(getattr(it, "missing", "last") == "neutral" for it in attributes)
     ):
-        rule = "bin_weight 'query' and missing 'neutral' look at all bins: candidates x bins"
+        rule = "candidates x bins, with bin_weight 'query' or missing 'neutral'"
         _require(count * max((size[0] for size in sizes), default=0), _MOST_DENSE, rule)
-    _require(work, _MOST_CLUSTERED, "candidates x numbers of a vector x clusters")
+    _require(work, _MOST_CLUSTERED, "candidates x dimension x clusters")
     if not native.available():
-        _require(count * bins, _NUMPY, "without the native kernel: candidates x bins")
+        _require(count * bins, _NUMPY, "candidates x bins, without the native kernel")
     has_clusters = any(isinstance(attribute, (mc.Branches, mc.Clusters)) for attribute in attributes)
     is_plain = isinstance(method, (mc.Mascot, mc.Relevance)) and not keep and not has_clusters
     return is_plain and count * reach <= _SMALL
 
 
 def most_candidates(method: Any, wishes: Sequence[mc.AnyWish], most: int) -> int:
-    """Return how many candidates the method and the attributes of the wishes take, at most `most`."""
+    """Return the largest number of candidates, up to `most`, that the method and the wishes may have."""
     return min(_MOST_PAIRED.get(type(owner), most) for owner in (method, *(wish.attribute for wish in wishes)))
 
 
 def _require(cost: int, most: int, rule: str) -> None:
     if cost > most:
-        raise mc.OptionError(f"{rule} must be at most {most:,}, got {cost:,}: ask for less at once")
+        raise mc.OptionError(f"request too expensive ({rule}: {cost:,} > {most:,}): send fewer candidates or bins")
 
 
 def _bins(attribute: Any, candidates: mc.Candidates) -> tuple[int, int]:
-    """Return upper bounds: the number of bins, and how many of them one candidate reaches."""
+    """Return upper bounds of the number of bins, and of the bins that one candidate belongs to."""
     if isinstance(attribute, mc.Category):
         cells = candidates.columns.get(attribute.column, ())
         if isinstance(cells, np.ndarray) and cells.dtype.kind != "O":

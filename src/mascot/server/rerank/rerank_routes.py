@@ -1,4 +1,4 @@
-"""Routes for re-ranking the caller's own candidates: one request, or a stream of JSON lines."""
+"""Routes that re-rank the caller's own candidates: one request, or a stream of JSON lines."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def operations(settings: Settings, budget: ByteBudget) -> list[Operation]:
             return failure_of(error)[1]
         except Exception:
             log.exception("a line of a stream failed")
-            return INTERNAL  # the next lines are still answered
+            return INTERNAL  # further lines are still answered
 
     return [
         Operation(
@@ -75,14 +75,14 @@ def operations(settings: Settings, budget: ByteBudget) -> list[Operation]:
 
 
 class _Duplex(StreamingResponse):
-    """An answer that begins while the request is read: listening for a disconnect would consume the request body."""
+    """An answer that starts while the request is read. Listening for a disconnect would consume the request body."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self.stream_response(send)
 
 
 async def _parts(receive: Receive, budget: ByteBudget, seconds: float) -> AsyncIterator[bytes]:
-    """Yield the parts of a body as they arrive; bytes since the last line break count as held."""
+    """Yield the parts of a body as they arrive. Bytes after the last line break count as held."""
     with budget.body() as body:
         more = True
         while more:
@@ -96,7 +96,7 @@ async def _parts(receive: Receive, budget: ByteBudget, seconds: float) -> AsyncI
 async def lines(parts: AsyncIterator[bytes], longest: int) -> AsyncIterator[bytearray | None]:
     """Yield the lines of a body, without blank lines; None for a line that is too long.
 
-    No more than a line and a part are held, however long the body is.
+    At most one line and one part are in memory, however long the body is.
     """
     line: bytearray | None = bytearray()
     async for part in parts:

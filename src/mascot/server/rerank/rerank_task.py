@@ -1,10 +1,12 @@
-"""Re-ranking of the caller's own candidates: a request in, an answer out, without HTTP."""
+"""Re-ranking of the caller's own candidates: from a decoded request to its answer, without HTTP."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
+
+import msgspec
 
 import mascot as mc
 from mascot import grammar
@@ -20,9 +22,9 @@ _OPTIONS = ("strength", "keep", "protect")
 
 
 class RerankTask:
-    """One decoded request, in JSON, msgpack or Arrow, and its answer.
+    """A decoded request in JSON, msgpack or Arrow, and its answer.
 
-    A `small` one takes about a millisecond: less than handing it to another thread would delay others.
+    A `small` task takes about a millisecond, which is less than the overhead of another thread.
     """
 
     def __init__(self, body: bytes, format_: str = JSON) -> None:
@@ -36,8 +38,10 @@ class RerankTask:
             if request.vectors is not None and len({len(row) for row in request.vectors if row is not None}) > 1:
                 raise mc.InputError("vectors must all have the same length")
         self._request = request
-        self._wishes = [decode_wish(part, place, schemas.WISHES).wish() for place, part in enumerate(request.wishes)]
-        self._method = None if request.method is None else schemas.value_of(request.method)
+        for place, part in enumerate(request.wishes):
+            decode_wish(part, place, schemas.WISHES)  # checks it against the limits of the server
+        self._wishes = [mc.from_dict(part) for part in request.wishes]
+        self._method = None if request.method is None else mc.from_dict(msgspec.to_builtins(request.method))
         candidates["columns"] = _with_nested(candidates["columns"], self._wishes)
         self._candidates = mc.Candidates(**candidates)
         self._options = {name: value for name in _OPTIONS if (value := getattr(request, name)) is not None}
@@ -62,12 +66,15 @@ class RerankTask:
             for place, result in enumerate(answer.results):
                 result.gains = {name: values[place] for name, values in gains.items()}
         if request.explain:
-            answer.explanation = ranking.explain().to_dict()
+            explanation = ranking.explain()
+            answer.explanation = explanation.to_dict()
+            for result, reason in zip(answer.results, explanation.results, strict=True):
+                result.because = reason.because
         return answer
 
 
 def _with_nested(columns: dict[str, Any], wishes: list[mc.AnyWish]) -> dict[str, Any]:
-    """Return the columns, and the nested ones that wishes name: `geo.lat` is the `lat` of the objects in `geo`."""
+    """Return the columns and the nested columns that wishes name: `geo.lat` is the `lat` of the objects in `geo`."""
     nested = {}
     for wish in wishes:
         for name in grammar.columns_of(wish):
@@ -79,7 +86,7 @@ def _with_nested(columns: dict[str, Any], wishes: list[mc.AnyWish]) -> dict[str,
 
 @cache
 def kernel_name() -> str:
-    """Return the backend in use; runs one selection the first time, so that no request waits for it to be loaded."""
+    """Return the backend in use. The first call loads it and runs one selection, so that no request has to wait."""
     backend = "native" if native.available() else "numpy"
     hits = mc.Candidates([0.9, 0.8], columns={"hour": [1.0, 2.0]})
     mc.rerank(hits, mc.spread(mc.HourOfDay("hour")), 1, backend=backend)  # type: ignore[arg-type]
@@ -87,7 +94,7 @@ def kernel_name() -> str:
 
 
 def decode_wish(part: dict[str, Any], place: int, kinds: Mapping[str, type[Any]]) -> Any:
-    """Return the wish at a position of the list; its key tells its kind."""
+    """Return the wish at a position of the list, checked; one key identifies its type."""
     keys = [key for key in kinds if key in part]
     if len(keys) != 1:
         names = ", ".join(kinds)

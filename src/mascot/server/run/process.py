@@ -1,4 +1,4 @@
-"""Server processes: one, or several that share a socket and are restarted one by one; and what they log."""
+"""Server processes: one, or several that share a socket and are restarted one by one; and their logs."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from mascot.server.middleware import SHARED_FOLDER
 from mascot.server.run.protocol import GuardedProtocol
 from mascot.server.settings import Settings
 
-_SPARE_FILES = 200  # files and sockets of the process beside its connections
+_SPARE_FILES = 200  # files and sockets of the process besides its connections
 _WORKER_START_S = 120
 _INTERRUPTED_S = 1  # for running requests to finish after Ctrl+C
 _LOGGERS = ("mascot.server", "uvicorn.error", "asyncio")
 
 
 class RateLimit(logging.Filter):
-    """Let through a limited number of records of each kind in each period, then log how many were dropped.
+    """Pass a limited number of records per line of code and period, and report how many were dropped.
 
-    A kind is the line of code that logs. Without a limit a client could fill the disk.
+    Without a limit a client could fill the disk.
     """
 
     def __init__(self, most: int = 30, every_s: float = 10.0) -> None:
@@ -54,7 +54,7 @@ class RateLimit(logging.Filter):
         return count < self._most
 
 
-# To standard error; as `logging.config.dictConfig` takes it. Every worker process applies it.
+# For `logging.config.dictConfig`, which every worker process calls: log to standard error.
 LOG_CONFIG: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -66,7 +66,7 @@ LOG_CONFIG: dict[str, Any] = {
 
 
 def serve(settings: Settings, listener: socket.socket, workers: int, ready: Callable[[], None]) -> None:
-    """Serve on a listening socket until a signal; SIGTERM lets running requests finish, SIGHUP restarts workers."""
+    """Serve on a listening socket until a signal. SIGTERM lets running requests finish; SIGHUP restarts the workers."""
     _raise_file_limit(settings.connections)
     os.environ.update(settings.to_environment())  # workers and connections read their settings from it
     config = uvicorn.Config(
@@ -86,7 +86,7 @@ def serve(settings: Settings, listener: socket.socket, workers: int, ready: Call
 
 
 def _raise_file_limit(connections: int) -> None:
-    """Allow as many open files as connections need, where the system permits it."""
+    """Raise the limit of open files to what the connections need, as far as the system permits."""
     if sys.platform == "win32":
         return
     import resource
@@ -99,7 +99,7 @@ def _raise_file_limit(connections: int) -> None:
 
 
 class DrainingServer(uvicorn.Server):
-    """A server that answers everything that reached it before SIGTERM, connections still in the backlog included."""
+    """A server that answers all requests that arrived before SIGTERM, including connections in the backlog."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -142,7 +142,7 @@ class DrainingServer(uvicorn.Server):
 
 
 class Workers(Multiprocess):
-    """Processes that share a socket. One that dies is replaced; SIGHUP replaces all of them one by one."""
+    """Processes that share a socket. A dead process is replaced; SIGHUP replaces all of them one by one."""
 
     def __init__(self, config: uvicorn.Config, sockets: list[socket.socket], ready: Callable[[], None]) -> None:
         super().__init__(config, sockets)
@@ -159,7 +159,7 @@ class Workers(Multiprocess):
 
 
 def exit_now() -> Any:
-    """End the process without waiting for threads, none of which has work that must be finished."""
+    """Exit without waiting for threads, because no thread has work that must be finished."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)

@@ -1,4 +1,4 @@
-"""Connections, safe under abuse: uvicorn's HTTP/1.1 protocol with timeouts, limits and a lossless drain."""
+"""Connections: uvicorn's HTTP/1.1 protocol with timeouts, limits and a lossless drain."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class GuardedProtocol(HttpToolsProtocol):
     """One connection.
 
     - Headers must arrive within `header_timeout_s` and be at most 64 KiB.
-    - Above `connections` the one that has waited longest without a whole request is closed, so that half-sent
-      requests cannot keep others out.
-    - A request whose length could be read in two ways ends its connection.
-    - A draining server answers what arrives on its open connections, each answer with `Connection: close`.
+    - Beyond `connections` the connection that has waited longest without a complete request is closed, so that
+      half-sent requests cannot lock out other clients.
+    - A request with an ambiguous length ends its connection.
+    - A draining server still answers requests on open connections, with `Connection: close`.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -33,7 +33,7 @@ class GuardedProtocol(HttpToolsProtocol):
         state = vars(self.server_state)
         self._settings: Settings = state.get("mascot_settings") or Settings.from_environment()
         state["mascot_settings"] = self._settings
-        # Connections without a running request, the one that has waited longest first.
+        # Connections without a running request; the one that has waited longest comes first.
         self._waiting: OrderedDict[GuardedProtocol, None] = state.setdefault("mascot_waiting", OrderedDict())
         self._timer: asyncio.TimerHandle | None = None
         self._header_bytes = 0
@@ -90,7 +90,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self._set_timer(self._settings.body_timeout_s)
 
     def shutdown(self) -> None:
-        """Start to drain: the running request, or the next one, is the last."""
+        """Start to drain: the running or next request is the last one."""
         self._draining = True
         if self.cycle is not None and not self.cycle.response_complete:
             self.cycle.keep_alive = False
@@ -122,7 +122,7 @@ class GuardedProtocol(HttpToolsProtocol):
         )
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is not HTTP, or is ambiguous, and close the connection."""
+        """Refuse a request that is not valid HTTP, and close the connection."""
         self._refuse(400, "BadRequest", msg)
 
     def _refuse(self, status: int, kind: str, message: str) -> None:
@@ -137,7 +137,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
 
 def _has_unread(transport: Any) -> bool:
-    """Return whether bytes have arrived that the process has not read yet."""
+    """Return whether bytes have arrived that were not read yet."""
     if transport.is_closing() or not hasattr(select, "poll"):
         return False
     poll = select.poll()

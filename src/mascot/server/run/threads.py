@@ -1,4 +1,4 @@
-"""Thread pools of the server, and work that stops when its client leaves."""
+"""Thread pools, and work that stops when its client disconnects."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _STOPPING: ContextVar[threading.Event | None] = ContextVar("stopping", default=N
 
 
 class ClientLeft(HTTPException):
-    """The client closed its connection before the answer."""
+    """The client disconnected before the answer."""
 
     def __init__(self) -> None:
         super().__init__(499, "the client left")
 
 
 def client_has_left() -> bool:
-    """Return whether the client of the call that runs in this thread has left."""
+    """Return whether the client of the work in this thread has disconnected."""
     stopping = _STOPPING.get()
     return stopping is not None and stopping.is_set()
 
@@ -32,7 +32,7 @@ def client_has_left() -> bool:
 class Threads:
     """A thread pool.
 
-    Each thread has its own connection to the library; short-lived threads would leave theirs open. Pictures, searches
+    Each thread has its own connection to the library, which short-lived threads would leave open. Pictures, searches
     and re-ranking have separate pools, so that they do not wait for each other.
     """
 
@@ -49,7 +49,7 @@ class Threads:
             yield part
 
     async def run_while_connected(self, receive: Receive, call: Callable[..., _Answer], *args: Any) -> _Answer:
-        """Run the call. If the client leaves first, a waiting call is cancelled, a running one signalled to stop."""
+        """Run the call. If the client disconnects, cancel a waiting call, or signal a running one to stop."""
         stop, context = threading.Event(), copy_context()
         context.run(_STOPPING.set, stop)
         work = asyncio.get_running_loop().run_in_executor(self._pool, context.run, call, *args)
@@ -74,6 +74,6 @@ async def _wait_for_disconnect(receive: Receive) -> None:
 
 
 def _discard_result(work: asyncio.Future[_Answer]) -> None:
-    """Retrieve the exception of abandoned work, so that asyncio does not log it."""
+    """Retrieve the exception of abandoned work; otherwise asyncio would log it."""
     if not work.cancelled():
         work.exception()

@@ -1,0 +1,388 @@
+"""The command `mascot search`: a library of photographs, or with `--source` an engine."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+import warnings
+import webbrowser
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+import mascot as mc
+from mascot import grammar
+from mascot.cli import options, printing
+from mascot.cli.hit_tables import RecordedQuery
+from mascot.cli.photos import set_commands
+from mascot.cli.photos.encoder_choice import ENCODERS
+from mascot.cli.printing import note, number_of
+from mascot.photos.database.filters import matching
+from mascot.photos.library import Library
+from mascot.photos.request import K, SearchRequest
+from mascot.photos.results import Results
+from mascot.photos.sharing.album import album as album_lines
+from mascot.photos.sharing.album import section_of
+from mascot.photos.wish_text import parse
+
+Format = Literal["table", "json", "jsonl", "paths"]
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Which photographs may be results: the fields of `SearchRequest` with these names."""
+
+    since: str | None
+    until: str | None
+    country: str | None
+    city: str | None
+    camera: str | None
+    rating: int | None
+    folder: str | None
+    box: str | None
+
+    def fields(self, library: Library) -> dict[str, Any]:
+        """Return the fields of the request."""
+        fields = asdict(self)
+        if self.folder is not None:
+            fields["folder"] = _folder(library, self.folder)
+        if self.box is not None:
+            try:
+                fields["box"] = tuple(map(float, self.box.split(",")))
+            except ValueError:
+                raise mc.OptionError(f"--box must be SOUTH,WEST,NORTH,EAST in degrees, got {self.box!r}") from None
+        return fields
+
+
+def _folder(library: Library, text: str) -> str | None:
+    """Return the field of a request for a folder: the folder with a slash, or else a part of the names of folders."""
+    try:
+        name = library.folder_named(text)
+    except mc.OptionError:
+        if len(matching(library.store_path, "instr(fold(folder), fold(?)) > 0", [text])):
+            return text
+        raise
+    return None if name == "." else f"{name}/"
+
+
+@dataclass(frozen=True)
+class Steering:
+    """How the wishes are weighed: the fields of `SearchRequest` with these names."""
+
+    strength: float | None
+    protect: int | None
+    keep: float | None
+    order: Literal["relevance", "selection"] | None
+    method: str | None
+
+    def build(self) -> Any:
+        """Return the method with the defaults of `mascot rerank`."""
+        return grammar.method(self.method or "mascot", self.strength, self.protect, self.keep, self.order)
+
+
+@dataclass(frozen=True)
+class Output:
+    """What is printed."""
+
+    explain: bool
+    compare: bool
+    format: Format | None
+    print0: bool
+    pictures: bool | None
+
+    def __post_init__(self) -> None:
+        if self.print0 and self.format not in (None, "paths"):
+            raise mc.OptionError(f"--print0 writes paths, got --format {self.format} as well")
+
+    @property
+    def shape(self) -> Format:
+        """The format in use."""
+        return "paths" if self.print0 else self.format or ("table" if sys.stdout.isatty() else "jsonl")
+
+    def print_paths(self, paths: Iterable[Any]) -> None:
+        """Print paths, each with its end."""
+        sys.stdout.writelines(f"{path}{chr(0) if self.print0 else chr(10)}" for path in paths)
+
+
+def search(
+    text: Annotated[
+        str | None,
+        typer.Argument(metavar="TEXT", help="Words to search for (default: all photographs, newest first)."),
+    ] = None,
+    k: Annotated[int | None, typer.Option("-k", help="Number of results (default: 24).")] = None,
+    spread: options.Spread = None,
+    focus: options.Focus = None,
+    limit: options.Limit = None,
+    share: options.Share = None,
+    fill: options.Fill = False,
+    strength: Annotated[
+        float | None,
+        typer.Option(
+            help="0 is relevance only, 1 is wishes only (default: 0.5 with a value to be near, otherwise 0.7 times the "
+            "largest weight up to 1)."
+        ),
+    ] = None,
+    protect: Annotated[
+        int | None, typer.Option(help="Number of best matches that always stay (default: 1; without TEXT 0).")
+    ] = None,
+    keep: options.Keep = None,
+    order: Annotated[
+        Literal["relevance", "selection"] | None,
+        typer.Option(
+            help="Show the results by relevance, or in the order of selection (default: selection with --spread or "
+            "--focus, otherwise relevance)."
+        ),
+    ] = None,
+    method: options.MethodOption = None,
+    missing: options.MissingOption = "last",
+    like: Annotated[
+        str | None,
+        typer.Option(metavar="PHOTO", help="Search for photographs like this one, by id or path, instead of TEXT."),
+    ] = None,
+    since: Annotated[str | None, typer.Option(metavar="DATE", help="Taken on this day or later.")] = None,
+    until: Annotated[str | None, typer.Option(metavar="DATE", help="Taken on this day or earlier.")] = None,
+    country: Annotated[str | None, typer.Option(metavar="NAME", help="Taken in this country: Portugal or PT.")] = None,
+    city: Annotated[str | None, typer.Option(metavar="NAME", help="Taken in this city: Lisbon.")] = None,
+    camera: Annotated[str | None, typer.Option(metavar="NAME", help="Taken with this camera.")] = None,
+    rating: Annotated[int | None, typer.Option(metavar="STARS", help="With this rating or a higher one.")] = None,
+    folder: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="In this folder, or in folders with this text in their names.")
+    ] = None,
+    box: Annotated[
+        str | None, typer.Option(metavar="S,W,N,E", help="Taken between these latitudes and longitudes, in degrees.")
+    ] = None,
+    where: Annotated[
+        str | None, typer.Option(metavar="SQL", help="Only photographs for which this holds: \"country = 'PT'\".")
+    ] = None,
+    candidates: Annotated[
+        int | None, typer.Option(help="Number of best matches to choose from (default: 5000, with --source 200).")
+    ] = None,
+    already: options.Already = None,
+    no_stacks: Annotated[
+        bool, typer.Option("--no-stacks", help="Show each shot of a burst and each copy, not one for all.")
+    ] = False,
+    explain: options.Explain = False,
+    compare: Annotated[bool, typer.Option("--compare", help="Plain relevance beside the steered list.")] = False,
+    format: Annotated[
+        Format | None, typer.Option(help="Output format (default: table on a terminal, otherwise jsonl).")
+    ] = None,
+    print0: Annotated[
+        bool, typer.Option("--print0", "-0", help="End paths with NUL, for xargs -0: names may contain line breaks.")
+    ] = False,
+    pictures: Annotated[
+        bool | None,
+        typer.Option(
+            "--pictures/--no-pictures",
+            help="Small pictures in the table (default: if the terminal has enough colours).",
+        ),
+    ] = None,
+    open_: Annotated[bool, typer.Option("--open", help="Show the results in the browser.")] = False,
+    pin: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PHOTO", help="A photograph, by id or path, that the others complete. Repeatable."),
+    ] = None,
+    reject: Annotated[
+        list[str] | None, typer.Option(metavar="PHOTO", help="A photograph not to show. Repeatable.")
+    ] = None,
+    choice: Annotated[str | None, typer.Option(metavar="NAME", help="Pin the photographs of a saved choice.")] = None,
+    from_: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="NAME", help="Continue the search of a saved choice; other options replace its own."
+        ),
+    ] = None,
+    save_choice: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Save the results and the search as a choice of that name.")
+    ] = None,
+    copy_to: set_commands.CopyTo = None,
+    zip: set_commands.Zip = None,
+    album: set_commands.Album = None,
+    source: Annotated[
+        str | None,
+        typer.Option(metavar="URI", help="Search an engine instead: lance://, qdrant://, milvus://, postgresql://."),
+    ] = None,
+    library: options.Library = None,
+    encoder: Annotated[
+        str | None, typer.Option(metavar="NAME", help=f"{ENCODERS} (default: the library's own).")
+    ] = None,
+    device: options.Device = "auto",
+) -> None:
+    """Search the photographs, and steer what the result is made of.
+
+    \b
+    mascot search "sunset over water" --spread place --focus hour
+    mascot search "old harbour" --focus place=Lisbon --spread moment
+    mascot search boats --country Portugal --since 2019 --format paths
+    mascot search --since 2021 --spread month
+    mascot search boats --limit day=2 --share country=Portugal:50%
+    mascot search boats --pin 17 --pin 40 -k 20 --spread place --save-choice wall --copy-to prints
+    mascot search --from wall --choice wall -k 30
+
+    \b
+    A WISH is NAME[=VALUE[~WITHIN]][*WEIGHT], VALUE for --focus only. Names:
+      place         place=Lisbon, place="Cambridge, US", place=38.7,-9.1~50 (km)
+      city country  country=Portugal
+      hour          hour=18, hour=18:30, hour=6pm~1 (hours)
+      date          date=2019-07, date=2019-07-14
+      year month day  year=2019, month=2019-07, day=2019-07-14
+      season        season=summer, season=july
+      weekday       weekday=saturday
+      moment        one stretch of time and place: --spread moment avoids bursts
+      camera lens folder keywords rating part_of_day altitude
+      look          groups of similar pictures
+
+    With --source, --where is in the engine's own language, and --strength,
+    --protect and --order have the defaults of mascot rerank.
+    """
+    typed = options.TypedWishes(spread or (), focus or (), limit or (), share or (), fill)
+    steering = Steering(strength, protect, keep, order, method)
+    filters = Filters(since, until, country, city, camera, rating, folder, box)
+    output = Output(explain, compare, format, print0, pictures)
+    chosen = set_commands.Chosen(pin, reject, choice, from_)
+    target = set_commands.TakeAway(copy_to, zip, album)
+    encoder = None if encoder == "auto" else encoder
+    if source is not None:
+        library_options = {
+            **asdict(filters), "compare": output.compare, "open": open_, "library": library, "save-choice": save_choice
+        }  # fmt: skip
+        refused = [f"--{name}" for name, value in library_options.items() if value]
+        refused += [*chosen.names(), *target.names()]
+        if refused:
+            raise mc.OptionError(f"{', '.join(refused)}: not with --source; conditions go to --where")
+        question = {"text": text, "like": None if like is None else Path(like), "encoder": encoder, "device": device}
+        _search_engine(
+            source, question, lambda resolver: typed.read(resolver, missing), output, k=K if k is None else k,
+            method=steering.build(), candidates=candidates, where=where, already=already or (),
+        )  # fmt: skip
+        return
+    fields = {
+        "text": text, "k": k, "wishes": _typed_wishes(typed), **asdict(steering), "missing": missing,
+        "candidates": candidates, "already": _photo_ids(already), "stacks": not no_stacks,
+    }  # fmt: skip
+    with Library.open(options.single_library(library), device) as opened:
+        fields |= {"like": _like(opened, like), **filters.fields(opened)}
+        request = chosen.request(opened, fields)
+        results = opened.search(request, where=where, encoder=encoder)
+        _print_notes(opened, request, results)
+        _print_results(opened, results, output)
+        if save_choice is not None:
+            photo_ids = [photo.id for photo in results.photos]
+            saved_choice = opened.choices.put(save_choice, photo_ids, request.reject, request.to_dict())
+            note(f"choice {saved_choice.name!r}: {number_of(len(photo_ids), 'photograph')} saved")
+            note(where and "--where is not saved with the choice")
+        if target.names():
+            target.take(opened, results.photos, section_of(results))
+        if open_:
+            _open(opened, results)
+
+
+def _typed_wishes(typed: options.TypedWishes) -> tuple[dict[str, Any], ...]:
+    """Return the typed wishes as a request has them."""
+    texts = {"spread": typed.spread, "focus": typed.focus, "limit": typed.limit, "share": typed.share}
+    return tuple(parse(kind, text, typed.fill) for kind, kind_texts in texts.items() for text in kind_texts)
+
+
+def _like(library: Library, name: str | None) -> int | str | None:
+    """Return the id of the photograph to be like, or its path if the library does not hold it."""
+    if name is None or (name.isascii() and name.isdigit()):
+        return None if name is None else int(name)
+    return library.id_of(name) or name
+
+
+def _photo_ids(texts: list[str] | None) -> tuple[int, ...]:
+    for text in texts or ():
+        if not re.fullmatch(r"[0-9]{1,18}", text):
+            raise mc.OptionError(f"--already must be the id of a photograph, a whole number, got {text!r}")
+    return tuple(map(int, texts or ()))
+
+
+def _print_notes(library: Library, request: SearchRequest, results: Results) -> None:
+    """Print on standard error what the user should know about the search."""
+    for wish in request.wishes:
+        is_named_place = wish.get("focus") == "place" and isinstance(wish.get("near"), str)
+        place = library.place_meant(wish["near"]) if is_named_place else None
+        note(place and f"place: {place}")
+    note(None if len(results) else "no photograph matches these conditions")
+    for shortfall in results.explain().notes if any("share" in wish for wish in request.wishes) else ():
+        note(shortfall)
+    note(library.unfinished)
+    note(library.words_only if request.text is not None else None)
+    if results.hits.newest_of is not None and results.hits.newest_of > results.hits.count:
+        note(
+            f"without words the {results.hits.count} newest of {results.hits.newest_of} photographs are looked at: "
+            "--candidates takes more, and filters such as --since and --folder take others"
+        )
+
+
+def _print_results(library: Library, results: Results, output: Output) -> None:
+    if output.shape == "paths":
+        existing = [photo for photo in results.photos if photo.id not in results.gone]
+        output.print_paths(results.hits.root / photo.path for photo in existing)
+        missing_count = len(results) - len(existing)
+        if missing_count:
+            files = "1 file is" if missing_count == 1 else f"{missing_count} files are"
+            note(f"{files} gone and left out; `mascot index --prune` forgets what is no longer in the folder")
+    elif output.shape == "table":
+        from mascot.cli.photos import photo_printing
+
+        parts: list[Any] = [photo_printing.comparison_table(results)] if output.compare else []
+        if output.explain or not output.compare:
+            pictures = photo_printing.can_show_pictures() if output.pictures is None else output.pictures
+            parts.append(photo_printing.results_table(library, results, output.explain, pictures))
+        printing.show(*parts, photo_printing.library_line(library))
+    else:
+        printing.show_records(results.records(output.explain, output.compare), output.shape == "json")
+
+
+def _open(library: Library, results: Results) -> None:
+    with tempfile.NamedTemporaryFile("w", suffix=".html", prefix="mascot-", delete=False, encoding="utf-8") as file:
+        file.writelines(album_lines(library.store, library.root.name, [section_of(results, links=True)]))
+    if not webbrowser.open(Path(file.name).as_uri()):
+        note(f"no browser could be started; the page is {file.name}")
+
+
+def _search_engine(
+    uri: str,
+    question: dict[str, Any],
+    read_wishes: Callable[[grammar.Resolver], list[mc.AnyWish]],
+    output: Output,
+    **search_options: Any,
+) -> None:
+    """Search an engine, and print the results as `mascot rerank` does: they have the columns of the engine."""
+    from mascot.photos.engine_search import Question, search_source
+
+    if question["text"] is None and question["like"] is None:
+        raise mc.OptionError("--source needs a TEXT to search for, or a photograph with --like")
+    with _print_warnings():
+        steered = search_source(uri, Question(**question), read_wishes, **search_options)
+    if steered.ranking is None:
+        note("nothing matches these conditions")
+        return
+    query = RecordedQuery(None, steered.found.records(), steered.found.candidates())
+    if output.shape == "table":
+        printing.show(printing.ranking_table(query, steered.ranking, output.explain))
+    elif output.shape == "paths":
+        output.print_paths(steered.ranking.ids)
+    else:
+        records = printing.result_records(query, steered.ranking, output.explain)
+        printing.show_records(records, output.shape == "json")
+
+
+@contextmanager
+def _print_warnings() -> Iterator[None]:
+    """Print the warnings of mascot as one line each on standard error."""
+    from mascot.connect.engines import FewCandidates, NoKey
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        for ours in (FewCandidates, NoKey):
+            warnings.simplefilter("always", ours)
+        warnings.filterwarnings("always", message="no record has ")
+        yield
+    for warning in caught:
+        note(str(warning.message))

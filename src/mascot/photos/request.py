@@ -1,0 +1,271 @@
+"""The description of a search: the same in Python, on the command line, over HTTP and in saved choices."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
+from typing import Any, Literal
+
+import mascot as mc
+from mascot import grammar
+from mascot.errors import (
+    OptionError,
+    check_one_of,
+    check_share,
+    check_switch,
+    check_whole,
+    is_number,
+    is_whole,
+    require,
+)
+from mascot.registry import METHOD_NAMES
+
+K = 24  # default number of results
+LabelOf = Callable[[str, str], Any]  # returns the label of a column that a value means: `PT` for Portugal
+CANDIDATES = 5000  # photographs that are re-ranked: all of a small library, else the best matches or the newest
+
+
+@dataclass(frozen=True)
+class SearchRequest:
+    """A search and how to steer its results. `policy` chooses the strength, protect and order that are None.
+
+    Parameters
+    ----------
+    text, like
+        What to search for: words, or a photograph that the results should resemble, by its id or path. Without
+        either, all photographs match equally, newest first.
+    since, until
+        Days such as ``2019-07-14``, ``2019-07`` or ``2019`` on or after, or on or before, which photographs were taken.
+    country, city, camera
+        Values that photographs must have, as people write them.
+    rating
+        The lowest rating.
+    folder
+        A part of the name of the folder; with a slash at its end, the folder itself and all folders in it.
+    box
+        South, west, north and east in degrees, between which photographs were taken.
+    wishes
+        Dictionaries such as ``{"spread": "place"}`` (see `mascot.photos.wish_text.wish_of`), or wish objects.
+    k
+        The number of results (default: 24).
+    candidates
+        The number of best matches to choose from (default: 5000).
+    strength, keep, protect, order, method
+        As for `mascot.Mascot`; `method` is a name or an object (default: ``mascot``).
+    missing
+        What a photograph without a value gets: ``last``, ``neutral`` or ``drop``.
+    pin, reject, already
+        Ids of photographs that come first, that are never results, and that earlier pages showed.
+    stacks
+        Whether one photograph represents all shots of a burst and all copies of a picture.
+    """
+
+    text: str | None = None
+    like: int | str | os.PathLike[str] | None = None
+    since: str | None = None
+    until: str | None = None
+    country: str | None = None
+    city: str | None = None
+    camera: str | None = None
+    rating: int | None = None
+    folder: str | None = None
+    box: tuple[float, float, float, float] | None = None
+    wishes: tuple[Any, ...] = ()
+    k: int = K
+    candidates: int | None = None
+    strength: float | None = None
+    keep: float | None = None
+    protect: int | None = None
+    order: Literal["relevance", "selection"] | None = None
+    method: Any = "mascot"
+    missing: Literal["last", "neutral", "drop"] = "last"
+    pin: tuple[int, ...] = ()
+    reject: tuple[int, ...] = ()
+    already: tuple[int, ...] = ()
+    stacks: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("text", *_TEXTS):
+            value = getattr(self, name)
+            require(value is None or isinstance(value, str), name, "must be text", value)
+            if isinstance(value, str) and not value.strip():
+                self._set(name, None)
+        if self.text is not None and self.like is not None:
+            raise OptionError("a search takes a text or a photograph to be like, and not both")
+        valid = self.like is None or is_whole(self.like) or isinstance(self.like, (str, os.PathLike))
+        require(valid, "like", "must be the id or the path of a photograph", self.like)
+        for name in ("since", "until"):
+            self._set(name, _day(name, getattr(self, name)))
+        for name, least in {"k": 1, "candidates": 1, "rating": 0, "protect": 0}.items():
+            if getattr(self, name) is not None:
+                check_whole(name, getattr(self, name), least)
+        if self.box is not None:
+            self._set("box", _box(self.box))
+        for name in ("strength", "keep"):
+            if getattr(self, name) is not None:
+                check_share(name, getattr(self, name))
+        check_one_of("order", self.order, None, "relevance", "selection")
+        if isinstance(self.method, str):
+            check_one_of("method", self.method, *METHOD_NAMES)
+        check_one_of("missing", self.missing, "last", "neutral", "drop")
+        check_switch("stacks", self.stacks)
+        wishes = (self.wishes,) if isinstance(self.wishes, (Mapping, mc.Wish, mc.Limit, mc.Share)) else self.wishes
+        require(_is_list(wishes), "wishes", "must be a list of wishes", wishes)
+        self._set("wishes", tuple(wishes))
+        for name in ("pin", "reject", "already"):
+            ids = getattr(self, name)
+            require(_is_list(ids) and all(map(is_whole, ids)), name, "must be ids of photographs", ids)
+            self._set(name, tuple(dict.fromkeys(map(int, ids))))
+        check_choice(self.pin, self.reject)
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> SearchRequest:
+        """Return the request that `to_dict` described."""
+        require(isinstance(data, Mapping), "a search request", "must be a dictionary", data)
+        for name in data:
+            if name not in _DEFAULTS:
+                raise OptionError(f"a search request has no field {name!r}; its fields are {', '.join(_DEFAULTS)}")
+        values = dict(data)
+        if isinstance(values.get("method"), Mapping):
+            values["method"] = mc.from_dict(values["method"])
+        return cls(**values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields that differ from their defaults, ready for JSON."""
+        values = {name: getattr(self, name) for name in _DEFAULTS}
+        return {name: _plain(value) for name, value in values.items() if value != _DEFAULTS[name]}
+
+    @property
+    def has_query(self) -> bool:
+        """Whether there are words or a photograph to compare with; otherwise all photographs match equally."""
+        return self.text is not None or self.like is not None
+
+    def retrieval(self) -> SearchRequest:
+        """Return the part of the request on which the candidates depend; equal parts have equal candidates.
+
+        There are at least `k` candidates that are neither rejected nor on an earlier page.
+        """
+        count = max(self.candidates or CANDIDATES, self.k + len({*self.already, *self.reject}))
+        filters = {name: getattr(self, name) for name in _CONDITIONS}
+        return SearchRequest(self.text, self.like, k=1, candidates=count, **filters)
+
+    def conditions(self, label_of: LabelOf) -> tuple[list[str], list[Any]]:
+        """Return the filters as SQL expressions, and the values of their question marks."""
+        parts: list[str] = []
+        values: list[Any] = []
+        for name, condition in _CONDITIONS.items():
+            value = getattr(self, name)
+            if value is not None:
+                part, part_values = condition(value, label_of)
+                parts.append(part)
+                values += part_values
+        return parts, values
+
+    def settled(self, wishes: Sequence[mc.AnyWish]) -> SearchRequest:
+        """Return the request with `strength`, `protect` and `order` as they are used; the wishes are resolved.
+
+        The policy is for the method ``mascot``; other methods have defaults of their own.
+        """
+        if self.method != "mascot":
+            return self
+        values = policy(wishes, self.has_query)
+        if self.keep is not None:
+            values["strength"] = None  # it is searched for
+        explicit = {name: getattr(self, name) for name in values if getattr(self, name) is not None}
+        return replace(self, **(values | explicit))
+
+    def build_method(self) -> Any:
+        """Return the method with its options."""
+        if not isinstance(self.method, str):
+            return self.method
+        return grammar.method(self.method, self.strength, self.protect, self.keep, self.order)
+
+
+def policy(wishes: Sequence[mc.AnyWish], has_query: bool) -> dict[str, Any]:
+    """Return the strength, protect and order of the method ``mascot`` for these wishes, unless a request gives them."""
+    steering = [wish for wish in wishes if isinstance(wish, mc.Wish)]
+    focuses = [wish for wish in steering if wish.sign < 0]
+    strength = None  # limits and shares alone leave nothing to weigh against relevance
+    if any(wish.near is not None for wish in focuses):
+        # Closeness to a named value is part of relevance, and outweighs it sooner than variety does. Among 24 results
+        # are 12 of the 14 photographs of a named city of the sample library; with 0.4 there are 8 to 11.
+        strength = 0.5
+    elif steering:
+        # A dial at its end has weight 1, and leaves three tenths to relevance: results vary, and still match.
+        strength = round(0.7 * min(max(wish.weight for wish in steering), 1.0), 4)
+    # The best match stays, so that people recognise their search. Without a query no photograph is a better match;
+    # but a focus that names no value needs one to stay near, and takes the newest.
+    protect = int(has_query or (bool(focuses) and all(wish.near is None for wish in focuses)))
+    # Steered results are read from the top: each one adds what those before it lack.
+    return {"strength": strength, "protect": protect, "order": "selection" if steering else "relevance"}
+
+
+def check_choice(pin: Iterable[int], reject: Iterable[int]) -> None:
+    """Raise `OptionError` if a photograph is both pinned and rejected."""
+    for id_ in sorted(set(pin) & set(reject)):
+        raise OptionError(f"photograph {id_} is pinned and rejected: it can be only one of them")
+
+
+def _day(name: str, value: str | None) -> str | None:
+    for shape in ("%Y-%m-%d", "%Y-%m", "%Y"):
+        with suppress(ValueError):
+            return None if value is None else datetime.strptime(value, shape).strftime(shape)
+    raise OptionError(f"{name} must be a date like 2019-07-14, 2019-07 or 2019, got {value!r}")
+
+
+def _box(box: Any) -> tuple[float, ...]:
+    rule = "must be south, west, north and east in degrees, south below north"
+    require(_is_list(box) and len(box) == 4 and all(map(is_number, box)), "box", rule, box)
+    south, west, north, east = map(float, box)
+    require(-90 <= south < north <= 90 and abs(west) <= 180 and abs(east) <= 180, "box", rule, box)
+    return south, west, north, east
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple, set, frozenset))
+
+
+def _plain(value: Any) -> Any:
+    """Return the value of a field as JSON has it."""
+    if isinstance(value, tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    return value.to_dict() if hasattr(value, "to_dict") else value
+
+
+def _inside(box: tuple[float, float, float, float], _: LabelOf) -> tuple[str, list[Any]]:
+    south, west, north, east = box
+    across = "lon BETWEEN ? AND ?" if west <= east else "(lon >= ? OR lon <= ?)"  # around the 180th meridian
+    return f"lat BETWEEN ? AND ? AND {across}", [south, north, west, east]
+
+
+def _in_folder(name: str, _: LabelOf) -> tuple[str, list[Any]]:
+    from mascot.photos.database.filters import within  # loads the database, which other uses of a request do not need
+
+    return within(name.rstrip("/")) if name.endswith("/") else ("instr(fold(folder), fold(?)) > 0", [name])
+
+
+def _has_label(column: str) -> Callable[[str, LabelOf], tuple[str, list[Any]]]:
+    return lambda value, label_of: (f"{column} = ?", [label_of(column, value)])
+
+
+# The filters: for each field the SQL condition, with its values. A new filter is a field above and a line here.
+_CONDITIONS: dict[str, Callable[[Any, LabelOf], tuple[str, list[Any]]]] = {
+    "since": lambda day, _: ("taken >= ?", [day]),
+    "until": lambda day, _: ("taken <= ?", [f"{day}\uffff"]),  # every time of that day, month or year is below it
+    "country": _has_label("country"),
+    "city": _has_label("city"),
+    "camera": _has_label("camera"),
+    "rating": lambda rating, _: ("rating >= ?", [rating]),
+    "folder": _in_folder,
+    "box": _inside,
+}
+_TEXTS = ("since", "until", "country", "city", "camera", "folder")
+_DEFAULTS = {field.name: field.default for field in fields(SearchRequest)}

@@ -1,0 +1,130 @@
+// Everything that readers can do to the state of the page. Each action also writes the address.
+
+import { fromAddress, toAddress } from "./address.js";
+import { stateOf } from "./request.js";
+import { MAX_PICKS, freshAddress, isSteered } from "./state.js";
+import { nearOf, withDial, withNear } from "./wishes.js";
+
+const COMPLETING = ["place", "date", "look"]; // dials that are turned to complete a set if none is
+const UNSTEERED = { wishes: [], strength: null, keep: null, order: null };
+
+/** Return the actions on a store. `history` is a `PageHistory`. */
+export function createActions(store, history) {
+  const push = (address) => history.push(address);
+  const replace = (address) => history.replace(address);
+
+  /** Change the state and the address; `write(address)` writes the history. */
+  function change(changes, write = push) {
+    const before = toAddress(store.get());
+    const after = toAddress({ ...store.get(), ...changes });
+    if (after === before) replace(before);
+    else write(after);
+    store.set(changes);
+  }
+
+  /** Change the request. Changes with the same `gesture` are one entry of the history while it lasts. */
+  function steer(changes, gesture = null) {
+    change(changes, gesture === null ? push : (address) => history.pushGesture(address, gesture));
+  }
+
+  const wishes = () => store.get().wishes;
+
+  function changeTray(changes) {
+    const state = store.get();
+    const next = { ...changes };
+    const isCompleting = next.complete !== undefined && next.complete !== null;
+    if (isCompleting && !isSteered(state)) next.wishes = COMPLETING.map((name) => ({ spread: name, weight: 1 }));
+    if ((next.pin ?? state.pin).length === 0) next.complete = null;
+    change(next, state.photo === null ? push : replace);
+    const { pin, reject, complete, photo } = store.get();
+    if (photo !== null) store.set({ viewerPicks: { pin, reject, complete } });
+  }
+
+  function closePhoto() {
+    if (store.get().photo === null) return;
+    if (history.opened === "photo") {
+      store.set({ photo: null });
+      history.back();
+    } else {
+      change({ photo: null }, replace);
+    }
+  }
+
+  function setPanel(panelOpen) {
+    const address = toAddress(store.get());
+    if (panelOpen) history.push(address, { panelOpen: true, opened: "panel" });
+    else if (history.opened === "panel") history.back();
+    else history.replace(address, { panelOpen: false });
+    store.set({ panelOpen });
+  }
+
+  /** Take the state from the address, after a step through the history. */
+  function restore() {
+    const { viewerPicks } = store.get();
+    let next = fromAddress(location.search);
+    if (viewerPicks !== null && next.photo === null) {
+      next = { ...next, ...viewerPicks };
+      replace(toAddress(next));
+    }
+    store.set({ ...next, neighbours: null, viewerPicks: next.photo === null ? null : viewerPicks, panelOpen: history.panelOpen });
+  }
+
+  return {
+    steer, changeTray, closePhoto, setPanel, restore,
+    turnDial: (name, lean, gesture) => steer({ wishes: withDial(wishes(), name, lean) }, gesture),
+    /** Set a target; null removes it. */
+    setNear(name, near) {
+      if (nearOf(wishes(), name) !== near) steer({ wishes: withNear(wishes(), name, near) }, `near ${name}`);
+    },
+    removeDial: (name) => steer({ wishes: withNear(withDial(wishes(), name, 0), name, null) }),
+    removeWish(wish) {
+      const text = JSON.stringify(wish);
+      steer({ wishes: wishes().filter((other) => JSON.stringify(other) !== text) });
+    },
+    /** Set fields to their defaults. */
+    removeFields(names) {
+      const fresh = freshAddress();
+      steer(Object.fromEntries(names.map((name) => [name, fresh[name]])));
+    },
+    resetSteering: () => steer(UNSTEERED),
+    search: (text) => change({ text: text.trim(), like: null, photo: null }),
+    searchLike: (id) => change({ like: id, text: "", photo: null }),
+    /** Go back to all photographs; the tray keeps its photographs. */
+    startAgain() {
+      const { pin, large } = store.get();
+      change({ ...freshAddress(), pin, large });
+    },
+    /** Put a photograph on the tray, or take it off. */
+    pick(id) {
+      const { pin, reject, complete } = store.get();
+      const isPicked = pin.includes(id);
+      if (!isPicked && pin.length === 0) store.set({ trayOpen: true });
+      changeTray({
+        pin: isPicked ? pin.filter((other) => other !== id) : [...pin, id].slice(-MAX_PICKS),
+        reject: reject.filter((other) => other !== id), complete,
+      });
+    },
+    /** Remove a photograph from this search; another takes its place. */
+    reject(id) {
+      const { pin, reject } = store.get();
+      const without = (ids) => ids.filter((other) => other !== id);
+      changeTray({ pin: without(pin), reject: [...without(reject), id].slice(-MAX_PICKS) });
+    },
+    /** Put a saved choice on the tray, and continue its search. */
+    loadChoice(choice) {
+      changeTray({ ...(choice.query ? stateOf(choice.query) : {}), pin: choice.photos, reject: choice.rejected, complete: null });
+    },
+    /** Open a photograph; `neighbours` are the photographs before and after it (default: those of its list). */
+    openPhoto(id, neighbours = null) {
+      store.set({ viewerPicks: null, neighbours });
+      change({ photo: id }, (address) => history.push(address, { opened: "photo" }));
+    },
+    /** Show another photograph in the large view. */
+    showPhoto: (id) => change({ photo: id }, replace),
+    toggleCompare: () => change({ compare: !store.get().compare }),
+    toggleMap: () => change({ large: !store.get().large }),
+    toggleTray: () => store.set({ trayOpen: !store.get().trayOpen }),
+    showCard: (card) => store.set({ card }),
+    say: (message) => store.set({ message }),
+  };
+}

@@ -1,0 +1,158 @@
+// The page: creates the store and the views, and connects them to the actions of the reader.
+
+import { createActions } from "./actions.js";
+import { fromAddress } from "./address.js";
+import { PageHistory } from "./history.js";
+import { requestOf } from "./request.js";
+import { createSearch } from "./search.js";
+import { initialState, nextSize } from "./state.js";
+import { createStore } from "./store.js";
+import { Clock } from "../charts/clock.js";
+import { WorldMap } from "../charts/map.js";
+import { Timeline } from "../charts/timeline.js";
+import { pointValue } from "../text/places.js";
+import { Controls } from "../view/controls.js";
+import { byId } from "../view/dom.js";
+import { setUpExport } from "../view/export.js";
+import { Filters } from "../view/filters.js";
+import { Grid } from "../view/grid.js";
+import { Options } from "../view/options.js";
+import { renderStore } from "../view/render.js";
+import { Tray } from "../view/tray.js";
+import { Viewer } from "../view/viewer.js";
+
+const history = new PageHistory();
+const store = createStore({ ...initialState(fromAddress(location.search)), panelOpen: history.panelOpen });
+const actions = createActions(store, history);
+const search = createSearch(store); // subscribes first: the server works while the page is rendered
+const views = createViews();
+
+renderStore(store, views, {
+  ...actions, search: searchFor, startAgain,
+  removeWish: (wish) => keepFocus(() => actions.removeWish(wish)),
+  removeFields: (names) => keepFocus(() => actions.removeFields(names)),
+});
+listen();
+store.subscribe(["library"], () => views.tray.loadChoices());
+search.load();
+
+function createViews() {
+  const { steer, turnDial, setNear, removeDial, openPhoto, pick, reject } = actions;
+  const tiles = { open: (id) => openPhoto(id), pick, reject };
+  return {
+    grids: {
+      results: new Grid(byId("grid"), tiles),
+      removed: new Grid(byId("removed-grid"), tiles),
+      kept: new Grid(byId("kept-grid"), tiles),
+    },
+    controls: new Controls({ turn: turnDial, setNear, remove: removeDial }),
+    options: new Options(byId("options"), steer),
+    filters: new Filters(byId("filters"), (changes) => steer(changes, Object.keys(changes).join())),
+    map: new WorldMap(byId("map"), {
+      pick: (point) => setNear("place", pointValue(point)), open: (id) => openPhoto(id), select: (box) => steer({ box }),
+    }),
+    clock: new Clock(byId("clock"), (near) => setNear("hour", near)),
+    timeline: new Timeline(byId("timeline"), { pick: (near) => setNear("date", near), brush: filterByDays }),
+    viewer: new Viewer(byId("viewer"), { pick, reject, searchLike: actions.searchLike, show: actions.showPhoto, closed: photoClosed }),
+    tray: new Tray(byId("tray"), {
+      change: actions.changeTray, open: (id) => openPhoto(id, store.get().pin), load: actions.loadChoice,
+      request: () => requestOf({ ...store.get(), complete: null, reject: [] }),
+    }),
+  };
+}
+
+function filterByDays(since, until, drag) {
+  const state = store.get();
+  if (since !== state.since || until !== state.until) actions.steer({ since, until }, `brush ${drag}`);
+}
+
+function photoClosed(id) {
+  for (const grid of Object.values(views.grids)) grid.focus(id);
+  actions.closePhoto();
+}
+
+function searchFor(text) {
+  actions.search(text);
+  byId("text").value = store.get().text;
+  search.update(); // a search that failed is sent again
+}
+
+function startAgain() {
+  actions.startAgain();
+  byId("text").value = "";
+  search.update();
+}
+
+/** Run an action of a button that it removes; the results take the focus. */
+function keepFocus(action) {
+  byId("results").focus({ preventScroll: true });
+  action();
+}
+
+function listen() {
+  listenToSearchBox();
+  listenToButtons();
+  setUpExport({ copyButton: byId("copy"), listButton: byId("list") }, () => store.get().answer.results, actions.say);
+  document.addEventListener("mascot:theme", () => views.map.redraw());
+  addEventListener("popstate", actions.restore);
+  addEventListener("keydown", (event) => {
+    const isTyping = event.target.closest?.("input:not([type=range]), select, textarea, dialog");
+    if (event.key === "/" && !isTyping && !event.ctrlKey && !event.metaKey && !event.altKey) {
+      event.preventDefault();
+      byId("text").focus();
+      byId("text").select();
+    } else if (event.key === "Escape" && store.get().panelOpen) {
+      actions.setPanel(false);
+    }
+  });
+}
+
+function listenToSearchBox() {
+  const text = byId("text");
+  byId("search").addEventListener("submit", (event) => {
+    event.preventDefault();
+    searchFor(text.value);
+    if (store.get().text && matchMedia("(pointer: coarse)").matches) text.blur();
+  });
+  // An empty box means no text: the cross in it, or deleting everything, ends the search.
+  text.addEventListener("input", () => {
+    if (text.value === "" && store.get().text !== "") searchFor("");
+  });
+  byId("like-clear").addEventListener("click", () => {
+    searchFor("");
+    text.focus();
+  });
+  document.querySelector(".brand").addEventListener("click", (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0 || store.get().library === null) return;
+    event.preventDefault();
+    startAgain();
+  });
+}
+
+function listenToButtons() {
+  const onClick = (id, action) => byId(id).addEventListener("click", action);
+  for (const id of ["compare", "bar-compare"]) onClick(id, actions.toggleCompare);
+  for (const id of ["tray-open", "bar-tray"]) {
+    onClick(id, () => {
+      actions.toggleTray();
+      if (store.get().trayOpen) views.tray.title.focus({ preventScroll: true });
+    });
+  }
+  onClick("map-large", () => {
+    actions.toggleMap();
+    if (store.get().large) scrollTo({ top: 0 });
+    byId("map-large").focus({ preventScroll: true });
+  });
+  onClick("reset", () => {
+    actions.resetSteering();
+    byId("lean-place").focus({ preventScroll: true });
+  });
+  onClick("more", () => {
+    const k = nextSize(store.get());
+    if (k) actions.steer({ k });
+  });
+  onClick("retry", search.recover);
+  onClick("tabs", (event) => event.target.dataset.card && actions.showCard(event.target.dataset.card));
+  onClick("bar-steer", () => actions.setPanel(!store.get().panelOpen));
+  onClick("rail-close", () => actions.setPanel(false));
+}

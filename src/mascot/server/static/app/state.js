@@ -1,0 +1,78 @@
+// @ts-check
+// The state of the page, and what follows from it.
+
+/** @typedef {import("./types.js").State} State */
+/** @typedef {import("./types.js").AddressState} AddressState */
+/** @typedef {import("./types.js").SearchRequest} SearchRequest */
+/** @typedef {import("./types.js").SearchAnswer} SearchAnswer */
+
+export const SIZES = [12, 24, 48, 96, 192]; // numbers of photographs that the page offers
+export const SET_SIZES = [5, 10, 15, 25]; // numbers of photographs that complete a set
+export const MAX_RESULTS = 200;
+export const MAX_PICKS = 100;
+export const FILTERS = ["country", "city", "camera", "rating", "since", "until", "folder", "box"];
+export const STEERING = ["strength", "keep", "order"]; // options of a request that have no control
+
+/**
+ * Return the state of the start page.
+ * @returns {AddressState}
+ */
+export function freshAddress() {
+  return {
+    text: "", like: null, since: "", until: "", country: "", city: "", camera: "", rating: "", folder: "", box: "",
+    wishes: [], k: 24, pin: [], reject: [], complete: null, strength: null, keep: null, protect: null, order: null,
+    compare: false, large: false, photo: null,
+  };
+}
+
+/**
+ * Return the state of a page that has just been opened at an address.
+ * @param {AddressState} address
+ * @returns {State}
+ */
+export function initialState(address) {
+  return {
+    ...address, library: null, answer: null, answered: null, requested: null, status: "loading", error: null, isSlow: false,
+    message: "", neighbours: null, viewerPicks: null, trayOpen: address.pin.length > 0, panelOpen: false, card: "card-place",
+  };
+}
+
+/** Whether a request has wishes, so that the result differs from relevance alone. */
+export const isSteered = (/** @type {{wishes?: object[]}} */ { wishes }) => Boolean(wishes?.length);
+
+/** Whether the lists show what the wishes have changed. */
+export const isComparing = (/** @type {State} */ { compare, answered }) => compare && answered !== null && isSteered(answered);
+
+/**
+ * The next larger number of photographs, if there is one.
+ * @param {AddressState} state
+ */
+export const nextSize = ({ complete, k }) => (complete === null ? SIZES.find((size) => size > k) : undefined);
+
+/**
+ * Return the results in groups, compared with those by relevance alone.
+ * @param {SearchAnswer} answer
+ */
+export function comparison({ results, plain }) {
+  const before = new Set(plain.map((photo) => photo.id));
+  const after = new Set(results.map((result) => result.photo.id));
+  return {
+    added: results.filter((result) => !before.has(result.photo.id)),
+    removed: plain.map((photo, i) => ({ photo, rank: i + 1 })).filter(({ photo }) => !after.has(photo.id)),
+    kept: results.filter((result) => before.has(result.photo.id)),
+  };
+}
+
+/**
+ * Return the ids of the photographs that Previous and Next go through from one of them.
+ * @param {State} state
+ * @param {number} id
+ */
+export function neighboursOf(state, id) {
+  const { answer, neighbours, reject } = state;
+  if (answer === null) return [];
+  const groups = isComparing(state) ? Object.values(comparison(answer)) : [answer.results];
+  const lists = groups.map((group) => group.map(({ photo }) => photo.id));
+  const list = neighbours ?? lists.find((ids) => ids.includes(id)) ?? lists[0];
+  return list.filter((other) => other === id || !reject.includes(other));
+}

@@ -1,0 +1,67 @@
+// @ts-check
+// The list of wishes in the state. A dial is the wish to spread or focus an attribute; a target is a focus near a value.
+
+/** @typedef {import("./types.js").Wish} Wish */
+
+/** The name of the attribute that a wish is about. */
+export const attributeOf = (/** @type {Wish} */ wish) => wish.spread ?? wish.focus ?? wish.limit ?? wish.share ?? "";
+
+const isTarget = (/** @type {Wish} */ wish) => wish.near !== undefined;
+const isDial = (/** @type {Wish} */ wish) => (wish.spread ?? wish.focus) !== undefined && !isTarget(wish);
+
+/**
+ * Return the position of a dial: -1 keeps together, 0 is as found, 1 mixes up.
+ * @param {Wish[]} wishes
+ * @param {string} name
+ */
+export function leanOf(wishes, name) {
+  const wish = wishes.find((other) => isDial(other) && attributeOf(other) === name);
+  if (wish === undefined) return 0;
+  return (wish.spread === undefined ? -1 : 1) * Math.min(wish.weight ?? 1, 1);
+}
+
+/**
+ * Return the value that results are to be near, or null.
+ * @param {Wish[]} wishes
+ * @param {string} name
+ */
+export const nearOf = (wishes, name) => wishes.find((wish) => isTarget(wish) && wish.focus === name)?.near ?? null;
+
+/**
+ * Return the wishes with a dial turned to a position.
+ * @param {Wish[]} wishes
+ * @param {string} name
+ * @param {number} lean
+ */
+export function withDial(wishes, name, lean) {
+  const weight = Number(Math.abs(lean).toFixed(2));
+  const wish = lean === 0 ? null : { [lean > 0 ? "spread" : "focus"]: name, weight };
+  return withWish(wishes, wish, (other) => isDial(other) && attributeOf(other) === name);
+}
+
+/**
+ * Return the wishes with a target set, or removed if it is null.
+ * @param {Wish[]} wishes
+ * @param {string} name
+ * @param {string | null} near
+ */
+export function withNear(wishes, name, near) {
+  return withWish(wishes, near ? { focus: name, near, weight: 1 } : null, (other) => isTarget(other) && other.focus === name);
+}
+
+/**
+ * @param {Wish[]} wishes
+ * @param {Wish | null} wish
+ * @param {(other: Wish) => boolean} isReplaced
+ */
+function withWish(wishes, wish, isReplaced) {
+  const at = wishes.findIndex(isReplaced);
+  const others = wishes.filter((other) => !isReplaced(other));
+  if (wish !== null) others.splice(at < 0 ? others.length : at, 0, wish);
+  return others;
+}
+
+/** The names of the attributes that have a dial or a target. */
+export function dialNames(/** @type {Wish[]} */ wishes) {
+  return [...new Set(wishes.filter((wish) => isDial(wish) || isTarget(wish)).map(attributeOf))];
+}

@@ -1,0 +1,23 @@
+// @ts-check
+// Names of places. A place that was clicked is sent as latitude and longitude, and shown by the name of a city there.
+
+import { placeName } from "./labels.js";
+
+/** @typedef {import("../app/types.js").Photo} Photo */
+
+/** @type {Map<string, string>} */
+const names = new Map();
+
+/** A place as it is sent to the server and written in the address. */
+export const pointValue = (/** @type {{lat: number, lon: number}} */ { lat, lon }) => `${lat.toFixed(4)},${lon.toFixed(4)}`;
+
+/** Remember the names of the places of photographs. */
+export function learnPlaces(/** @type {Photo[]} */ photos) {
+  for (const photo of photos) {
+    const { lat, lon, city } = photo;
+    if (lat !== null && lon !== null && city) names.set(pointValue({ lat, lon }), placeName(photo));
+  }
+}
+
+/** The name of a place that is written as latitude and longitude, if it is known. */
+export const knownPlace = (/** @type {string} */ value) => names.get(value);

@@ -1,0 +1,48 @@
+// @ts-check
+// Wishes and options of a request as people read them: "Mix up places", "Near Lisbon", "At most 2 per day".
+
+import { capitalized, countryName, dateText, label, percent, pluralLabel, pointText } from "./labels.js";
+import { knownPlace } from "./places.js";
+
+/** @typedef {import("../app/types.js").Wish} Wish */
+
+const WORDS = new Set(["season", "weekday", "part_of_day"]); // attributes whose values are common words, not names
+const ORDERS = { relevance: "best match first", selection: "in order of selection" };
+
+/** The value of a target as people read it. */
+export function nearText(/** @type {string} */ name, /** @type {string} */ near) {
+  const point = name === "place" ? /^(-?[\d.]+),(-?[\d.]+)$/.exec(near) : null;
+  if (point) return knownPlace(near) ?? pointText(Number(point[1]), Number(point[2]));
+  if (name === "date") return dateText(near);
+  if (name === "country") return /^[A-Z]{2}$/.test(near) ? countryName(near) : near;
+  return WORDS.has(name) ? capitalized(near.replaceAll("_", " ")) : near;
+}
+
+/** The position of a dial: "As found", "Mix it up 70%". */
+export function leanText(/** @type {number} */ lean) {
+  if (lean === 0) return "As found";
+  return `${lean > 0 ? "Mix it up" : "Keep together"} ${percent(Math.abs(lean))}`;
+}
+
+/** A wish in a few words. */
+export function wishText(/** @type {Wish} */ wish) {
+  if (wish.limit !== undefined) return `At most ${wish.n} per ${label(wish.limit).toLowerCase()}`;
+  if (wish.share !== undefined) return shareText(wish.share, wish.shares ?? {});
+  const weight = (wish.weight ?? 1) === 1 ? "" : ` ${percent(wish.weight ?? 1)}`;
+  if (wish.spread !== undefined) return `Mix up ${pluralLabel(wish.spread)}${weight}`;
+  const name = wish.focus ?? "";
+  if (wish.near === undefined) return `Keep ${pluralLabel(name)} together${weight}`;
+  return `Near ${nearText(name, wish.near)}${weight}`;
+}
+
+function shareText(/** @type {string} */ name, /** @type {Record<string, number>} */ shares) {
+  const parts = Object.entries(shares).map(([value, share]) => `${percent(share)} ${nearText(name, value)}`);
+  return `${label(name)}: ${parts.join(", ")}`;
+}
+
+/** An option of a request that has no control. */
+export function optionText(/** @type {string} */ name, /** @type {any} */ value) {
+  if (name === "strength") return `Strength ${percent(value)}`;
+  if (name === "keep") return `Keep ${percent(value)} of the best match`;
+  return `Shown ${ORDERS[value] ?? value}`;
+}

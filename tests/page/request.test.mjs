@@ -1,0 +1,52 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { fromAddress } from "../../src/mascot/server/static/app/address.js";
+import { filtersOf, hasSameCandidates, isStart, requestOf, stateOf } from "../../src/mascot/server/static/app/request.js";
+import { freshAddress } from "../../src/mascot/server/static/app/state.js";
+
+const request = (search) => requestOf(fromAddress(search));
+
+test("a request holds only what is set", () => assert.deepEqual(request(""), { k: 24 }));
+
+test("filters are fields with types", () => {
+  assert.deepEqual(request("?text=a&rating=3&box=-10,-20,10,20&folder=x"), { k: 24, text: "a", rating: 3, folder: "x", box: [-10, -20, 10, 20] });
+});
+
+test("the server decides strength, order and protect", () => {
+  assert.deepEqual(Object.keys(request("?text=a&spread=place&focus=hour=18:00")).sort(), ["k", "text", "wishes"]);
+});
+
+test("options of the address are sent", () => {
+  const { strength, keep, order, protect } = request("?text=a&strength=0.3&keep=0.9&order=relevance&protect=0");
+  assert.deepEqual([strength, keep, order, protect], [0.3, 0.9, "relevance", 0]);
+});
+
+test("picks are sent only to complete them", () => {
+  assert.equal(request("?pin=1,2").pin, undefined);
+  assert.deepEqual(request("?pin=1,2&complete=5"), { k: 7, pin: [1, 2] });
+});
+
+test("a saved request is restored", () => {
+  const search = "?text=a&spread=place*0.5&limit=day=2&country=PT&rating=4&box=1,2,3,4&k=48&keep=0.9&protect=2";
+  assert.deepEqual(requestOf({ ...freshAddress(), ...stateOf(request(search)) }), request(search));
+});
+
+test("a saved target may be numbers, and a saved photograph a path", () => {
+  const state = stateOf({ like: "a.jpg", wishes: [{ spread: { kind: "Number" } }, { focus: "place", near: [38.7, -9.1] }, { focus: "hour", near: 18 }] });
+  assert.deepEqual(state.wishes.map(({ near }) => near), ["38.7,-9.1", "18"]);
+  assert.equal(state.like, null);
+});
+
+test("requests with other wishes have the same candidates", () => {
+  assert.ok(hasSameCandidates(request("?text=a&spread=place"), request("?text=a&focus=hour=18:00&keep=0.5")));
+  assert.ok(!hasSameCandidates(request("?text=a"), request("?text=b")));
+  assert.ok(!hasSameCandidates(request("?text=a&country=PT"), request("?text=a")));
+});
+
+test("the start page asks for nothing in particular", () => {
+  assert.ok(isStart(request("?pin=3&k=48&map=large")));
+  for (const search of ["?text=a", "?like=1", "?spread=place", "?city=Lisbon", "?pin=1&complete=5"]) assert.ok(!isStart(request(search)), search);
+});
+
+test("the filters of a request", () => assert.deepEqual(filtersOf(request("?text=a&city=Lisbon&rating=3&spread=place")), ["city", "rating"]));
