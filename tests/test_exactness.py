@@ -16,7 +16,7 @@ COMMON = settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow,
 # Values that a focus may name, by the attribute's name.
 NAMED = {
     "place": (35.7, 139.7), "hour": 18, "number": 1.0, "label": "b", "date": "2021-06-01", "season": "2020-02-29",
-    "weekday": "Sunday",
+    "weekday": "Sunday", "vectors": (1.0, 2.0, 0.0),
 }  # fmt: skip
 
 
@@ -47,6 +47,7 @@ ATTRIBUTES = st.one_of(
     st.builds(mc.Category, of("label"), missing=MISSING),
     st.builds(mc.Clusters, of(3), missing=MISSING),
     st.builds(mc.Branches, of((2, 5)), missing=MISSING),
+    st.builds(mc.Vectors, missing=MISSING),
     st.builds(mc.Date, of("date"), sigma_days=of(None, 40.0), missing=MISSING),
     st.builds(mc.DayOfYear, of("date"), missing=MISSING),
     st.builds(mc.Weekday, of("date"), missing=MISSING),
@@ -83,7 +84,7 @@ def constraints(draw: st.DrawFn) -> Any:
     if draw(st.booleans()):
         return mc.share("label", draw(of({"a": 0.5}, {"a": 0.4, "b": 0.4}, {"c": 1.0}, {"a": 0.0}, {"nobody": 0.3})))
     hour, day, weekday = mc.HourOfDay("hour"), mc.Date("date"), mc.Weekday("date")
-    attribute = draw(of(hour, day, weekday, mc.Category("label", name="kind")))
+    attribute = draw(of(hour, day, weekday, mc.Category("label", name="kind"), mc.Vectors(copies=0.9)))
     return mc.limit(attribute, draw(st.integers(1, 4)), draw(st.booleans()))
 
 
@@ -94,6 +95,7 @@ def candidates(draw: st.DrawFn) -> mc.Candidates:
     pinned = (0.1, 0.15, 0.2, 0.3, 0.4, 0.9, 1e3, -1e9)  # far outliers among them
     scores = rng.choice(draw(of((0.1, 0.2, 0.3, 0.30000001, 0.9), rng.uniform(-3, 3, 40), pinned)), n)
     vectors = rng.integers(0, 3, (n, 3)).astype(float)
+    vectors[rng.random(n) < draw(of(0.0, 0.0, 0.2, 1.0))] = np.nan
     return mc.Candidates(scores, columns={**columns, "seed": rng.integers(0, 16, n)}, vectors=vectors)
 
 

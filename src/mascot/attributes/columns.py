@@ -287,7 +287,7 @@ class ColumnAttribute(Value):
 
 
 def vectors_of(rows: Any, owner: str) -> Floats:
-    """Return rows of numbers of one length as an N x D array of float64; a missing row is NaN.
+    """Return rows of numbers of one length as an N x D array of float64, or float32; a missing row is NaN.
 
     Text and infinity raise. Arrays of other shapes are returned unchanged: the caller checks the shape.
     """
@@ -301,7 +301,11 @@ def vectors_of(rows: Any, owner: str) -> Floats:
         array = _stacked(array, owner)
     elif array.dtype.kind not in "biuf":
         raise InputError(f"{owner} must hold vectors of numbers, got {array.dtype}")
-    array = array.astype(np.float64, copy=False)
+    array = array.astype(np.float32 if array.dtype in (np.float16, np.float32) else np.float64, copy=False)
+    flat = array.reshape(-1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if array.flags.c_contiguous and np.isfinite(flat @ flat):  # a fifth of the time of the check below
+            return array
     infinite = np.isinf(array)
     if infinite.any():
         raise InputError(f"{owner} must be finite, got {array[infinite][0]}")

@@ -19,8 +19,10 @@
 #define MASCOT_FENCE 10.0             /* interquartile ranges beyond the quartiles at which a score is an outlier */
 #define MASCOT_FEW 4                  /* with fewer candidates no score is an outlier */
 #define MASCOT_NOTHING 1e-100         /* coverage below this counts as none */
+#define MASCOT_COPY 0.9               /* scaled similarity from which a candidate is a near-copy of a protected one */
+#define MASCOT_COPY_TOLERANCE 1e-6    /* subtracted from thresholds of similarity: float32 rounds vectors by about as much */
 
-enum { SHAPE_LINE = 0, SHAPE_PLANE = 1, SHAPE_GLOBE = 2, SHAPE_LABELS = 3 };
+enum { SHAPE_LINE = 0, SHAPE_PLANE = 1, SHAPE_GLOBE = 2, SHAPE_LABELS = 3, SHAPE_VECTORS = 4 };
 enum { MISSING_LAST = 0, MISSING_NEUTRAL = 1 };
 enum { AXIS_START, AXIS_STEP, AXIS_COUNT, AXIS_SIGMA, AXIS_PERIOD, AXIS_SMALLEST, AXIS_FLOOR, AXIS_CEILING, AXIS_FIELDS };
 enum {
