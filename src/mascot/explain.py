@@ -143,9 +143,11 @@ def replay_gains(ranking: Ranking[Any]) -> Account | None:
         if rows is candidates:
             at = np.split(np.arange(len(candidates)), [len(results), len(results) + len(others)])
         if isinstance(resolved, VectorBins):
-            wish = resolved.missing(rows), problem.signs[a], problem.weights[a], neutral
-            vectors = QueryVectors(resolved.unit.of(rows), *wish, *resolved.range_of(0))
-            gains.append(strength * WeighedVectors(vectors, selection.gain_factors[0, a]).replay(*at))
+            order = reference.by_relevance(relevance, problem.scores)
+            wish = resolved.missing(), problem.signs[a], problem.weights[a], neutral
+            vectors = QueryVectors(resolved.unit.of(np.arange(resolved.rows)), *wish).scaled(order)
+            replayed = WeighedVectors(vectors, selection.gain_factors[0, a]).replay(results, others, already)
+            gains.append(strength * replayed)
             opened.append([[] for _ in results])
             continue
         pairs, used = resolved.take(rows).sparse().compact()

@@ -133,9 +133,8 @@ class FittedWishes:
             strength = DEFAULT_STRENGTH if strength is None else float(strength)
             robust = getattr(call.method, "robust", True)
             scores = aim_scores(scores, ptr, rows, located, call.k, strength, robust)
-        bins = tuple(b.scaled_for(ptr, rows, scores) if isinstance(b, VectorBins) else b for b in self.bins)
         return Problem(
-            ptr=ptr, scores=scores, rows=rows, bins=bins, tables=tables,
+            ptr=ptr, scores=scores, rows=rows, bins=self.bins, tables=tables,
             signs=self.signs, weights=self.weights, rules=self.rules,
             attributes=tuple(wish.attribute for wish in self.coverage), already_ptr=already_ptr, already=already_flat,
             remaining=remaining, quotas=quotas,

@@ -20,5 +20,6 @@ EPSILON = 1e-8  # added to the range of scores when they are rescaled to 0..1
 FENCE = 10.0  # interquartile ranges beyond the quartiles at which a score is a far outlier
 FEW = 4  # with fewer candidates no score is an outlier
 NOTHING = 1e-100  # coverage below this counts as none
+SAMPLE = 32  # candidates of a query whose cosines are the scale of similarity
 COPY = 0.9  # scaled similarity from which a candidate is a near-copy of a protected one and is not protected
 COPY_TOLERANCE = 1e-6  # subtracted from thresholds of similarity: float32 rounds vectors by about as much

@@ -3,20 +3,20 @@
     s(i, j)    = cosine of i and j, scaled so that `low` counts as 0 and `high` as 1, clipped to 0..1
     novelty(i) = 1 - (max_j s(i, j) + mean_j s(i, j)) / 2     over the selected j; 1 while none is selected
 
-Vectors are stored in float32. Every backend multiplies and sums them in float64 and reads the same `low`, `high` and
-lengths, so that novelties of two backends differ by about 1e-15, far less than a tie. A cosine that is compared with a
+Vectors are stored in float32. Every backend multiplies and sums them in float64 and reads the same lengths, so
+that cosines and novelties of two backends differ by about 1e-15, far less than a tie. A cosine that is compared with a
 threshold may be below it by a tolerance, so that round thresholds do not depend on rounding either.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.kernels.constants import COPY, COPY_TOLERANCE
+from mascot.kernels.constants import COPY, COPY_TOLERANCE, SAMPLE
 
 _Floats = NDArray[np.float64]
 _Ints = NDArray[np.int64]
@@ -83,8 +83,15 @@ class QueryVectors(NamedTuple):
     sign: float  # +1 spread, -1 focus
     weight: float
     neutral: bool  # a missing vector has the mean novelty; otherwise the candidate comes last
-    low: float  # the cosine that counts as 0
-    high: float  # the cosine that counts as 1
+    low: float = 0.0  # the cosine that counts as 0
+    high: float = 1.0  # the cosine that counts as 1
+
+    def scaled(self, order: _Ints) -> QueryVectors:
+        """Return the vectors with the scale of a sample of candidates, evenly spaced in `order`, best first."""
+        known = order[~self.missing[order]]
+        size = min(SAMPLE, len(known))
+        low, high = cosine_range(self.unit[known[np.arange(size) * len(known) // max(size, 1)]])
+        return self._replace(low=low, high=high)
 
     def similarities(self, position: int) -> _Floats:
         """Return s [N] of all candidates and the one at a position."""
@@ -158,12 +165,8 @@ class Novelty:
 
 def cosine_range(unit: _Floats) -> tuple[float, float]:
     """Return the 5% and 95% quantiles of the cosines of all pairs of rows; 0 and 1 if they hardly differ."""
-    cosines = (unit @ unit.T)[np.triu_indices(len(unit), 1)]
-    if len(cosines) > 1:
-        last = len(cosines) - 1
-        at = int(0.05 * last), last - int(0.05 * last)
-        ranked: Any = np.partition(cosines, at)
-        low, high = float(ranked[at[0]]), float(ranked[at[1]])
-        if high - low > COPY_TOLERANCE:
-            return low, high
-    return 0.0, 1.0
+    cosines = np.sort((unit @ unit.T)[np.triu_indices(len(unit), 1)])
+    tail = (len(cosines) - 1) // 20
+    if not len(cosines) or cosines[-1 - tail] - cosines[tail] <= COPY_TOLERANCE:
+        return 0.0, 1.0
+    return float(cosines[tail]), float(cosines[-1 - tail])

@@ -385,13 +385,13 @@ class WeighedQuery:
         self.ideal = normalized(query.scores, options.robust)  # what `keep` and the ranking are about
         self.relevance = self.ideal if options.normalize else query.scores  # what the gain is about
         order = by_relevance(self.relevance, query.scores)
-        self.protected = select_protected(
-            order, options.protect, query.already, self.k, self._counts(),
-            [part for part in query.attributes if isinstance(part, QueryVectors) and part.sign > 0],
-        )  # fmt: skip
+        parts = [part.scaled(order) if isinstance(part, QueryVectors) else part for part in query.attributes]
+        spread_vectors = [part for part in parts if isinstance(part, QueryVectors) and part.sign > 0]
+        counts = self._counts()
+        self.protected = select_protected(order, options.protect, query.already, self.k, counts, spread_vectors)
         total_weight = float(sum(bins.weight for bins in query.attributes))
         self.attributes = [
-            weigh_attribute(bins, self.relevance, total_weight, self.k, options) for bins in query.attributes
+            weigh_attribute(part, self.relevance, total_weight, self.k, options) for part in parts
         ]
 
     def _counts(self) -> QuotaCounts:

@@ -143,7 +143,7 @@ class Problem:
             own = bins.take(rows)
             wish = own.missing(), sign, weight, rule == "neutral"
             if isinstance(bins, VectorBins):
-                attributes.append(QueryVectors(bins.unit.of(rows), *wish, *bins.range_of(q)))
+                attributes.append(QueryVectors(bins.unit.of(rows), *wish))
             else:
                 attributes.append(QueryBins(own.sparse().compact()[0].dense(), *wish))
         return QueryArrays(self.scores_of(q), attributes, self.already_of(q), quotas, rows)
@@ -152,9 +152,8 @@ class Problem:
         """Return one query as a problem of its own, without its table."""
         rows, already = self.rows_of(q), self.already_of(q)
         ptr = np.array([0, len(rows)])
-        bins = tuple(b.only(q) if isinstance(b, VectorBins) else b for b in self.bins)
         return replace(
-            self, bins=bins, ptr=ptr, scores=self.scores_of(q), rows=rows, tables=(), already_ptr=np.array([0, len(already)]),
+            self, ptr=ptr, scores=self.scores_of(q), rows=rows, tables=(), already_ptr=np.array([0, len(already)]),
             already=already, remaining=Remaining(ptr, self.remaining.of(q)),
         )  # fmt: skip
 

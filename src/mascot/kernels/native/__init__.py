@@ -31,7 +31,7 @@ LAST, NEUTRAL = 0, 1  # what a missing value gets
 QUERY_WEIGHT, NORMALIZE, SCALE, ROBUST, BALANCE, BY_RELEVANCE = 1, 2, 4, 8, 16, 32  # bits of `Options.flags`
 ABI = 2
 
-_ATTRIBUTE = struct.Struct("2q2d5Q16d3Qq")
+_ATTRIBUTE = struct.Struct("2q2d5Q16d2Qq")
 _QUOTA = struct.Struct("3Q2q2QqdQq")
 _BATCH = struct.Struct("5q2d14Q")
 _BYTE = ctypes.c_char
@@ -92,7 +92,7 @@ def select(
         _ATTRIBUTE.pack(
             b.shape, rules[a], signs[a], weights[a], _address(b.x), _address(b.y), _address(b.indptr),
             _address(b.indices), _address(b.values), *b.axes, _address(b.vectors), _address(b.inverse),
-            _address(b.ranges), 0 if b.vectors is None else b.vectors.shape[1],
+            0 if b.vectors is None else b.vectors.shape[1],
         )
         for a, b in enumerate(bins)
     )  # fmt: skip

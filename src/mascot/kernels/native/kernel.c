@@ -67,7 +67,7 @@ static int resembles_protected(const Query *q, int64_t i) {
             int64_t other = q->protected_positions[j];
             if (b->unknown[other] != 0.0) continue;
             write_unit(&b->novelty->unit, q->rows[other], b->novelty->pick);
-            if (similarity(b->novelty, q->rows[i], b->novelty->pick) >= MASCOT_COPY - MASCOT_COPY_TOLERANCE) return 1;
+            if (scaled(b->novelty, cosine(&b->novelty->unit, q->rows[i], b->novelty->pick)) >= MASCOT_COPY - MASCOT_COPY_TOLERANCE) return 1;
         }
     }
     return 0;
@@ -105,14 +105,28 @@ static void choose_protected(Arena *arena, Query *q, int64_t protect) {
         protect_best(arena, q, protect, q->n, order);
 }
 
+/* Return all positions, best first. Candidates usually are in this order. */
+static int64_t *all_positions(Arena *arena, const Query *q) {
+    int64_t *order = take_integers(arena, q->n), sorted = 1;
+    for (int64_t i = 0; i < q->n; i++) {
+        order[i] = i;
+        if (i > 0 && before(q->relevance, q->scores, i, i - 1)) sorted = 0;
+    }
+    if (!sorted) sort_positions(arena, order, q->n, q->relevance, q->scores);
+    return order;
+}
+
 /* Pack the bins of every attribute, side by side in the state, and allocate what a pass needs. */
-static void pack_attributes(Arena *arena, Query *q, const Batch *batch, int64_t query) {
+static void pack_attributes(Arena *arena, Query *q, const Batch *batch) {
     int64_t n = q->n, padded = whole_blocks(n), attributes = q->attributes;
     q->bins = arena_take(arena, (size_t)(attributes + 1) * sizeof(Bins));
+    int64_t *order = NULL;
     for (int64_t a = 0; a < attributes; a++) {
         q->bins[a] = pack_bins(arena, batch->attribute + a, q->rows, n, q->size);
-        if (q->bins[a].shape == SHAPE_VECTORS)
-            pack_vectors(arena, q->bins + a, batch->attribute + a, q->rows, n, query, q->k + q->already_count + 1);
+        if (q->bins[a].shape == SHAPE_VECTORS) {
+            if (!order) order = all_positions(arena, q);
+            pack_vectors(arena, q->bins + a, batch->attribute + a, q->rows, n, order, q->k + q->already_count + 1);
+        }
         q->size += q->bins[a].size;
     }
     q->state = take_doubles(arena, q->size + LANES);
@@ -307,7 +321,7 @@ static void select_one(Arena *arena, const Batch *batch, int64_t query, int64_t 
     Query q = {.n = n, .attributes = batch->attributes, .k = k, .quotas = batch->quotas, .quota = batch->quota, .counts = counts};
     load_query(arena, &q, batch, query);
     measure_relevance(arena, &q, batch->flags);
-    pack_attributes(arena, &q, batch, query);
+    pack_attributes(arena, &q, batch);
     choose_protected(arena, &q, batch->protect);
     weigh_attributes(arena, &q, batch, query);
 

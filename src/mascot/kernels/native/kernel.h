@@ -23,7 +23,6 @@ typedef struct {
     double axis[2][AXIS_FIELDS]; /* LINE, PLANE: even axes (step 0: self-scaled); GLOBE: axis[0][SIGMA] in km, or 0 */
     const float *vectors;     /* VECTORS: rows of `size` numbers */
     const double *inverse;    /* VECTORS: 1 / length of each row, 0 if it is missing */
-    const double *ranges;     /* VECTORS: [Q, 2] the cosines that count as 0 and as 1 */
     int64_t size;
 } Attribute;
 

@@ -8,6 +8,7 @@
 #define MASCOT_NOVELTY_H
 
 #include "bins.h"
+#include "relevance.h"
 
 /* Vectors, and the factor that scales each of them to length 1; 0: the vector is missing. */
 typedef struct {
@@ -32,15 +33,26 @@ typedef float floats __attribute__((vector_size(4 * LANES), aligned(4), may_alia
 
 INLINE vector widen(const float *from) { return __builtin_convertvector(*(const floats *)from, vector); }
 
-/* Return the product of a row of float32 and a vector of doubles. */
-static double dot(const float *row, const double *pick, int64_t size) {
-    vector sums[4] = {all(0.0), all(0.0), all(0.0), all(0.0)};
+/* Compute the products of a row of float32 and `count` vectors of doubles, one after the other. `count` is a constant, at most 4.
+ * Four sums are kept in all, so that one addition does not wait for another. */
+INLINE void dots(const float *row, const double *picks, int64_t size, int count, double *out) {
+    enum { SUMS = 4 };
+    int blocks = count == 1 ? SUMS : count == 2 ? 2 : 1; /* of the row in one step */
+    vector sums[4][SUMS];
+    for (int p = 0; p < count; p++)
+        for (int block = 0; block < blocks; block++) sums[p][block] = all(0.0);
     int64_t j = 0;
-    for (; j + 4 * LANES <= size; j += 4 * LANES)
-        for (int lane = 0; lane < 4; lane++) sums[lane] += widen(row + j + lane * LANES) * load(pick + j + lane * LANES);
-    double total = sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
-    for (; j < size; j++) total += (double)row[j] * pick[j];
-    return total;
+    for (; j + blocks * LANES <= size; j += blocks * LANES)
+        for (int block = 0; block < blocks; block++) {
+            vector part = widen(row + j + block * LANES);
+            for (int p = 0; p < count; p++) sums[p][block] += part * load(picks + p * size + j + block * LANES);
+        }
+    for (int p = 0; p < count; p++) {
+        vector total = sums[p][0];
+        for (int block = 1; block < blocks; block++) total += sums[p][block];
+        out[p] = sum(total);
+        for (int64_t rest = j; rest < size; rest++) out[p] += (double)row[rest] * picks[p * size + rest];
+    }
 }
 
 /* Write row r as doubles, of length 1. */
@@ -51,27 +63,51 @@ static void write_unit(const UnitRows *unit, int64_t row, double *out) {
 
 /* Return the cosine of row r and a vector of length 1. */
 static double cosine(const UnitRows *unit, int64_t row, const double *pick) {
-    return dot(unit->vectors + row * unit->size, pick, unit->size) * unit->inverse[row];
+    double product;
+    dots(unit->vectors + row * unit->size, pick, unit->size, 1, &product);
+    return product * unit->inverse[row];
 }
 
-static double similarity(const Novelty *v, int64_t row, const double *pick) {
-    double s = (cosine(&v->unit, row, pick) - v->low) * v->per_cosine;
+/* Return the similarity of two candidates with this cosine. */
+INLINE double scaled(const Novelty *v, double cosine) {
+    double s = (cosine - v->low) * v->per_cosine;
     return s < 0.0 ? 0.0 : s > 1.0 ? 1.0 : s;
 }
 
-/* Set up the vectors of n candidates, of which at most `most` will be picked. */
-static void pack_vectors(Arena *arena, Bins *b, const Attribute *attribute, const int64_t *rows, int64_t n, int64_t query, int64_t most) {
+/* Set the scale of similarity: the 5% and 95% quantiles of the cosines of a sample of candidates, evenly spaced in `order`; 0 and
+ * 1 if they hardly differ. `order` are the positions of all candidates that have a vector, best first. */
+static void scale_similarity(Arena *arena, Novelty *v, const int64_t *rows, const int64_t *order) {
+    int64_t size = v->known < MASCOT_SAMPLE ? v->known : MASCOT_SAMPLE, pairs = size * (size - 1) / 2;
+    double *cosines = take_doubles(arena, pairs + 1), *unit = take_doubles(arena, v->unit.size), *next = cosines;
+    for (int64_t i = 0; i < size; i++) {
+        write_unit(&v->unit, rows[order[i * v->known / size]], unit);
+        for (int64_t j = 0; j < i; j++) *next++ = cosine(&v->unit, rows[order[j * v->known / size]], unit);
+    }
+    int64_t tail = (pairs - 1) / 20;
+    double low = pairs > 0 ? order_statistic(cosines, pairs, tail) : 0.0;
+    double high = pairs > 0 ? order_statistic(cosines, pairs, pairs - 1 - tail) : 0.0;
+    if (high - low <= MASCOT_COPY_TOLERANCE) low = 0.0, high = 1.0;
+    v->low = low;
+    v->per_cosine = 1.0 / (high - low);
+}
+
+/* Set up the vectors of n candidates, of which at most `most` will be picked. `order` are all positions, best first. */
+static void pack_vectors(
+    Arena *arena, Bins *b, const Attribute *attribute, const int64_t *rows, int64_t n, const int64_t *order, int64_t most
+) {
     Novelty *v = arena_take(arena, sizeof(Novelty));
-    double low = attribute->ranges[2 * query], high = attribute->ranges[2 * query + 1];
-    *v = (Novelty){.unit = {attribute->vectors, attribute->inverse, attribute->size}, .low = low, .per_cosine = 1.0 / (high - low)};
+    *v = (Novelty){.unit = {attribute->vectors, attribute->inverse, attribute->size}};
     v->pick = take_doubles(arena, most * whole_blocks(attribute->size));
     v->nearest = take_doubles(arena, n);
     v->total = take_doubles(arena, n);
     v->seen = take_integers(arena, n);
-    for (int64_t i = 0; i < n; i++) {
+    int64_t *valued = take_integers(arena, n);
+    for (int64_t j = 0; j < n; j++) {
+        int64_t i = order[j];
         b->unknown[i] = attribute->inverse[rows[i]] == 0.0 ? 1.0 : 0.0;
-        v->known += b->unknown[i] == 0.0;
+        if (b->unknown[i] == 0.0) valued[v->known++] = i;
     }
+    scale_similarity(arena, v, rows, valued);
     v->lazy = b->sign > 0 && (b->rule != MISSING_NEUTRAL || v->known == n);
     b->novelty = v;
 }
@@ -82,13 +118,25 @@ static void add_pick(Novelty *v, int64_t row) {
     v->picks++;
 }
 
-/* Compare candidate i, which has a vector, with all picks that it has not seen. */
-static void catch_up(Novelty *v, int64_t i, int64_t row) {
-    for (; v->seen[i] < v->picks; v->seen[i]++) {
-        double s = similarity(v, row, v->pick + v->seen[i] * v->unit.size);
+/* Compare candidate i, which has a vector, with the next `count` picks that it has not seen. `count` is a constant. */
+INLINE void compare(Novelty *v, int64_t i, int64_t row, int count) {
+    double cosines[4];
+    dots(v->unit.vectors + row * v->unit.size, v->pick + v->seen[i] * v->unit.size, v->unit.size, count, cosines);
+    for (int p = 0; p < count; p++) {
+        double s = scaled(v, cosines[p] * v->unit.inverse[row]);
         v->nearest[i] = s > v->nearest[i] ? s : v->nearest[i];
         v->total[i] += s;
     }
+    v->seen[i] += count;
+}
+
+/* Compare candidate i, which has a vector, with all picks that it has not seen. */
+static void catch_up(Novelty *v, int64_t i, int64_t row) {
+    while (v->picks - v->seen[i] >= 4) compare(v, i, row, 4);
+    int64_t left = v->picks - v->seen[i];
+    if (left == 3) compare(v, i, row, 3);
+    else if (left == 2) compare(v, i, row, 2);
+    else if (left == 1) compare(v, i, row, 1);
 }
 
 /* Return what the novelty of candidate i, which has a vector, is worth: exactly, or an upper bound if it has not seen all picks. */

@@ -27,7 +27,6 @@ class PackedBins(NamedTuple):
     values: Floats | None = None  # None: every membership is 1
     vectors: NDArray[np.float32] | None = None  # VECTORS, N x D
     inverse: Floats | None = None  # VECTORS: 1 / length, 0 for a missing vector
-    ranges: Floats | None = None  # VECTORS: [Q, 2] the cosines of each query that count as 0 and as 1
 
     def __eq__(self, other: object) -> bool:  # by identity, by which the GPU recognises the bins of a corpus
         return self is other
