@@ -15,7 +15,7 @@ from mascot.bins import AxisBins, Bins, Floats, GlobeBins, Ints, SparseBins, Vec
 from mascot.bins.distance import UNITS, distances, unit_of
 from mascot.kernels import reference
 from mascot.kernels.constants import COPY_TOLERANCE
-from mascot.kernels.novelty import QueryVectors, WeighedVectors
+from mascot.kernels.novelty import QueryVectors, WeighedVectors, unit_vectors
 from mascot.methods.mascot import Mascot
 from mascot.serialize import plain
 from mascot.wishes import AnyWish, Limit, Share, Wish
@@ -145,7 +145,7 @@ def replay_gains(ranking: Ranking[Any]) -> Account | None:
         if isinstance(resolved, VectorBins):
             order = reference.by_relevance(relevance, problem.scores)
             wish = resolved.missing(), problem.signs[a], problem.weights[a], neutral
-            vectors = QueryVectors(resolved.unit.of(np.arange(resolved.rows)), *wish).scaled(order)
+            vectors = QueryVectors(unit_vectors(resolved.vectors), *wish).scaled(order)
             replayed = WeighedVectors(vectors, selection.gain_factors[0, a]).replay(results, others, already)
             gains.append(strength * replayed)
             opened.append([[] for _ in results])

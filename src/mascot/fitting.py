@@ -14,7 +14,7 @@ from mascot.attributes.attribute import missing_rule
 from mascot.attributes.vectors import Vectors
 from mascot.bins import AxisBins, Bins, Bools, Floats, GlobeBins, Ints, SparseBins, VectorBins
 from mascot.errors import InputError, OptionError
-from mascot.kernels.novelty import CopyQuota, UnitRows
+from mascot.kernels.novelty import CopyQuota
 from mascot.kernels.reference import MOST_QUOTAS, AnyQuota
 from mascot.methods.mascot import DEFAULT_STRENGTH
 from mascot.methods.method import ALL_REMAIN, NO_POSITIONS, Method, Problem, Remaining, Table
@@ -238,13 +238,11 @@ def _join_bins(parts: Sequence[Bins]) -> Bins:
         globes = [p for p in parts if isinstance(p, GlobeBins)]
         return replace(first, lat=np.concatenate([p.lat for p in globes]), lon=np.concatenate([p.lon for p in globes]))
     if isinstance(first, VectorBins):
-        sizes = sorted({p.unit.vectors.shape[1] for p in parts if isinstance(p, VectorBins)})
+        vectors = [p.vectors for p in parts if isinstance(p, VectorBins)]
+        sizes = sorted({part.shape[1] for part in vectors})
         if len(sizes) > 1:
-            raise InputError(
-                f"Vectors must have one length in all queries, got {' and '.join(map(str, sizes))} numbers"
-            )
-        units = [p.unit for p in parts if isinstance(p, VectorBins)]
-        return replace(first, unit=UnitRows(*map(np.concatenate, zip(*units, strict=True))))
+            raise InputError(f"Vectors must have one length in all queries, got {' and '.join(map(str, sizes))}")
+        return replace(first, vectors=np.concatenate(vectors))
     rows = [part.sparse() for part in parts]
     starts = np.cumsum([0, *(len(part.indices) for part in rows)])
     values = None

@@ -17,7 +17,6 @@ from mascot.bins import Axis, AxisBins, Bins, Floats, GlobeBins, Ints, SparseBin
 from mascot.candidates import TableLike, VectorsLike, as_corpus, as_ids, finite_scores
 from mascot.errors import InputError, OptionError, hashed
 from mascot.fitting import FittedWishes, Queries, fit_wishes, sort_wishes
-from mascot.kernels.novelty import UnitRows
 from mascot.methods.method import Method, Table
 from mascot.ranking import Ranking, Rankings
 from mascot.registry import from_dict
@@ -289,7 +288,7 @@ def _describe(bins: Bins, name: str, arrays: dict[str, Any]) -> dict[str, Any]:
         arrays[f"{name}.lat"], arrays[f"{name}.lon"] = bins.lat, bins.lon
         return {"kind": "globe", "sigma_km": bins.sigma_km}
     if isinstance(bins, VectorBins):
-        arrays[f"{name}.vectors"], arrays[f"{name}.inverse"] = bins.unit
+        arrays[f"{name}.vectors"] = bins.vectors
         return {"kind": "vectors", "copies": bins.copies}
     pairs = bins.sparse()
     arrays[f"{name}.indptr"], arrays[f"{name}.indices"] = pairs.indptr, pairs.indices
@@ -306,7 +305,7 @@ def _restore(described: dict[str, Any], name: str, arrays: dict[str, Any]) -> Bi
     if described["kind"] == "globe":
         return GlobeBins(arrays[f"{name}.lat"], arrays[f"{name}.lon"], described["sigma_km"])
     if described["kind"] == "vectors":
-        return VectorBins(UnitRows(arrays[f"{name}.vectors"], arrays[f"{name}.inverse"]), described["copies"])
+        return VectorBins(arrays[f"{name}.vectors"], described["copies"])
     labels = None if described["labels"] is None else tuple(described["labels"])
     return SparseBins(
         arrays[f"{name}.indptr"], arrays[f"{name}.indices"], arrays.get(f"{name}.values"), described["count"], labels

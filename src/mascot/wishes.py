@@ -78,10 +78,10 @@ class Wish(Value):
         attribute: Any = self.attribute
         if isinstance(bins, VectorBins):
             vector = attribute.near_point(self.near)
-            size = bins.unit.vectors.shape[1]
-            if vector is not None and vector.unit.vectors.shape[1] != size:
+            size = bins.vectors.shape[1]
+            if vector is not None and vector.vectors.shape[1] != size:
                 rule = f"must have {size} numbers like the vectors"
-                raise InputError(f"focus({attribute.name}).near {rule}, got {vector.unit.vectors.shape[1]}")
+                raise InputError(f"focus({attribute.name}).near {rule}, got {vector.vectors.shape[1]}")
             return NamedFocus(bins, vector, self.weight, self.within, self.near if vector is None else None)
         point = {key: as_array([value]) for key, value in _point(attribute, self.near).items()}
         return NamedFocus(bins, as_bins(attribute.membership(point, None), attribute.name, 1), self.weight, self.within)
@@ -111,7 +111,7 @@ class Limit(Value):
     def quota(self, labels: SparseBins | VectorBins) -> AnyQuota:
         """Return the quota over rows with these labels or vectors."""
         if isinstance(labels, VectorBins):
-            return CopyQuota(labels.unit, labels.copies, self.n, 2 if self.fill else 3)
+            return CopyQuota(labels.vectors, labels.copies, self.n, 2 if self.fill else 3)
         return Quota(labels.indptr, labels.indices, np.full(max(labels.count, 1), self.n), 2 if self.fill else 3)
 
     def for_k(self, quota: AnyQuota, k: int) -> AnyQuota:

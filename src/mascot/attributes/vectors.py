@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from mascot.attributes.attribute import Columns, Missing, check_missing
 from mascot.attributes.columns import column_of, vectors_of
 from mascot.bins import Floats
-from mascot.bins.vectors import VectorBins, unit_rows
+from mascot.bins.vectors import VectorBins, single_precision
 from mascot.errors import InputError, OptionError, check_share, quoted
+from mascot.kernels.novelty import unit_vectors
 from mascot.serialize import Value
 
 
@@ -64,11 +65,10 @@ class Vectors(Value):
         return vectors
 
     def membership(self, columns: Columns, vectors: NDArray[Any] | None) -> VectorBins:
-        return VectorBins(unit_rows(self._rows(columns, vectors)), float(self.copies))
+        return VectorBins(single_precision(self._rows(columns, vectors)), float(self.copies))
 
     def features(self, columns: Columns, vectors: NDArray[Any] | None) -> Floats:
-        unit = unit_rows(self._rows(columns, vectors))
-        return unit.of(np.arange(len(unit.inverse)))
+        return unit_vectors(single_precision(self._rows(columns, vectors)))
 
     def point(self, value: Any) -> dict[str, Any]:
         """Return a named vector as a column, or an empty dictionary for the id of a candidate."""
@@ -85,4 +85,5 @@ class Vectors(Value):
     def near_point(self, value: Any) -> VectorBins | None:
         """Return a named vector; None for the id of a candidate."""
         point = self.point(value)
-        return VectorBins(unit_rows(np.array([point[""]], np.float64)), float(self.copies)) if point else None
+        vector = np.array([point[""]], np.float64) if point else None
+        return None if vector is None else VectorBins(single_precision(vector), float(self.copies))

@@ -3,8 +3,8 @@
     s(i, j)    = cosine of i and j, scaled so that `low` counts as 0 and `high` as 1, clipped to 0..1
     novelty(i) = 1 - (max_j s(i, j) + mean_j s(i, j)) / 2     over the selected j; 1 while none is selected
 
-Vectors are stored in float32. Every backend multiplies and sums them in float64 and reads the same lengths, so
-that cosines and novelties of two backends differ by about 1e-15, far less than a tie. A cosine that is compared with a
+Vectors are stored in float32. Every backend multiplies and sums them in float64, so that
+lengths, cosines and novelties of two backends differ by about 1e-15, far less than a tie. A cosine that is compared with a
 threshold may be below it by a tolerance, so that round thresholds do not depend on rounding either.
 """
 
@@ -23,19 +23,12 @@ _Ints = NDArray[np.int64]
 _Bools = NDArray[np.bool_]
 
 
-class UnitRows(NamedTuple):
-    """Vectors in float32, and the factor that scales each of them to length 1."""
-
-    vectors: NDArray[np.float32]  # [R, D]
-    inverse: _Floats  # [R] 1 / length; 0: the vector is missing
-
-    def of(self, rows: _Ints) -> _Floats:
-        """Return vectors of length 1 in float64; a missing vector is a row of zeros."""
-        inverse = self.inverse[rows, None]
-        return np.where(inverse > 0, self.vectors[rows], 0.0) * inverse
-
-    def take(self, rows: _Ints) -> UnitRows:
-        return UnitRows(self.vectors[rows], self.inverse[rows])
+def unit_vectors(vectors: NDArray[np.float32]) -> _Floats:
+    """Return vectors [N, D] scaled to length 1, in float64. A missing vector, NaN or zeros, becomes a row of zeros."""
+    exact = vectors.astype(np.float64)
+    lengths = np.sqrt((exact * exact).sum(axis=1, keepdims=True))
+    known = lengths > 0
+    return np.where(known, exact, 0.0) / np.where(known, lengths, 1.0)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -45,15 +38,15 @@ class CopyQuota:
     Near-copies have a cosine of at least `threshold`. `stages` is as for `Quota`. A missing vector is not limited.
     """
 
-    unit: UnitRows
+    vectors: NDArray[np.float32]  # [R, D]
     threshold: float
     n: int
     stages: int
     pinned: _Ints = field(default_factory=lambda: np.empty(0, np.int64))  # rows that are results from the start
 
     def counter(self, rows: _Ints) -> CopyCounts:
-        counts = CopyCounts(self, self.unit.of(rows))
-        for vector in self.unit.of(self.pinned):
+        counts = CopyCounts(self, unit_vectors(self.vectors[rows]))
+        for vector in unit_vectors(self.vectors[self.pinned]):
             counts.add_vector(vector)
         return counts
 

@@ -390,9 +390,7 @@ class WeighedQuery:
         counts = self._counts()
         self.protected = select_protected(order, options.protect, query.already, self.k, counts, spread_vectors)
         total_weight = float(sum(bins.weight for bins in query.attributes))
-        self.attributes = [
-            weigh_attribute(part, self.relevance, total_weight, self.k, options) for part in parts
-        ]
+        self.attributes = [weigh_attribute(part, self.relevance, total_weight, self.k, options) for part in parts]
 
     def _counts(self) -> QuotaCounts:
         return QuotaCounts(self.query.quotas, self.query.rows)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mascot.attributes.attribute import Attribute, Columns, as_matrix
 from mascot.bins import Bins, Bools, Floats, Ints, VectorBins
 from mascot.errors import InputError, OptionError
-from mascot.kernels.novelty import QueryVectors
+from mascot.kernels.novelty import QueryVectors, unit_vectors
 from mascot.kernels.reference import AnyQuota, QueryArrays, QueryBins, QuotaCounts, select_stages
 from mascot.kernels.reference import Selection as Selection
 
@@ -143,7 +143,7 @@ class Problem:
             own = bins.take(rows)
             wish = own.missing(), sign, weight, rule == "neutral"
             if isinstance(bins, VectorBins):
-                attributes.append(QueryVectors(bins.unit.of(rows), *wish))
+                attributes.append(QueryVectors(unit_vectors(bins.vectors[rows]), *wish))
             else:
                 attributes.append(QueryBins(own.sparse().compact()[0].dense(), *wish))
         return QueryArrays(self.scores_of(q), attributes, self.already_of(q), quotas, rows)

@@ -31,8 +31,8 @@ LAST, NEUTRAL = 0, 1  # what a missing value gets
 QUERY_WEIGHT, NORMALIZE, SCALE, ROBUST, BALANCE, BY_RELEVANCE = 1, 2, 4, 8, 16, 32  # bits of `Options.flags`
 ABI = 2
 
-_ATTRIBUTE = struct.Struct("2q2d5Q16d2Qq")
-_QUOTA = struct.Struct("3Q2q2QqdQq")
+_ATTRIBUTE = struct.Struct("2q2d5Q16dQq")
+_QUOTA = struct.Struct("3Q2qQqdQq")
 _BATCH = struct.Struct("5q2d14Q")
 _BYTE = ctypes.c_char
 _SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
@@ -91,7 +91,7 @@ def select(
     attributes = bytearray().join(
         _ATTRIBUTE.pack(
             b.shape, rules[a], signs[a], weights[a], _address(b.x), _address(b.y), _address(b.indptr),
-            _address(b.indices), _address(b.values), *b.axes, _address(b.vectors), _address(b.inverse),
+            _address(b.indices), _address(b.values), *b.axes, _address(b.vectors),
             0 if b.vectors is None else b.vectors.shape[1],
         )
         for a, b in enumerate(bins)
@@ -112,13 +112,12 @@ def select(
 
 def _packed_quota(quota: AnyQuota) -> bytes:
     if isinstance(quota, CopyQuota):
-        vectors, inverse = quota.unit
         return _QUOTA.pack(
-            0, 0, 0, quota.n, quota.stages, _address(vectors), _address(inverse), vectors.shape[1], quota.threshold,
+            0, 0, 0, quota.n, quota.stages, _address(quota.vectors), quota.vectors.shape[1], quota.threshold,
             _address(quota.pinned), len(quota.pinned),
         )  # fmt: skip
     arrays = map(_address, (quota.indptr, quota.labels, quota.capacity))
-    return _QUOTA.pack(*arrays, len(quota.capacity), quota.stages, 0, 0, 0, 0.0, 0, 0)
+    return _QUOTA.pack(*arrays, len(quota.capacity), quota.stages, 0, 0, 0.0, 0, 0)
 
 
 def cores() -> int:

@@ -84,13 +84,16 @@ static int count_labels(const Query *q, int64_t i, int64_t by) {
 static int is_copy(const Query *q, int64_t i, int64_t stage, const int64_t *results, int64_t done) {
     for (int64_t c = 0; c < q->quotas; c++) {
         const Quota *quota = q->quota + c;
-        UnitRows unit = {quota->vectors, quota->inverse, quota->size};
-        if (stage >= quota->stages || !quota->vectors || unit.inverse[q->rows[i]] == 0.0) continue;
+        if (stage >= quota->stages || !quota->vectors) continue;
+        Rows rows = {quota->vectors, quota->size};
         int64_t copies = 0;
-        write_unit(&unit, q->rows[i], q->unit);
+        double inverse = inverse_length(rows, q->rows[i]);
+        if (inverse == 0.0) continue;
+        write_unit(rows, q->rows[i], inverse, q->unit);
         for (int64_t j = 0; j < done + quota->pinned_count; j++) {
             int64_t row = j < done ? q->rows[results[j]] : quota->pinned[j - done];
-            copies += unit.inverse[row] != 0.0 && cosine(&unit, row, q->unit) >= quota->threshold - MASCOT_COPY_TOLERANCE;
+            inverse = inverse_length(rows, row);
+            copies += inverse > 0.0 && dot(rows, row, q->unit) * inverse >= quota->threshold - MASCOT_COPY_TOLERANCE;
         }
         if (copies >= quota->count) return 1;
     }
@@ -179,7 +182,7 @@ static void cover(const Query *q, int64_t best, double lam, double *state, int64
         const Bins *b = q->bins + a;
         if (b->novelty) {
             if (b->unknown[best] != 0.0) continue;
-            add_pick(b->novelty, q->rows[best]);
+            add_pick(b->novelty, best, q->rows[best]);
             follow_picks(q, a, lam);
             continue;
         }
@@ -204,7 +207,7 @@ static void begin_novelty(const Query *q, int64_t a, double lam) {
     v->picks = 0;
     for (int64_t i = 0; i < q->n; i++) v->nearest[i] = v->total[i] = 0.0, v->seen[i] = 0;
     for (int64_t j = 0; j < q->already_count; j++)
-        if (q->bins[a].unknown[q->already[j]] == 0.0) add_pick(v, q->rows[q->already[j]]);
+        if (q->bins[a].unknown[q->already[j]] == 0.0) add_pick(v, q->already[j], q->rows[q->already[j]]);
     if (v->picks || !v->lazy) follow_picks(q, a, lam);
 }
 

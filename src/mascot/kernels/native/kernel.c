@@ -66,8 +66,9 @@ static int resembles_protected(const Query *q, int64_t i) {
         for (int64_t j = 0; j < q->protected_count; j++) {
             int64_t other = q->protected_positions[j];
             if (b->unknown[other] != 0.0) continue;
-            write_unit(&b->novelty->unit, q->rows[other], b->novelty->pick);
-            if (scaled(b->novelty, cosine(&b->novelty->unit, q->rows[i], b->novelty->pick)) >= MASCOT_COPY - MASCOT_COPY_TOLERANCE) return 1;
+            Novelty *v = b->novelty;
+            write_unit(v->unit, q->rows[other], v->inverse[other], v->pick);
+            if (scaled(v, dot(v->unit, q->rows[i], v->pick) * v->inverse[i]) >= MASCOT_COPY - MASCOT_COPY_TOLERANCE) return 1;
         }
     }
     return 0;

@@ -21,8 +21,7 @@ typedef struct {
     const int64_t *indices;
     const double *values;     /* LABELS: memberships, NULL when all are 1 */
     double axis[2][AXIS_FIELDS]; /* LINE, PLANE: even axes (step 0: self-scaled); GLOBE: axis[0][SIGMA] in km, or 0 */
-    const float *vectors;     /* VECTORS: rows of `size` numbers */
-    const double *inverse;    /* VECTORS: 1 / length of each row, 0 if it is missing */
+    const float *vectors;     /* VECTORS: rows of `size` numbers; NaN and zeros: missing */
     int64_t size;
 } Attribute;
 
@@ -34,7 +33,6 @@ typedef struct {
     int64_t count;
     int64_t stages; /* the quota holds in this many of the three stages */
     const float *vectors; /* rows of `size` numbers; NULL: labels are counted */
-    const double *inverse;
     int64_t size;
     double threshold;      /* cosine from which two rows are near-copies */
     const int64_t *pinned; /* rows that are results from the start */

@@ -10,15 +10,15 @@
 #include "bins.h"
 #include "relevance.h"
 
-/* Vectors, and the factor that scales each of them to length 1; 0: the vector is missing. */
+/* Rows of numbers. */
 typedef struct {
     const float *vectors;
-    const double *inverse;
     int64_t size;
-} UnitRows;
+} Rows;
 
 struct Novelty {
-    UnitRows unit;
+    Rows unit;
+    double *inverse;         /* [n] 1 / length of each candidate's vector; 0: it is missing */
     double low, per_cosine;  /* s = (cosine - low) * per_cosine */
     double factor;           /* worth of one unit of novelty */
     double *pick;            /* [picks][size] the vectors of the picks, of length 1 */
@@ -55,17 +55,32 @@ INLINE void dots(const float *row, const double *picks, int64_t size, int count,
     }
 }
 
-/* Write row r as doubles, of length 1. */
-static void write_unit(const UnitRows *unit, int64_t row, double *out) {
-    const float *from = unit->vectors + row * unit->size;
-    for (int64_t j = 0; j < unit->size; j++) out[j] = (double)from[j] * unit->inverse[row];
+/* Return 1 / length of a row; 0 if it is missing. */
+static double inverse_length(Rows rows, int64_t row) {
+    const float *from = rows.vectors + row * rows.size;
+    vector sums[4] = {all(0.0), all(0.0), all(0.0), all(0.0)};
+    int64_t j = 0;
+    for (; j + 4 * LANES <= rows.size; j += 4 * LANES)
+        for (int block = 0; block < 4; block++) {
+            vector part = widen(from + j + block * LANES);
+            sums[block] += part * part;
+        }
+    double square = sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
+    for (; j < rows.size; j++) square += (double)from[j] * from[j];
+    return square > 0.0 ? 1.0 / sqrt(square) : 0.0;
 }
 
-/* Return the cosine of row r and a vector of length 1. */
-static double cosine(const UnitRows *unit, int64_t row, const double *pick) {
+/* Write a row as doubles, of length 1. */
+static void write_unit(Rows rows, int64_t row, double inverse, double *out) {
+    const float *from = rows.vectors + row * rows.size;
+    for (int64_t j = 0; j < rows.size; j++) out[j] = (double)from[j] * inverse;
+}
+
+/* Return the product of a row and a vector of length 1. */
+static double dot(Rows rows, int64_t row, const double *unit) {
     double product;
-    dots(unit->vectors + row * unit->size, pick, unit->size, 1, &product);
-    return product * unit->inverse[row];
+    dots(rows.vectors + row * rows.size, unit, rows.size, 1, &product);
+    return product;
 }
 
 /* Return the similarity of two candidates with this cosine. */
@@ -78,10 +93,20 @@ INLINE double scaled(const Novelty *v, double cosine) {
  * 1 if they hardly differ. `order` are the positions of all candidates that have a vector, best first. */
 static void scale_similarity(Arena *arena, Novelty *v, const int64_t *rows, const int64_t *order) {
     int64_t size = v->known < MASCOT_SAMPLE ? v->known : MASCOT_SAMPLE, pairs = size * (size - 1) / 2;
-    double *cosines = take_doubles(arena, pairs + 1), *unit = take_doubles(arena, v->unit.size), *next = cosines;
-    for (int64_t i = 0; i < size; i++) {
-        write_unit(&v->unit, rows[order[i * v->known / size]], unit);
-        for (int64_t j = 0; j < i; j++) *next++ = cosine(&v->unit, rows[order[j * v->known / size]], unit);
+    double *cosines = take_doubles(arena, pairs + 1), *units = take_doubles(arena, 4 * v->unit.size), *next = cosines;
+    int64_t sample[MASCOT_SAMPLE];
+    for (int64_t i = 0; i < size; i++) sample[i] = order[i * v->known / size];
+    for (int64_t i = 0; i < size; i += 4) { /* each row is compared with four others at once */
+        for (int64_t p = 0; p < 4; p++) {
+            int64_t other = sample[i + p < size ? i + p : i];
+            write_unit(v->unit, rows[other], v->inverse[other], units + p * v->unit.size);
+        }
+        for (int64_t j = 0; j < i + 3 && j < size; j++) {
+            double products[4];
+            dots(v->unit.vectors + rows[sample[j]] * v->unit.size, units, v->unit.size, 4, products);
+            for (int64_t p = 0; p < 4; p++)
+                if (j < i + p && i + p < size) *next++ = products[p] * v->inverse[sample[j]];
+        }
     }
     int64_t tail = (pairs - 1) / 20;
     double low = pairs > 0 ? order_statistic(cosines, pairs, tail) : 0.0;
@@ -96,7 +121,7 @@ static void pack_vectors(
     Arena *arena, Bins *b, const Attribute *attribute, const int64_t *rows, int64_t n, const int64_t *order, int64_t most
 ) {
     Novelty *v = arena_take(arena, sizeof(Novelty));
-    *v = (Novelty){.unit = {attribute->vectors, attribute->inverse, attribute->size}};
+    *v = (Novelty){.unit = {attribute->vectors, attribute->size}, .inverse = take_doubles(arena, n)};
     v->pick = take_doubles(arena, most * whole_blocks(attribute->size));
     v->nearest = take_doubles(arena, n);
     v->total = take_doubles(arena, n);
@@ -104,7 +129,8 @@ static void pack_vectors(
     int64_t *valued = take_integers(arena, n);
     for (int64_t j = 0; j < n; j++) {
         int64_t i = order[j];
-        b->unknown[i] = attribute->inverse[rows[i]] == 0.0 ? 1.0 : 0.0;
+        v->inverse[i] = inverse_length(v->unit, rows[i]);
+        b->unknown[i] = v->inverse[i] == 0.0 ? 1.0 : 0.0;
         if (b->unknown[i] == 0.0) valued[v->known++] = i;
     }
     scale_similarity(arena, v, rows, valued);
@@ -112,9 +138,9 @@ static void pack_vectors(
     b->novelty = v;
 }
 
-/* Add a pick, the row of a candidate that has a vector. */
-static void add_pick(Novelty *v, int64_t row) {
-    write_unit(&v->unit, row, v->pick + v->picks * v->unit.size);
+/* Add a pick: candidate i, which has a vector. */
+static void add_pick(Novelty *v, int64_t i, int64_t row) {
+    write_unit(v->unit, row, v->inverse[i], v->pick + v->picks * v->unit.size);
     v->picks++;
 }
 
@@ -123,7 +149,7 @@ INLINE void compare(Novelty *v, int64_t i, int64_t row, int count) {
     double cosines[4];
     dots(v->unit.vectors + row * v->unit.size, v->pick + v->seen[i] * v->unit.size, v->unit.size, count, cosines);
     for (int p = 0; p < count; p++) {
-        double s = scaled(v, cosines[p] * v->unit.inverse[row]);
+        double s = scaled(v, cosines[p] * v->inverse[i]);
         v->nearest[i] = s > v->nearest[i] ? s : v->nearest[i];
         v->total[i] += s;
     }

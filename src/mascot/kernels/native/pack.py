@@ -26,7 +26,6 @@ class PackedBins(NamedTuple):
     indices: Ints | None = None
     values: Floats | None = None  # None: every membership is 1
     vectors: NDArray[np.float32] | None = None  # VECTORS, N x D
-    inverse: Floats | None = None  # VECTORS: 1 / length, 0 for a missing vector
 
     def __eq__(self, other: object) -> bool:  # by identity, by which the GPU recognises the bins of a corpus
         return self is other
