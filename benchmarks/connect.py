@@ -2,8 +2,8 @@
 
     python -m benchmarks.connect
 
-A query is 200 documents with place, time and score, of which 20 are chosen. Columns, in milliseconds, are medians over
-turns in which all are called once:
+A query has 200 documents with place, time and score, of which 20 are selected. The columns are medians in milliseconds
+over rounds in which each is called once:
 
     rerank     mascot.rerank on candidates that are ready
     own        the framework's call around a step that does nothing
@@ -66,7 +66,7 @@ class Query:
             {"lat": float(lat[i]), "lon": float(lon[i]), "taken": taken[i], "source": f"album {i % 7}", "page": i}
             for i in range(count)
         ]
-        self.columns = {key: [one[key] for one in self.metadata] for key in ("lat", "lon", "taken")}
+        self.columns = {key: [entry[key] for entry in self.metadata] for key in ("lat", "lon", "taken")}
 
 
 def langchain(query: Query, wishes: tuple[mc.Wish, ...], k: int) -> tuple[Call, Call, Call]:
@@ -77,15 +77,15 @@ def langchain(query: Query, wishes: tuple[mc.Wish, ...], k: int) -> tuple[Call, 
     from mascot.connect.frameworks.langchain import steer
 
     vectors = query.vectors.tolist()
-    found = [
-        Document(page_content="text", metadata={**one, "score": float(score), "vector": vector})
-        for one, score, vector in zip(query.metadata, query.scores, vectors, strict=True)
+    hits = [
+        Document(page_content="text", metadata={**metadata, "score": float(score), "vector": vector})
+        for metadata, score, vector in zip(query.metadata, query.scores, vectors, strict=True)
     ]
     nothing = RunnableLambda(lambda documents: documents[:k])
     ours = steer(wishes, k=k, vector_key="vector", score_keys=("score",))
     return (
-        lambda: nothing.invoke(found),
-        lambda: ours.invoke(found),
+        lambda: nothing.invoke(hits),
+        lambda: ours.invoke(hits),
         lambda: maximal_marginal_relevance(query.query, vectors, k=k),
     )
 
@@ -104,16 +104,16 @@ def llamaindex(query: Query, wishes: tuple[mc.Wish, ...], k: int) -> tuple[Call,
             return nodes[:k]
 
     vectors = query.vectors.tolist()
-    found = [
-        NodeWithScore(node=TextNode(text="text", metadata=one, embedding=vector), score=float(score))
-        for one, score, vector in zip(query.metadata, query.scores, vectors, strict=True)
+    hits = [
+        NodeWithScore(node=TextNode(text="text", metadata=metadata, embedding=vector), score=float(score))
+        for metadata, score, vector in zip(query.metadata, query.scores, vectors, strict=True)
     ]
     nothing, ours = Nothing(), SteeredPostprocessor(wishes=wishes, k=k)
-    asked = query.query.tolist()
+    query_vector = query.query.tolist()
     return (
-        lambda: nothing.postprocess_nodes(found),
-        lambda: ours.postprocess_nodes(found),
-        lambda: get_top_k_mmr_embeddings(asked, vectors, similarity_top_k=k),
+        lambda: nothing.postprocess_nodes(hits),
+        lambda: ours.postprocess_nodes(hits),
+        lambda: get_top_k_mmr_embeddings(query_vector, vectors, similarity_top_k=k),
     )
 
 
@@ -128,12 +128,12 @@ def haystack(query: Query, wishes: tuple[mc.Wish, ...], k: int) -> tuple[Call, C
         def run(self, documents: list[Document]) -> dict[str, list[Document]]:
             return {"documents": documents[:k]}
 
-    found = [
-        Document(content="text", id=str(one["page"]), meta=one, score=float(score), embedding=vector)
-        for one, score, vector in zip(query.metadata, query.scores, query.vectors.tolist(), strict=True)
+    hits = [
+        Document(content="text", id=str(metadata["page"]), meta=metadata, score=float(score), embedding=vector)
+        for metadata, score, vector in zip(query.metadata, query.scores, query.vectors.tolist(), strict=True)
     ]
     nothing, ours = Nothing(), SteeredRanker(wishes, k=k)
-    return lambda: nothing.run(documents=found), lambda: ours.run(documents=found), None
+    return lambda: nothing.run(documents=hits), lambda: ours.run(documents=hits), None
 
 
 def pipeline(query: Query, k: int) -> Call:
@@ -141,13 +141,13 @@ def pipeline(query: Query, k: int) -> Call:
     from haystack import Document, Pipeline
     from haystack.components.rankers import MetaFieldRanker
 
-    found = [
-        Document(content="text", id=str(one["page"]), meta=one, score=float(score), embedding=vector)
-        for one, score, vector in zip(query.metadata, query.scores, query.vectors.tolist(), strict=True)
+    hits = [
+        Document(content="text", id=str(metadata["page"]), meta=metadata, score=float(score), embedding=vector)
+        for metadata, score, vector in zip(query.metadata, query.scores, query.vectors.tolist(), strict=True)
     ]
-    made = Pipeline()
-    made.add_component("ranker", MetaFieldRanker("page", weight=1.0, top_k=k))
-    return lambda: made.run({"ranker": {"documents": found}})
+    haystack = Pipeline()
+    haystack.add_component("ranker", MetaFieldRanker("page", weight=1.0, top_k=k))
+    return lambda: haystack.run({"ranker": {"documents": hits}})
 
 
 def recorded(query: Query) -> dict[str, tuple[None, Call]]:
@@ -187,12 +187,12 @@ def searched(query: Query, folder: str) -> dict[str, tuple[Call, Call]]:
     from mascot.extras import package
 
     count, width = query.vectors.shape
-    vectors, asked = query.vectors.astype(np.float32), query.query.astype(np.float32)
+    vectors, query_vector = query.vectors.astype(np.float32), query.query.astype(np.float32)
     rows = [{"id": at, **fields} for at, fields in enumerate(query.metadata)]
 
     index = faiss.IndexFlatIP(width)
     index.add(vectors)
-    scores, labels = index.search(asked[None], count)
+    scores, labels = index.search(query_vector[None], count)
 
     qdrant = QdrantClient(":memory:")
     qdrant.create_collection("x", vectors_config=models.VectorParams(size=width, distance=models.Distance.DOT))
@@ -200,21 +200,21 @@ def searched(query: Query, folder: str) -> dict[str, tuple[Call, Call]]:
     qdrant.upsert("x", points=points)
 
     def search_qdrant() -> Any:
-        return qdrant.query_points("x", query=asked.tolist(), limit=count)
+        return qdrant.query_points("x", query=query_vector.tolist(), limit=count)
 
     table = lancedb.connect(folder).create_table(
         "x", [{**row, "vector": v.tolist()} for row, v in zip(rows, vectors, strict=True)]
     )
 
     def search_lance() -> Any:
-        return table.search(asked).limit(count).to_arrow()
+        return table.search(query_vector).limit(count).to_arrow()
 
     milvus = package("pymilvus", "milvus").MilvusClient(f"{folder}/milvus.db")
     milvus.create_collection("x", dimension=width, metric_type="IP")
     milvus.insert("x", [{**row, "vector": v.tolist()} for row, v in zip(rows, vectors, strict=True)])
 
     def search_milvus() -> Any:
-        return milvus.search("x", data=[asked.tolist()], limit=count, output_fields=["lat", "lon", "taken"])
+        return milvus.search("x", data=[query_vector.tolist()], limit=count, output_fields=["lat", "lon", "taken"])
 
     connection = duckdb.connect()
     connection.execute("CREATE TABLE x (id INT, lat DOUBLE, lon DOUBLE, taken VARCHAR, score DOUBLE)")
@@ -227,7 +227,7 @@ def searched(query: Query, folder: str) -> dict[str, tuple[Call, Call]]:
     names = ["id", "lat", "lon", "taken", "score"]
     points_back, arrow, hits, fetched = search_qdrant(), search_lance(), search_milvus(), search_duckdb()
     return {
-        "faiss": (lambda: index.search(asked[None], count), lambda: convert.from_faiss(scores, labels, rows)),
+        "faiss": (lambda: index.search(query_vector[None], count), lambda: convert.from_faiss(scores, labels, rows)),
         "qdrant": (search_qdrant, lambda: convert.from_qdrant(points_back)),
         "lance": (search_lance, lambda: convert.from_lance(arrow)),
         "milvus": (search_milvus, lambda: convert.from_milvus(hits)),
@@ -302,15 +302,15 @@ def main() -> int:
     parser.add_argument("--k", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--converters", action="store_true", help="only the table of converters")
-    given = parser.parse_args()
-    query = Query(given.documents, given.width)
-    added = converters(query, given.k, given.rounds)
+    options = parser.parse_args()
+    query = Query(options.documents, options.width)
+    added = converters(query, options.k, options.rounds)
     print(f"largest addition of a converter: {added:.3f} ms (bar: 0.3 ms)")
-    if given.converters:
+    if options.converters:
         return 0 if added <= 0.3 else 1
-    worst = table("spread place, focus hour", query, _WISHES, given.k, given.rounds)
-    table(f"and spread look, vectors of {given.width}", query, _LOOK, given.k, max(5, given.rounds // 5))
-    around = float(np.median(turns([pipeline(query, given.k)], 10)[0]))
+    worst = table("spread place, focus hour", query, _WISHES, options.k, options.rounds)
+    table(f"and spread look, vectors of {options.width}", query, _LOOK, options.k, max(5, options.rounds // 5))
+    around = float(np.median(turns([pipeline(query, options.k)], 10)[0]))
     print(f"a Haystack pipeline around a ranker of its own: {around:.1f} ms")
     print(f"largest overhead without vectors: {worst:.3f} ms (bar: 1 ms)")
     return 0 if worst < 1 and added <= 0.3 else 1

@@ -1,11 +1,11 @@
-"""What stands between a method and all the clusters of Div400: CR@20 with knowledge that nobody has.
+"""The limits of the methods on Div400: CR@20 with information that no search has.
 
 ``python -m benchmarks.div400_ceilings DIR`` prints P@20 and CR@20 of ours and of rivals, each at the best of
 a few settings:
 
 - *as it is*: the scores and attributes of the benchmark;
 - *relevance known*: people's judgements as scores (the text score decides between equals);
-- *clusters known*: people's clusters in place of look; a photograph they threw out goes with the nearest they kept.
+- *clusters known*: people's clusters instead of look; an irrelevant photograph joins the nearest relevant one.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def ceilings(
     """P@20 and CR@20 by case and method, at the setting with the highest CR@20."""
     user, _, date, place = DIV400_TASK.attributes
     clusters = replace(DIV400_TASK, attributes=(user, mc.Category(_KNOWN), date, place))
-    found: dict[tuple[str, str], tuple[float, float]] = {}
+    best: dict[tuple[str, str], tuple[float, float]] = {}
     for case, (changed, task) in zip(
         CASES,
         ((dataset, DIV400_TASK), (_relevance_known(dataset), DIV400_TASK), (_clusters_known(dataset), clusters)),
@@ -59,9 +59,9 @@ def ceilings(
         for choice in choose(points, material):
             numbers = per_query(choice.point, choice.positions, material)
             key, ours = (case, choice.point.label), (float(numbers["p@20"].mean()), float(numbers["cr@20"].mean()))
-            if key not in found or ours[1] > found[key][1]:
-                found[key] = ours
-    return found
+            if key not in best or ours[1] > best[key][1]:
+                best[key] = ours
+    return best
 
 
 def _relevance_known(dataset: Dataset) -> Dataset:
@@ -76,20 +76,20 @@ def _clusters_known(dataset: Dataset) -> Dataset:
     assert dataset.vectors is not None
     known: Ints = dataset.columns["cluster"].copy()
     for topic in range(dataset.queries):
-        kept = dataset.positives[topic]
-        rest = np.setdiff1d(dataset.lists[topic], kept)
-        if len(kept) and len(rest):
-            apart = np.linalg.norm(dataset.vectors[rest][:, None] - dataset.vectors[kept][None], axis=2)
-            known[rest] = known[kept][apart.argmin(axis=1)]
+        positives = dataset.positives[topic]
+        rest = np.setdiff1d(dataset.lists[topic], positives)
+        if len(positives) and len(rest):
+            apart = np.linalg.norm(dataset.vectors[rest][:, None] - dataset.vectors[positives][None], axis=2)
+            known[rest] = known[positives][apart.argmin(axis=1)]
     return replace(dataset, columns={**dataset.columns, _KNOWN: known})
 
 
 def table(folder: Path) -> str:
     """P@20 and CR@20 as text, a row for each case."""
-    found = ceilings(Div400(folder).load())
+    best = ceilings(Div400(folder).load())
     lines = [f"{'P@20, CR@20':<18}" + "".join(f"{label:<18}" for label in METHODS)]
     for case in CASES:
-        cells = (found[case, label] for label in METHODS)
+        cells = (best[case, label] for label in METHODS)
         lines.append(f"{case:<18}" + "".join(f"{f'{p:.3f}, {cr:.3f}':<18}" for p, cr in cells))
     return "\n".join(line.rstrip() for line in lines)
 

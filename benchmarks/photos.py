@@ -2,7 +2,7 @@
 
     python -m benchmarks.photos [--rows 100000] [--quick]
 
-Every part prints ours beside an alternative measured in the same run. Machines are shared: medians are told.
+Every part prints our numbers beside those of an alternative in the same run, as medians, because machines are shared.
 """
 
 from __future__ import annotations
@@ -88,12 +88,12 @@ def _synthetic(root: Path, rows: int) -> None:
 def _times(what: Callable[[int], Any], count: int) -> NDArray[np.float64]:
     for i in range(5):
         what(i)
-    found = []
+    times = []
     for i in range(count):
         started = time.perf_counter()
         what(1000 + i)
-        found.append((time.perf_counter() - started) * 1e3)
-    return np.array(found)
+        times.append((time.perf_counter() - started) * 1e3)
+    return np.array(times)
 
 
 def search_large(rows: int, queries: int) -> None:
@@ -225,14 +225,14 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows and of the runs")
     parser.add_argument("--search-once", type=Path, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.search_once:
-        search_once(asked.search_once)
+    options = parser.parse_args()
+    if options.search_once:
+        search_once(options.search_once)
         return
     os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp()
-    few = asked.quick
+    few = options.quick
     print(f"mascot {mc.__version__}, {os.cpu_count()} cores")
-    search_large(asked.rows // 10 if few else asked.rows, _QUERIES // 10 if few else _QUERIES)
+    search_large(options.rows // 10 if few else options.rows, _QUERIES // 10 if few else _QUERIES)
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "sample"
         write_sample(root, 60 if few else 600)

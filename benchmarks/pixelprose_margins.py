@@ -2,16 +2,16 @@
 
     python -m benchmarks.pixelprose_margins
 
-Any rising function of the scores leaves the base retriever's list, and so every row the simulation was fitted to, as
-it is. But the methods add coverage to scores, and how far the best match stands above the rest decides when they let go
-of it. Here the scores are changed in three ways, and the published settings are measured again:
+Any increasing function of the scores leaves the base retriever's list unchanged, and so every row to which the
+simulation was fitted. But the methods add coverage to scores, and the margin of the best match decides when they give
+it up. Here the scores are changed in three ways, and the published settings are measured again:
 
-- *power*: scores r of each query, from 0 to 1, become r ** power; all four methods see it;
-- *factor*: all scores are multiplied. Of the four Prob-Coverage alone sees it, which adds raw scores to coverage that
-  does not know them; w/o Normalization weighs its bins by the same raw scores, and the factor cancels;
-- *shift*: a number is added to all scores. Of the four w/o Normalization alone sees it.
+- *power*: scores r of each query, scaled to 0..1, become r ** power. This affects all four methods.
+- *factor*: all scores are multiplied. This affects only Prob-Coverage, which adds raw scores to coverage. The bins of
+  w/o Normalization are weighed by the same raw scores, so that the factor cancels.
+- *shift*: a number is added to all scores. This affects only w/o Normalization.
 
-Nothing of this is used elsewhere: the simulation has power 1, factor 1 and shift 0.
+These changes are used nowhere else: the simulation has power 1, factor 1 and shift 0.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ CHANGES = (Change(), Change(1.15), Change(1.3), Change(1.0, 1.6, -0.32), Change(
 
 def bent(dataset: Dataset, power: float, split: str = "test", *, factor: float = 1.0, shift: float = 0.0) -> Dataset:
     """The same lists with other scores; see `Change`."""
-    found = QuerySet(dataset, split)
+    queries = QuerySet(dataset, split)
     images: list[np.ndarray] = [np.empty(0, np.int64)] * dataset.queries
     scores = [np.empty(0)] * dataset.queries
-    for query, rows, old in zip(found.queries.tolist(), found.rows, found.scores, strict=True):
+    for query, rows, old in zip(queries.queries.tolist(), queries.rows, queries.scores, strict=True):
         low, span = old[-1], old[0] - old[-1]
         images[query], scores[query] = rows, factor * (low + span * ((old - low) / span) ** power) + shift
     return replace(dataset, query_vectors=None, lists=images, scores=scores)
@@ -75,12 +75,12 @@ def rows(
         setting = published(label, task, direction) or inferred(label, task, direction)
         assert setting is not None
         points.append(setting)
-    made = {}
+    measured: dict[Key, tuple[float, ...]] = {}
     for choice in choose(points, material):
         point = choice.point
         numbers = summary(point, per_query(point, choice.positions, material))
-        made[point.label, point.task.name, point.direction] = tuple(numbers[name] for name in measures)
-    return made
+        measured[point.label, point.task.name, point.direction] = tuple(numbers[name] for name in measures)
+    return measured
 
 
 def table(seeds: Sequence[int] = (0, 1, 2), changes: Sequence[Change] = CHANGES, labels: Sequence[str] = LABELS) -> str:
@@ -90,10 +90,10 @@ def table(seeds: Sequence[int] = (0, 1, 2), changes: Sequence[Change] = CHANGES,
     apart: dict[Change, dict[Key, np.ndarray]] = {}
     for change in changes:
         changed = [bent(dataset, change.power, factor=change.factor, shift=change.shift) for dataset in datasets]
-        found = [rows(one, labels, measures=_MEASURES) for one in changed]
-        for key in found[0]:
+        seeds_rows = [rows(dataset, labels, measures=_MEASURES) for dataset in changed]
+        for key in seeds_rows[0]:
             row = paper.row(key[1], key[2], key[0])
-            ours = np.mean([one[key] for one in found], axis=0)
+            ours = np.mean([seed_rows[key] for seed_rows in seeds_rows], axis=0)
             apart.setdefault(change, {})[key] = ours - [row[name] for name in _MEASURES]
     lines = [f"{'R@1, R@10, DM less the published':<36}" + "".join(f"  {change!s:<26}" for change in changes)]
     for key in apart[changes[0]]:

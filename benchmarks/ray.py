@@ -3,8 +3,8 @@
     python -m benchmarks.ray [--photos 256] [--rounds 3]
 
 The encoder is a CLIP ViT-B/32 with random weights: it finds nothing but costs what the real one costs. Every worker
-computes on one thread. Rounds alternate, because machines are shared; in each, two plain processes beside one say how
-much of the second core there was to be had.
+computes on one thread. Rounds alternate, because machines are shared; in each round, two plain
+processes beside one show how much of the second core was available.
 """
 
 from __future__ import annotations
@@ -113,32 +113,31 @@ def second_core() -> float:
     """How much more two busy processes get through than one."""
 
     def spin(count: int) -> int:
-        some = [
+        processes = [
             subprocess.Popen([sys.executable, "-c", _SPIN], stdout=subprocess.PIPE, text=True) for _ in range(count)
         ]
-        return sum(int(one.communicate()[0]) for one in some)
+        return sum(int(process.communicate()[0]) for process in processes)
 
-    one = spin(1)
-    return spin(2) / one
+    return spin(2) / spin(1)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--photos", type=int, default=256)
     parser.add_argument("--rounds", type=int, default=3)
-    asked = parser.parse_args()
-    print(f"mascot {mc.__version__}, {os.cpu_count()} cores, {asked.photos} postcards, batches of 32")
+    options = parser.parse_args()
+    print(f"mascot {mc.__version__}, {os.cpu_count()} cores, {options.photos} postcards, batches of 32")
     # Workers must find this module by its name.
     os.environ["PYTHONPATH"] = str(Path(__file__).resolve().parents[1])
     ratios, spins = [], []
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "sample"
-        write_sample(root, asked.photos)
+        write_sample(root, options.photos)
         print(sizes(root))
         with cluster("local", 2) as ray:
             print(f"ray {ray.__version__}; photographs a second")
             print("        one worker   two workers   ratio   two busy processes / one   whole run, s")
-            for number in range(1, asked.rounds + 1):
+            for number in range(1, options.rounds + 1):
                 spins.append(second_core())
                 (one, one_s), (two, two_s) = measure(root, 1), measure(root, 2)
                 ratios.append(two / one)

@@ -1,11 +1,11 @@
-"""Runs of the paper's largest sizes on random vectors: how long they take, and how much memory they hold.
+"""Run datasets of the paper's largest sizes with random vectors, and measure time and memory.
 
     python -m benchmarks.reproduce [skyscript|incidents1m] [--tokens 32] [--folder DIR]
 
-`skyscript` is 15,650 images with a caption each, of which 12,520 are test queries, and every method that is no DPP;
-`incidents1m` is 26,517 images, 92 queries with many answers, and every method. A prepared folder is made (places at
-random, no pictures) with vectors of its own, and `mascot bench run` does the whole protocol on it in a process of its
-own.
+`skyscript` has 15,650 images with a caption each, of which 12,520 are test queries, and runs every method except the
+DPPs; `incidents1m` has 26,517 images, 92 queries with many answers, and runs every method. The program writes a
+prepared folder with random places and vectors, without pictures, and runs the whole protocol of `mascot bench run` on
+it in a separate process.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ def make(folder: Path, name: str, tokens: int) -> None:
     size = _SIZES[name]
     rng = np.random.default_rng(0)
     texts = _unit(rng.normal(size=(size.queries, _DIM)).astype(np.float32))
-    asked = np.arange(size.images) % size.queries
+    query_of_image = np.arange(size.images) % size.queries
     vectors = rng.normal(size=(size.images, tokens, _DIM)).astype(np.float32)
     vectors *= 0.5
-    vectors += texts[asked, None, :]
+    vectors += texts[query_of_image, None, :]
     vectors /= np.linalg.norm(vectors, axis=-1, keepdims=True)
     place = _unit(rng.normal(size=(size.images, 3)))
     columns = {
@@ -66,7 +66,7 @@ def make(folder: Path, name: str, tokens: int) -> None:
         "lat": np.degrees(np.arcsin(place[:, 2])).tolist(),
         "lon": np.degrees(np.arctan2(place[:, 1], place[:, 0])).tolist(),
     }
-    queries = [Query(f"query {q}", tuple(np.flatnonzero(asked == q).tolist())) for q in range(size.queries)]
+    queries = [Query(f"query {q}", tuple(np.flatnonzero(query_of_image == q).tolist())) for q in range(size.queries)]
     about = {"seed": 0, "measure": size.measure}
     write_folder(folder, f"{name}-sim", columns, size.images // 5, queries, about)
     store_vectors(folder, "random", vectors, texts)
@@ -92,14 +92,14 @@ class Watch:
 
 
 def _family(pid: int) -> list[int]:
-    found = [pid]
-    for one in found:
+    processes = [pid]
+    for process in processes:
         try:
-            for task in Path(f"/proc/{one}/task").iterdir():
-                found += [int(child) for child in (task / "children").read_text().split()]
+            for task in Path(f"/proc/{process}/task").iterdir():
+                processes += [int(child) for child in (task / "children").read_text().split()]
         except OSError:  # it has just ended
             continue
-    return found
+    return processes
 
 
 def _proportional(pid: int) -> int:
@@ -116,34 +116,34 @@ def main() -> None:
     parser.add_argument("dataset", nargs="?", choices=sorted(_SIZES), default="skyscript")
     parser.add_argument("--tokens", type=int, default=32)
     parser.add_argument("--folder", type=Path)
-    asked = parser.parse_args()
-    size = _SIZES[asked.dataset]
-    print(f"mascot {mc.__version__}, {os.cpu_count()} cores; {asked.dataset}: {size.images:,} images, random vectors")
-    with tempfile.TemporaryDirectory() as made:
-        folder = asked.folder or Path(made)
+    options = parser.parse_args()
+    size = _SIZES[options.dataset]
+    print(f"mascot {mc.__version__}, {os.cpu_count()} cores; {options.dataset}: {size.images:,} images, random vectors")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.folder or Path(temporary)
         data, out = folder / "data", folder / "results"
         started = time.perf_counter()
-        make(data, asked.dataset, asked.tokens)
+        make(data, options.dataset, options.tokens)
         own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         listing = time.perf_counter() - started
-        print(f"vectors and lists ({asked.tokens} vectors an image): {listing:.0f} s, {own:.1f} GiB", flush=True)
+        print(f"vectors and lists ({options.tokens} vectors per image): {listing:.0f} s, {own:.1f} GiB", flush=True)
         program = str(Path(sys.executable).with_name("mascot"))
         command = [program, "bench", "run", str(data), "--out", str(out), "--methods", ",".join(size.methods)]
         started = time.perf_counter()
         child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         watch = Watch(child.pid)
-        said = child.communicate()[0].strip().replace(str(out), "DIR")
+        output = child.communicate()[0].strip().replace(str(out), "DIR")
         minutes = (time.perf_counter() - started) / 60
         if child.returncode:
-            raise SystemExit(f"the run failed: {said}")
-        print(said)
+            raise SystemExit(f"the run failed: {output}")
+        print(output)
         records = [json.loads(path.read_bytes()) for path in (out / "points").glob("*.json")]
         tested = [record for record in records if record["split"] == "test"]
     queries = max(len(record["queries"]) for record in tested)
     print(f"{queries:,} test queries; methods: {', '.join(sorted({record['label'] for record in tested}))}")
     peak = watch.peak / 2**30
     searched = len(records) - len(tested)
-    bar = f" (bar {_MINUTES:.0f})" if asked.dataset == "skyscript" else ""
+    bar = f" (bar {_MINUTES:.0f})" if options.dataset == "skyscript" else ""
     print(f"{searched} points searched and {len(tested)} tested in {minutes:.1f} minutes{bar}")
     print(f"peak memory of all its processes {peak:.2f} GiB (bar {_GIB:.0f})")
 

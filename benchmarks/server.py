@@ -1,10 +1,10 @@
-"""A hundred clients at once against `mascot serve` on this machine: times, errors, requests a second.
+"""A hundred clients at once against `mascot serve` on this machine: times, errors, requests per second.
 
     python -m benchmarks.server                       30 s over a small library made for it
     python -m benchmarks.server --address http://127.0.0.1:8765 --clients 100 --requests 3
 
-Each client is a connection of its own that waits for an answer before it asks again: searches with wishes that
-change, thumbnails, and candidates of its own. Ends after --seconds or --requests a client, whichever is first.
+Each client has one connection and waits for an answer before the next request: searches with changing wishes,
+thumbnails, and lists of candidates. It ends after --seconds or after --requests per client, whichever is first.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ import numpy as np
 _WORDS = ("sunset", "market", "tower", "harbour", "water", "morning")
 _WISHES = (("place", "spread"), ("hour", "focus"), ("camera", "spread"), ("season", "focus"))
 _PATIENCE_S = 60.0
-_MOST_REQUESTS = 100_000  # in all, whatever is asked for
+_MOST_REQUESTS = 100_000  # in all, also if more are requested
 
 
 def _question(client: int, turn: int) -> tuple[str, str, dict[str, Any] | None]:
-    """What is asked: mostly what a moving slider asks, some thumbnails, some lists of the caller's own."""
+    """Return a request: mostly those of a moving slider, some thumbnails, some lists of the caller."""
     kind = (client + turn) % 10
     if kind < 6:
         name, direction = _WISHES[(client + turn) % len(_WISHES)]
-        asked = {
+        body = {
             "text": _WORDS[client % len(_WORDS)], "k": 20, "strength": (turn % 11) / 10,
             "wishes": [{direction: name}],
         }  # fmt: skip
-        return "search", "/api/search", asked
+        return "search", "/api/search", body
     if kind < 9:
         return "thumb", f"/api/photos/{1 + (client * 7 + turn) % 30}/thumb", None
     hours = [float((i * 7 + client) % 24) for i in range(200)]
@@ -54,10 +54,10 @@ async def _client(number: int, address: str, ends: float, most: int, took: dict[
         for turn in range(most):
             if time.monotonic() > ends:
                 return
-            kind, path, asked = _question(number, turn)
+            kind, path, body = _question(number, turn)
             started = time.perf_counter()
             try:
-                answer = await (client.get(path) if asked is None else client.post(path, json=asked))
+                answer = await (client.get(path) if body is None else client.post(path, json=body))
             except httpx.HTTPError as error:
                 wrong[type(error).__name__] += 1
                 continue
@@ -82,16 +82,15 @@ async def _run(address: str, clients: int, seconds: float, most: int, token: str
     print(f"{'ms':<8} {'count':>7} {'p50':>8} {'p95':>8} {'p99':>8} {'max':>8}")
     for kind, values in [*sorted(took.items()), ("all", every)]:
         if values:
-            shown = np.percentile(np.array(values) * 1e3, [50, 95, 99, 100])
-            print(f"{kind:<8} {len(values):>7} " + " ".join(f"{value:>8.1f}" for value in shown))
+            percentiles = np.percentile(np.array(values) * 1e3, [50, 95, 99, 100])
+            print(f"{kind:<8} {len(values):>7} " + " ".join(f"{value:>8.1f}" for value in percentiles))
     for kind, count in wrong.items():
         print(f"error: {kind} x {count}")
     return 1 if wrong or not every else 0
 
 
 def _served(folder: Path) -> tuple[subprocess.Popen[str], str]:
-    """A server of its own over thirty photographs."""
-    sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "photos"))
+    """Start a server over thirty photographs."""
     from tests.photos.jpegs import small_library
 
     surroundings = {name: value for name, value in os.environ.items() if not name.startswith("MASCOT_")}
@@ -109,19 +108,19 @@ def _served(folder: Path) -> tuple[subprocess.Popen[str], str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--address", help="of a server that runs; one is started unless given")
+    parser.add_argument("--address", help="address of a running server (default: start one)")
     parser.add_argument("--token", default=os.environ.get("MASCOT_TOKEN"))
     parser.add_argument("--clients", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--requests", type=int, help="at most, of each client")
-    given = parser.parse_args()
-    most = min(given.requests or _MOST_REQUESTS, _MOST_REQUESTS // given.clients)
-    if given.address:
-        return asyncio.run(_run(given.address, given.clients, given.seconds, most, given.token))
+    options = parser.parse_args()
+    most = min(options.requests or _MOST_REQUESTS, _MOST_REQUESTS // options.clients)
+    if options.address:
+        return asyncio.run(_run(options.address, options.clients, options.seconds, most, options.token))
     with tempfile.TemporaryDirectory() as folder:
         process, address = _served(Path(folder))
         try:
-            return asyncio.run(_run(address, given.clients, given.seconds, most, None))
+            return asyncio.run(_run(address, options.clients, options.seconds, most, None))
         finally:
             process.terminate()
             process.wait()

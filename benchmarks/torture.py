@@ -554,7 +554,7 @@ def _is_repaired(root: Path) -> bool:
         repair(library)
         library.index(WordEncoder())
         results = library.search("harbour", encoder=WordEncoder())
-        return not check(library) and library.store.count() == _PHOTOS and len(results) == 20
+        return not check(library) and library.store.count() == _PHOTOS and len(results) == 24
 
 
 def _is_completed(root: Path, truth: dict[str, tuple[object, ...]]) -> bool:

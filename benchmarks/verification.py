@@ -1,4 +1,4 @@
-"""What verifying costs a process that searches: every block that it reads is compared with its checksum.
+"""The cost of verification for a process that searches: every block that it reads is compared with its checksum.
 
     python -m benchmarks.verification [--rows 200000] [--repeats 30] [--library FOLDER]
 

@@ -14,8 +14,8 @@ PAGE = Path(__file__).parent / "cli.md"
 _HEAD = """\
 # The `mascot` command
 
-`python -m docs.cli_reference` writes this page from `mascot --help`. Examples with their output are in
-[Re-rank on the command line](rerank.md) and [Search your photos](photos.md).
+`python -m docs.cli_reference` writes this page from `mascot --help`. Examples with their output are
+in [Re-rank hits on the command line](rerank.md) and [Search your photos](photos.md).
 """
 
 

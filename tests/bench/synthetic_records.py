@@ -12,6 +12,7 @@ import numpy as np
 import mascot as mc
 from mascot import metrics
 from mascot.bench.protocol.published import Published
+from mascot.bench.protocol.tasks import recorded
 from mascot.bench.report.naming import METHODS
 from mascot.bench.running.records import RecordStore
 
@@ -79,7 +80,7 @@ def record(
         "dataset": "pixelprose-sim", "data_hash": f"hash of seed {seed}", "seed": seed, "split": "test",
         "study": study, "point": point, "task": task, "direction": direction, "label": label,
         "method": method.to_dict(),
-        "wishes": [(mc.focus if focus else mc.spread)(wish).to_dict() for wish in wishes],
+        "wishes": [recorded((mc.focus if focus else mc.spread)(wish)) for wish in wishes],
         "value": value, "k": k, "n": 200, "queries": list(range(queries)),
         "per_query": per_query, "summary": summary, "seconds": seconds, "versions": {"mascot": "0"},
     }  # fmt: skip

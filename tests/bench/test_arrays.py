@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from mascot.bench.datasets.arrays import Arrays
 from mascot.bench.protocol.presets import arrays
 from mascot.bench.protocol.search_space import LABELS
-from mascot.bench.report import averages
+from mascot.bench.report import run_results
 from mascot.bench.running.run import run
 from mascot.cli.bench_commands import bench
 from mascot.errors import InputError
@@ -151,7 +151,7 @@ def test_methods_that_take_logarithms_are_left_out_with_a_note(tmp_path: Path) -
     done = CliRunner().invoke(bench, ["run", str(path), *words])
     assert done.exit_code == 0, done.output
     assert "note: ms-dpp+tn take" in done.output
-    assert any("were left out" in note for note in averages.read(out)[0].notes)
+    assert any("were left out" in note for note in run_results.read(out)[0].notes)
 
 
 def test_changed_data_shows_its_own_numbers(tmp_path: Path) -> None:
@@ -163,8 +163,8 @@ def test_changed_data_shows_its_own_numbers(tmp_path: Path) -> None:
         path = npz_file(tmp_path, scores=scores, positives=positives)
         suite = arrays(path, ["base"], quick=True)
         run(replace(suite, tasks=suite.tasks[-1:]), tmp_path / "out", jobs=1)
-        (results,) = averages.read(tmp_path / "out")
-        recalls.append(results.where(study="main", direction="spread").average(averages.summary("r@1")).value)  # type: ignore[union-attr]
+        (results,) = run_results.read(tmp_path / "out")
+        recalls.append(results.where(study="main", direction="spread").frame["r@1"].mean())
         changed = len(recalls) > 1
         assert any("the data of seed 0 changed" in note for note in results.notes) == changed
         assert not any("more than once" in note for note in results.notes)
@@ -193,5 +193,5 @@ def test_short_lists_do_not_shorten_the_others(tmp_path: Path) -> None:
         missing = [value is None for value in record["per_query"]["metadata"]]
         assert missing == [sizes[query] < 2 for query in record["queries"]]
         assert all(record["per_query"]["r@10"])
-    (results,) = averages.read(tmp_path / "out")
+    (results,) = run_results.read(tmp_path / "out")
     assert "5 queries (2 of them have fewer than K candidates)" in results.setting

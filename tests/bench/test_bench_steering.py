@@ -1,4 +1,4 @@
-"""`mascot bench steering`: balance and aim, measured on few queries."""
+"""`python -m benchmarks.steering`: balance and aim, measured on few queries."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks import steering
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 import mascot as mc
-from mascot.bench import steering
-from mascot.cli.bench_commands import bench
 
 
 def cases() -> list[steering.SteeringCase]:
@@ -62,15 +60,22 @@ def test_aim_finds_what_is_near() -> None:
     assert shares["hour"]["mascot"][0] > 0.5
 
 
-def test_the_command_prints_both_tables(tmp_path: Path) -> None:
+def test_the_command_prints_both_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rng = np.random.default_rng(1)
     lines = [f"{rng.normal(51, 0.1)},{rng.normal(13.7, 0.1)},u{rng.integers(5)}" for _ in range(60)]
     text = "\n".join(["lat,lng,user_guid", *lines])
     (tmp_path / "flickr_dresden_cc-by.csv.gz").write_bytes(gzip.compress(text.encode()))
-    arguments = ["steering", "--only", "dresden", "--data", str(tmp_path), "--queries", "1"]
-    done = CliRunner().invoke(bench, arguments)
-    assert done.exit_code == 0, done.output
-    assert "Balance, dresden: entropy (relevance retained) by strength" in done.output
-    assert all(f"\n{method} " in done.output for method in steering.methods_at(0.5))
-    assert "Aim, dresden, place: share within a radius at 80% of relevance retained" in done.output
-    assert "Aim, dresden, hour" not in done.output  # its table has no times
+    steering.main(["--only", "dresden", "--data", str(tmp_path), "--queries", "1"])
+    output = capsys.readouterr().out
+    assert "Balance, dresden: entropy (relevance retained) by strength" in output
+    assert all(f"\n{method} " in output for method in steering.methods_at(0.5))
+    assert "Aim, dresden, place: share within a radius at 80% of relevance retained" in output
+    assert "Aim, dresden, hour" not in output  # its table has no times
+
+
+def test_missing_data_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    missing = "nowhere/flickr_dresden_cc-by.csv.gz: No such file"
+    for words, message in (("--only tokyo", "tokyo needs --data"), ("--only dresden --data nowhere", missing)):
+        with pytest.raises(SystemExit):
+            steering.main(words.split())
+        assert message in capsys.readouterr().err

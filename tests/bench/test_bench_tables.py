@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from mascot import metrics
 from mascot.bench.protocol import published
 from mascot.bench.protocol.published import Published
 from mascot.bench.report import compare, tables
-from mascot.bench.report.averages import RunResults, collect
+from mascot.bench.report.run_results import RunResults, collect
 from mascot.bench.report.tables import differences
 from tests.bench import synthetic_records as synthetic
 
@@ -116,11 +117,10 @@ def test_latex_rows_are_even_and_tables_fit_on_a_page(whole: tables.Sheets) -> N
 
 
 def test_equal_as_shown_is_equally_good() -> None:
-    columns = (tables.Column("HM", ranked=True),)
-    rows = tuple(tables.TableRow(name, (value,)) for name, value in (("a", 0.50001), ("b", 0.50002), ("c", 0.4)))
-    section = tables.Section("", (*rows, tables.TableRow("base", (0.9,), ranked=False)))
-    table = tables.ResultTable("d", "k", "T", "S", "method", columns, (section,))
-    text = tables.render([table], [], "markdown")
+    rows = {"a": 0.50001, "b": 0.50002, "c": 0.4, "base": 0.9}
+    index = pd.MultiIndex.from_product([[""], rows])
+    cells = pd.DataFrame({tables.Column("HM", ranked=True): list(rows.values())}, index)
+    text = tables.render([tables.ResultTable("d", "k", "T", "S", "method", cells)], [], "markdown")
     expected = ["| a | **0.5000** |", "| b | **0.5000** |", "| c | _0.4000_ |", "| base | 0.9000 |"]
     assert [line for line in text.splitlines() if line.startswith("| ")][1:] == expected
 
@@ -137,7 +137,8 @@ def test_datasets_do_not_mix_and_searches_are_left_out() -> None:
     other = [{**record, "dataset": "my photographs", "task": "camera"} for record in few()]
     searched = [{**record, "split": "validation", "study": "search"} for record in few()]
     both = tables.build(few() + other + searched).tables
-    assert [table for table in both if table.dataset == "pixelprose-sim"] == list(tables.build(few()).tables)
+    known = [table for table in both if table.dataset == "pixelprose-sim"]
+    assert tables.render(known, (), "csv") == tables.render(tables.build(few()).tables, (), "csv")
     own = [table for table in both if table.dataset == "my photographs"]
     assert own
     assert not [column for table in own for column in table.columns if column.group == "published"]
@@ -151,9 +152,9 @@ def test_judged_settings_are_chosen_on_the_other_topics() -> None:
         record["per_query"] |= {"p@20": [value] * 3, "cr@20": clusters, "f1@20": [0.5] * 3}
         records.append(record | {"dataset": "div400", "task": "all"})
     table = table_of(records, "judged-settings-spread")
-    (row,) = table.sections[0].rows
+    (row,) = table.cells.to_numpy()
     # Topic 0 is left out: the second setting is chosen and finds 0.2; topics 1 and 2: the first, which finds 0.3.
-    assert row.cells == pytest.approx((0.4 / 3, 0.8 / 3, 0.5, 0.1, 0.5, 0.5, 2.0))
+    assert row == pytest.approx(np.array([0.4 / 3, 0.8 / 3, 0.5, 0.1, 0.5, 0.5, 2.0]))
 
 
 def test_topics_that_no_choice_has_seen_have_tables_of_their_own() -> None:
@@ -166,10 +167,10 @@ def test_topics_that_no_choice_has_seen_have_tables_of_their_own() -> None:
         part = {"queries": [2, 3], "summary": dict.fromkeys(names, np.mean(shares[2:]))}
         record["subsets"] = {"unseen": part}
     by_key = {table.key: table for table in tables.build(records).tables}
-    (rows,) = [section.rows for section in by_key["judged-unseen-spread-published"].sections]
-    assert [round(row.cells[1].value, 6) for row in rows] == [0.6, 0.6, 0.6, 0.7]  # type: ignore[union-attr]
-    (row,) = by_key["differences-unseen"].sections[0].rows
-    assert row.cells[2:5] == pytest.approx((0.1, 0.1, 0.1))  # each unseen topic gains as much
+    clusters = by_key["judged-unseen-spread-published"].cells.iloc[:, 1]
+    assert [round(cell.value, 6) for cell in clusters] == [0.6, 0.6, 0.6, 0.7]
+    (row,) = by_key["differences-unseen"].cells.to_numpy()
+    assert row[2:5].tolist() == pytest.approx([0.1, 0.1, 0.1])  # each unseen topic gains as much
 
 
 def test_a_point_measured_twice_counts_once_and_is_noted() -> None:
@@ -248,10 +249,10 @@ def test_displaced_results_are_shares_of_the_papers_own_tasks(everything: list[d
     """Counts of 12 queries are not set against counts of 797, nor one task against three."""
     case = {"study": "main", "label": "mascot", "point": "published", "direction": "focus"}
     mine = [record for record in everything if case.items() <= record.items()]
-    (row,) = [row for row in compare.differences(mine) if row.measure == "displaced, %"]
-    assert row.ours == pytest.approx(100 * np.mean([record["per_query"]["displaced"] for record in mine]))
+    ours = compare.differences(mine).set_index("measure").loc["displaced, %", "ours"]
+    assert ours == pytest.approx(100 * np.mean([record["per_query"]["displaced"] for record in mine]))
     one_task = compare.differences([record for record in mine if record["task"] == "hour"])
-    assert not [row for row in one_task if row.measure == "displaced, %"]
+    assert "displaced, %" not in set(one_task["measure"])
 
 
 def test_a_setting_that_was_not_searched_for_is_not_called_validated() -> None:
@@ -272,7 +273,7 @@ def test_sweeps_of_unlike_steps_are_not_ranked() -> None:
     alike, unlike = table_of(records, "prs"), table_of([*records[:4], records[5]], "prs")
     assert [(column.name, column.ranked) for column in alike.columns] == [("PRS", True), ("tau", True), ("PRS", True)]
     assert [column.name for column in unlike.columns] == ["PRS", "tau", "steps", "PRS"]
-    assert [row.cells[2] for row in unlike.sections[0].rows] == [2.0, 3.0]  # MMR stands before MASCOT
+    assert unlike.cells.iloc[:, 2].tolist() == [2.0, 3.0]  # MMR stands before MASCOT
     assert not unlike.columns[0].ranked
     assert "not ranked" in unlike.notes[-1]
 
@@ -282,4 +283,4 @@ def test_what_protects_every_result_is_not_shown_beside_the_base() -> None:
     for label, protect in {"base": 0, "guarded": 3, "guarded-10": 10}.items():
         record = synthetic.record(0, 4, study="clusters", task="clusters", label=label, point="default", k=10)
         records.append(record | {"method": {**record["method"], "protect": protect}})
-    assert [row.name for row in table_of(records, "clusters").sections[0].rows] == ["Base", "Guarded"]
+    assert table_of(records, "clusters").cells.index.get_level_values("row").tolist() == ["Base", "Guarded"]

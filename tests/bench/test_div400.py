@@ -12,7 +12,7 @@ from mascot.bench.datasets.div400 import Div400
 from mascot.bench.protocol.presets import DIV400_TASK, DIV400_TASKS
 from mascot.bench.protocol.search_space import GUARDED
 from mascot.bench.protocol.tasks import GEO, SPREAD, Point
-from mascot.bench.report.averages import collect
+from mascot.bench.report.run_results import collect
 from mascot.bench.running.measure import measure
 from mascot.bench.running.query_set import QuerySet
 from mascot.bench.running.select import choose, time_single

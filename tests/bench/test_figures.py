@@ -14,9 +14,9 @@ from mascot.bench.datasets.dataset import Dataset, Split
 from mascot.bench.datasets.folder import Query, write_folder
 from mascot.bench.protocol.published import Published
 from mascot.bench.report import figures
-from mascot.bench.report.averages import RunResults, collect
 from mascot.bench.report.figures import parameter_figures, relevance_figures, style
 from mascot.bench.report.naming import METHODS
+from mascot.bench.report.run_results import RunResults, collect
 from mascot.cli.bench_commands import bench
 from mascot.errors import InputError
 from tests.bench import synthetic_records as synthetic

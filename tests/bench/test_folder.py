@@ -145,7 +145,7 @@ def test_published_settings_and_rows_are_those_of_the_dataset(results: Path) -> 
     assert point["label"] == "mascot"
     assert point["method"]["strength"] == 0.7
     assert point["wishes"][0]["attribute"]["sigma"] == 5.0
-    published = {(row.label, row.direction, row.point, row.measure): row.published for row in differences(records)}
+    published = differences(records).set_index(["label", "direction", "point", "measure"])["published"].to_dict()
     assert published["mascot", "focus", "published", "map"] == 0.6949
     assert published["base", "spread", "default", "hm"] == 0.7955
     assert not any(measure == "r@10" for *_, measure in published)

@@ -15,7 +15,7 @@ from mascot.bench.protocol.search_space import GUARDED
 from mascot.bench.protocol.studies import Benchmark
 from mascot.bench.protocol.tasks import FOCUS, SPREAD, Point
 from mascot.bench.report import tables
-from mascot.bench.report.averages import collect
+from mascot.bench.report.run_results import collect
 from mascot.bench.running.query_set import QuerySet
 from mascot.bench.running.run import Job, records
 from mascot.methods import Relevance
@@ -43,7 +43,7 @@ def test_without_vectors_dm_is_of_the_metadata_alone(tmp_path: Path) -> None:
     suite = arrays(npz(tmp_path, vectors=None))
     assert "clustering" not in suite.labels
     assert suite.notes == (
-        "clustering looks at vectors and was left out: there are none",
+        "clustering needs vectors and was left out: there are none",
         "there are no vectors: DM is the diversity of the metadata alone",
     )
     for direction in (SPREAD, FOCUS):
@@ -76,7 +76,7 @@ def test_several_positives_are_measured_by_rank_and_precision(tmp_path: Path) ->
 
 def test_queries_without_a_positive_count_for_diversity_alone(tmp_path: Path) -> None:
     suite = arrays(npz(tmp_path, positives=_PAIRS))
-    assert "2 of 10 queries have no positive: recall, precision and HM are of the others" in suite.notes
+    assert "2 of 10 queries have no positive: recall, precision and HM are means over the others" in suite.notes
     record = measured(suite)
     bare = [query >= 8 for query in record["queries"]]
     assert record["bare"] == sum(bare) > 0

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.simulation import base_figures, published_figures
 
 from mascot.bench.datasets.dataset import Dataset, Split
-from mascot.bench.datasets.pixelprose_sim import PixelProseSim, base_figures, published_figures
+from mascot.bench.datasets.pixelprose_sim import PixelProseSim
 from mascot.errors import InputError
 
 SEEDS = (0, 1, 2)

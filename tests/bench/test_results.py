@@ -18,20 +18,16 @@ from typer.testing import CliRunner
 
 from mascot.bench.protocol.presets import pixelprose
 from mascot.bench.protocol.tasks import FOCUS, GEO_HOUR
-from mascot.bench.report import averages
+from mascot.bench.report import run_results
 from mascot.bench.report.compare import differences
 from mascot.bench.running import records
-from mascot.bench.running.records import RecordStore, read
+from mascot.bench.running.records import Record, RecordStore, read
 from mascot.bench.running.run import run
 from mascot.cli.bench_commands import bench
 from mascot.errors import InputError
 from tests.retelling import run_command
 
-_FIELDS = {
-    "dataset", "data_hash", "seed", "split", "study", "task", "direction", "label", "method", "wishes", "k", "n",
-    "short", "bare", "queries", "per_query", "summary", "versions", "id", "value", "seconds", "point", "retrieval",
-    "sizes", "places",
-}  # fmt: skip
+_FIELDS = Record.__annotations__.keys() - {"subsets"}
 _MEASURES = {"r@1", "r@10", "found_at", "appearance", "metadata", "top1", "displaced", "other_bin", "kept"}
 
 
@@ -62,11 +58,11 @@ def test_a_run_compares_the_released_studies(simulated: SimpleNamespace) -> None
         # MASCOT's published R@10 of geo + hour focus
         assert (done.exit_code, part in done.output, "0.9410" in done.output) == (0, True, True)
     rows = differences(read(simulated.folder))
-    tables = {(row.table, row.point) for row in rows if row.label == "mascot"}
+    tables = set(rows.set_index("label").loc["mascot", ["table", "point"]].itertuples(index=False, name=None))
     expected = {("mixed", "published"), ("mixed", "inferred"), ("clusters", "published"), ("clusters", "validated")}
     assert expected | {("prs", "published")} <= tables
-    sizes = {row.measure: (row.ours, row.published) for row in rows if row.table == "sizes"}
-    assert sizes == {"validation images": (199, 199), "test images": (797, 797)}
+    sizes = rows[rows["table"] == "sizes"].set_index("measure")[["ours", "published"]]
+    assert sizes.T.to_dict("list") == {"validation images": [199, 199], "test images": [797, 797]}
 
 
 def test_one_table_alone_and_into_a_new_folder(simulated: SimpleNamespace, tmp_path: Path) -> None:
@@ -92,7 +88,7 @@ def test_only_corrupt_files_are_computed_again(simulated: SimpleNamespace) -> No
 
 
 def test_a_folder_of_another_run_is_refused(simulated: SimpleNamespace) -> None:
-    with pytest.raises(InputError, match=r"holds a run with validation 2; this one has 50: --quick asks fewer"):
+    with pytest.raises(InputError, match=r"holds a run with validation 2; this one has 50 .--quick asks fewer"):
         run(replace(simulated.suite, validation=50), simulated.folder, jobs=1)
 
 
@@ -119,13 +115,13 @@ def test_a_partial_run_is_known_as_such(tmp_path: Path) -> None:
     _put(store, 0, 0)
     _put(store, 1, 1)
     _put(store, 2, 1, label="mmr")
-    (partial,) = averages.read(tmp_path)
+    (partial,) = run_results.read(tmp_path)
     assert partial.run_seeds == (0, 1)
     assert [(point[4], seeds) for point, seeds in partial.missing.items()] == [("mmr", [0])]
-    assert "the last run into this folder did not come to its end: points may be missing" in partial.notes
+    assert "the last run into this folder did not finish: points may be missing" in partial.notes
     assert "1 of 2 points were not measured on every seed (0, 1)" in partial.notes
     store.finish()
-    assert not any("did not come to its end" in note for note in averages.read(tmp_path)[0].notes)
+    assert not any("did not finish" in note for note in run_results.read(tmp_path)[0].notes)
 
 
 def test_keys_name_the_versions(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

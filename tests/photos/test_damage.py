@@ -107,7 +107,7 @@ def test_a_damaged_schema_gives_one_clear_error_and_is_repaired(root: Path) -> N
         repair(library)
         assert check(library) == ()
         assert library.index(BagOfWords()).photos == 30
-        assert len(library.search("sunset", encoder=BagOfWords())) == 20
+        assert len(library.search("sunset", encoder=BagOfWords())) == 24
         assert check(library) == ()
 
 

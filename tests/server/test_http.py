@@ -73,6 +73,17 @@ def test_search_is_the_library_s_own_answer(client: httpx.Client, photographs: P
     assert (few["candidates"], few["newest_of"], few["kept"]) == (3, 32, 1.0)
 
 
+def test_a_target_says_how_far_the_nearest_result_is(client: httpx.Client) -> None:
+    wishes = [{"focus": "place", "near": "Reykjavik"}, {"focus": "hour", "near": 3}, {"focus": "date", "near": "1999"}]
+    place, hour, date = _search(client, wishes=wishes).json()["targets"]
+    assert (place["name"], place["near"], round(place["lat"])) == ("place", "Reykjavik", 64)
+    assert re.fullmatch(r"nearest is [23],\d{3} km away", place["nearest"])
+    assert re.fullmatch(r"nearest is \d hours away", hour["nearest"])
+    assert (date["date"], date["nearest"]) == ("1999-07-01", "nearest is 20 years away")
+    (near,) = _search(client, wishes=[{"focus": "place", "near": [38.7, -9.1]}]).json()["targets"]
+    assert (near["near"], near["nearest"]) == ("38.7,-9.1", None)
+
+
 def test_what_is_like_a_photograph_names_no_path_of_this_machine(client: httpx.Client, photographs: Path) -> None:
     answer = client.post("/api/search", json={"like": _id_of(client, "Tokyo/t0.jpg"), "k": 3})
     with Library.open(photographs) as library:
@@ -202,7 +213,7 @@ def test_nothing_outside_the_library_is_read(own: Path, own_client: httpx.Client
     (own / "plain0.jpg").symlink_to(secret)
     (own / "scan.tif").write_bytes(b"II*\x00 damaged")
     os.mkfifo(own / "plain2.jpg")
-    assert "leads out of the library" in message(own_client.get(f"/api/photos/{linked}/image"), 404)
+    assert "a link to a file outside the library" in message(own_client.get(f"/api/photos/{linked}/image"), 404)
     assert "not in the library's folder any more" in message(own_client.get(f"/api/photos/{gone}/image"), 404)
     assert "'scan.tif'" in message(own_client.get(f"/api/photos/{damaged}/image"), 404)
     assert own_client.get(f"/api/photos/{fifo}/image").status_code == 404

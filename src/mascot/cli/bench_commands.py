@@ -17,7 +17,6 @@ from mascot.bench.protocol import presets
 from mascot.bench.protocol.search_space import LABELS
 from mascot.bench.protocol.studies import Benchmark
 from mascot.bench.protocol.tasks import BenchTask
-from mascot.bench.report import compare as comparing
 from mascot.bench.running.records import read, run_info
 from mascot.bench.running.run import run as run_benchmark
 from mascot.cli.printing import progress_bar
@@ -59,7 +58,7 @@ def _comma_list(content: str, default: str, metavar: str = "NAMES") -> Any:
 _Results = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run's results.")]
 _As = Annotated[
     Literal["published", "correct"],
-    typer.Option("--as", help="As the released study did, or without its mistakes; see docs/reproduce.md."),
+    typer.Option("--as", help="Do as the released study did, or without its mistakes; see docs/reproduce.md."),
 ]
 
 
@@ -68,7 +67,7 @@ def run(
     dataset: str = typer.Argument(
         metavar="DATASET", help="pixelprose-sim, div400, an npz or Parquet file, or an encoded folder."
     ),
-    out: Path = typer.Option(metavar="DIR", help="Where the results go; a killed run resumes there."),
+    out: Path = typer.Option(metavar="DIR", help="Folder for the results; a stopped run resumes there."),
     data: Path | None = typer.Option(
         None, metavar="PATH", help=f"Folder of the files of div400 (default: ${_DIV400})."
     ),
@@ -80,7 +79,7 @@ def run(
     seeds: str | None = _comma_list("Seeds of the simulated data", "0,1,2", "NUMBERS"),
     jobs: int | None = typer.Option(None, min=1, help="Number of processes (default: all cores)."),
     quick: bool = typer.Option(
-        False, "--quick", help="Ask few queries, of seed 0 by default: minutes, and rough numbers."
+        False, "--quick", help="Run few queries (default: of seed 0): takes minutes, and the numbers are rough."
     ),
     behaviour: _As = "published",
     ray: Ray = None,
@@ -103,19 +102,19 @@ def run(
 @bench.command()
 def prepare(
     name: str = typer.Argument(metavar="NAME", help="pixelprose, visual-genome, incidents1m or skyscript."),
-    out: Path = typer.Option(metavar="DIR", help="Where the dataset goes; a stopped preparation resumes there."),
+    out: Path = typer.Option(metavar="DIR", help="Folder for the dataset; a stopped preparation resumes there."),
     limit: int | None = typer.Option(None, metavar="N", min=1, help="Largest number of images."),
     workers: int = typer.Option(8, metavar="N", min=1, help="Number of parallel requests."),
     seed: int = typer.Option(42, min=0, help="Seed of the split into validation and test."),
     behaviour: _As = "published",
     option: list[str] | None = typer.Option(
-        None, metavar="NAME=VALUE", help="An option of the recipe, whatever --as; ? lists them."
+        None, metavar="NAME=VALUE", help="Set an option of the recipe, which takes precedence over --as; ? lists them."
     ),
     source: list[str] | None = typer.Option(
-        None, metavar="NAME=WHERE", help="Another address or file for a source; ? lists them."
+        None, metavar="NAME=WHERE", help="Use another address or file for a source; ? lists them."
     ),
 ) -> None:
-    """Download one of the paper's datasets, filter it, split it, and report what was lost and why."""
+    """Download, filter and split one of the paper's datasets, and report what was lost and why."""
     from mascot.bench.prepare.recipes import prepare as run_prepare
 
     settings: dict[str, Any] = dict(_pair(name, "--source", text, options=False) for text in source or ())
@@ -174,7 +173,7 @@ def tables(
     out: str | None = typer.Option(None, metavar="PATH", help="A file, or a folder that ends with / (default: print)."),
     only: str | None = _comma_list("Tables, by name or prefix", "all"),
 ) -> None:
-    """Every table of the paper, ours beside the published."""
+    """Print every table of the paper, with our numbers beside the published ones."""
     from mascot.bench.report import tables as tables_module
 
     text = tables_module.write(results, format, out, _names_in(only))
@@ -183,38 +182,20 @@ def tables(
 
 
 @bench.command()
-def steering(
-    only: str | None = typer.Option(
-        None, help="Datasets, separated by commas: pixelprose-sim, tokyo, dresden, div400."
-    ),
-    data: Path | None = typer.Option(None, metavar="DIR", help="Folder of the tables of photographs."),
-    queries: int = typer.Option(120, help="Number of queries per dataset."),
-) -> None:
-    """Print the tables of balance and aim: does steering do what was asked?"""
-    from mascot.bench import steering as steering_module
-
-    names = steering_module.NAMES[: None if data else 1] if only is None else _names_in(only)
-    for name in names:
-        cases = steering_module.load_cases(name, data, queries)
-        print(steering_module.balance_table(name, cases))
-        print(steering_module.aim_table(name, cases), flush=True)
-
-
-@bench.command()
 def figures(
     results: _Results,
-    out: Path = typer.Option(Path("figures"), metavar="DIR", help="Where the figures go."),
+    out: Path = typer.Option(Path("figures"), metavar="DIR", help="Folder for the figures."),
     data: Path | None = typer.Option(
         None, metavar="PATH", help="The encoded folder, npz or Parquet file, for the figure of one query."
     ),
     query: int | None = typer.Option(
-        None, min=0, help="The query of that figure (default: the first with a right best result)."
+        None, min=0, help="The query of that figure (default: the first whose best result is right)."
     ),
     methods: str | None = typer.Option(
         None, metavar="NAMES", help="Methods to compare in that figure, separated by commas."
     ),
 ) -> None:
-    """Every figure of the paper, drawn from the results."""
+    """Draw every figure of the paper from the results."""
     from mascot.bench.datasets.pixelprose_sim import PixelProseSim
     from mascot.bench.report import figures as figures_module
 
@@ -239,8 +220,10 @@ def compare(
     results: _Results,
     format: Literal["text", "markdown", "csv"] = typer.Option("text", help="Format of the comparison."),
 ) -> None:
-    """Ours (the mean of the seeds), the published number, and the difference."""
-    print(comparing.compare(results, format), end="")
+    """Print our numbers (means over seeds), the published ones, and the differences."""
+    from mascot.bench.report import compare as compare_module
+
+    print(compare_module.compare(results, format), end="")
 
 
 def _benchmark(
@@ -259,7 +242,7 @@ def _benchmark(
     elif dataset == "div400":
         _refuse(dataset, {"--model": model, "--seeds": seeds})
         if quick:
-            raise OptionError("--quick must not be given with div400: it asks all of its 57 topics, which are few")
+            raise OptionError("--quick must not be given with div400: all of its 57 topics are run, which are few")
         selected_tasks = _select_tasks(tasks, presets.DIV400_TASKS)
         return presets.div400(_div400(data), labels(presets.DIV400_LABELS), selected_tasks)
     elif path.is_dir():
@@ -283,7 +266,7 @@ def _refuse(dataset: str, useless: dict[str, object]) -> None:
     """Refuse options that have no effect on this dataset."""
     for option, value in useless.items():
         if value is not None:
-            raise OptionError(f"{option} must not be given with {dataset}: it would change nothing")
+            raise OptionError(f"{option} must not be given with {dataset}: it has no effect there")
 
 
 def _div400(data: Path | None) -> Path:
@@ -313,5 +296,5 @@ def _names_in(text: str | None) -> list[str]:
 def _numbers(text: str) -> list[int]:
     numbers = [int(name) if name.isdecimal() else -1 for name in _names_in(text)]
     if not numbers or min(numbers) < 0:
-        raise OptionError(f"--seeds must be whole numbers >= 0 with commas between, got {text!r}")
+        raise OptionError(f"--seeds must be whole numbers >= 0, separated by commas, got {text!r}")
     return list(dict.fromkeys(numbers))

@@ -1,4 +1,4 @@
-"""Judged result lists, and how well a way to re-rank does on them."""
+"""Judged result lists, and the scores of a re-ranking on them."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from numpy.typing import NDArray
 
 import mascot as mc
 from mascot import metrics
-from mascot.bench.datasets.dataset import Floats, Ints, padded
 from mascot.grammar import columns_of
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 Metric = Literal["ndcg", "precision"]
 
-# Attributes that give a row the same bins among any others, so that all queries can be fitted at once.
+# Attributes whose bins for a row do not depend on the other rows, so that all queries can be fitted at once.
 _ROWWISE = (mc.Category, mc.Cycle, mc.Date, mc.DayOfYear, mc.Grid, mc.HourOfDay, mc.Number, mc.Place, mc.Weekday)
 
 
 class Judge:
-    """Scores a way to re-rank on judged queries: [Q] values of the metric, of diversity, and of the objective."""
+    """Scores a re-ranking on judged queries: [Q] values of the metric, the diversity and the objective."""
 
     def __init__(
         self, queries: Sequence[mc.Candidates[Any]], wishes: Sequence[mc.AnyWish], judged: str, clusters: str | None,
@@ -37,12 +38,12 @@ class Judge:
         self._rows = [np.arange(end - len(query), end) for query, end in zip(self.queries, ends, strict=True)]
 
     def _read(self, queries: list[mc.Candidates[Any]], judged: str, clusters: str | None) -> None:
-        """Take the queries that can be scored, with their judgements as [Q, N] arrays, and notes on those left out."""
+        """Store the queries that can be scored, their judgements as [Q, N] arrays, and notes on the other queries."""
         for column in (judged, clusters):
             if column is not None and all(cell is None for query in queries for cell in _cells(query, column)):
-                raise mc.InputError(f"no hit has a value in the column {column!r}, which is to hold judgements")
-        judgements = padded([_grades(query, judged) for query in queries], 0.0)
-        grades = np.maximum(np.nan_to_num(judgements), 0.0)  # 0 where not relevant, not judged, or behind the end
+                raise mc.InputError(f"no hit has a value in the column {column!r}, which must hold judgements")
+        judgements = _padded([_grades(query, judged) for query in queries], 0.0)
+        grades = np.maximum(np.nan_to_num(judgements), 0.0)  # 0 if not relevant, not judged, or after the end
         codes = np.full(grades.shape, -1, np.int64)  # clusters of relevant hits, numbered from 0 in each query
         for row, query in enumerate(queries if clusters else ()):
             numbering: dict[Any, int] = {}
@@ -87,7 +88,7 @@ class Judge:
         return relevance, diversity, objective
 
     def _positions(self, wishes: Sequence[mc.AnyWish], method: mc.Mascot) -> Ints:
-        """Return the [Q, k] positions of the results; where possible the wishes are fitted once for all methods."""
+        """Return the [Q, k] positions of the results; if possible, the wishes are fitted once for all methods."""
         if self._corpus is None:
             return mc.rerank_many(self.queries, wishes, self.k, method).positions
         key = tuple(wishes)
@@ -99,7 +100,7 @@ class Judge:
 
 
 def _corpus(queries: Sequence[mc.Candidates[Any]], wishes: Sequence[mc.AnyWish]) -> dict[str, NDArray[Any]] | None:
-    """Return the columns of all queries that the wishes read; None where bins depend on the query or columns differ."""
+    """Return the columns that the wishes read, of all queries; None if bins depend on the query or columns differ."""
     if any(type(wish.attribute) not in _ROWWISE for wish in wishes):
         return None
     names = {name for wish in wishes for name in columns_of(wish)}
@@ -109,20 +110,28 @@ def _corpus(queries: Sequence[mc.Candidates[Any]], wishes: Sequence[mc.AnyWish])
     return {name: np.concatenate([query.columns[name] for query in queries]) for name in names}
 
 
+def _padded(rows: Sequence[NDArray[Any]], padding: float) -> NDArray[Any]:
+    """Return the rows as one array, with the shorter rows padded at the end."""
+    table = np.full((len(rows), max(map(len, rows))), padding)
+    for row, values in zip(table, rows, strict=True):
+        row[: len(values)] = values
+    return table
+
+
 def _picked(values: NDArray[Any], positions: Ints, padding: float) -> NDArray[Any]:
-    """Return the values at the positions; `padding` where there is no result."""
+    """Return the values at the positions, with `padding` where there is no result."""
     picked = np.take_along_axis(values, np.maximum(positions, 0), axis=1)
     return np.where(positions >= 0, picked, padding).astype(values.dtype)
 
 
 def _entropy(wish: mc.Wish, queries: Sequence[mc.Candidates[Any]], _: int) -> Callable[[Ints], Floats]:
-    """Return the measure of a spread or focus: normalised entropy of the results' bins, or 1 less that."""
+    """Return the measure of a spread or focus: normalised entropy of the results' bins, or 1 minus it."""
 
     def primary_bins(query: mc.Candidates[Any]) -> Ints:
         bins, _ = wish.bins(query.columns, query.vectors, len(query)).resolve().sparse().compact()
         return metrics.primary_bin(bins.dense()) if bins.count else np.full(len(query), -1, np.int64)
 
-    codes = padded([primary_bins(query) for query in queries], -1)
+    codes = _padded([primary_bins(query) for query in queries], -1)
     different = np.array([len(set(row[row >= 0].tolist())) for row in codes])
     size = int(codes.max(initial=0)) + 1
 
@@ -144,7 +153,7 @@ def _entropy(wish: mc.Wish, queries: Sequence[mc.Candidates[Any]], _: int) -> Ca
 
 def _closeness(wish: mc.Wish, queries: Sequence[mc.Candidates[Any]], k: int) -> Callable[[Ints], Floats]:
     """Return the measure of a focus near a value: mean closeness as a share of the best possible."""
-    near = padded([wish.closeness(query.columns, query.vectors, len(query), k) for query in queries], 0.0)
+    near = _padded([wish.closeness(query.columns, query.vectors, len(query), k) for query in queries], 0.0)
     ranked = np.cumsum(np.sort(near, axis=1)[:, ::-1], axis=1)
 
     def measure(positions: Ints) -> Floats:
@@ -156,7 +165,7 @@ def _closeness(wish: mc.Wish, queries: Sequence[mc.Candidates[Any]], k: int) -> 
 
 
 def _cells(query: mc.Candidates[Any], column: str) -> list[Any]:
-    """Return a column's values; None where one is missing."""
+    """Return the values of a column, with None for a missing value."""
     values = query.columns[column].tolist() if column in query.columns else [None] * len(query)
     return [None if value is None or value != value else value for value in values]
 

@@ -1,4 +1,4 @@
-"""Sensitivity: step each parameter once past its value and measure how much relevance is left."""
+"""Sensitivity: move each parameter one step from its value and measure how much relevance survives."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COLLAPSE = 0.5  # less than this share survives: the result collapses; between t
 _VERDICTS = ("steady", "drifts", "collapses")
 
 
-# A knob is a field of the method or of an attribute, known by its name; each is moved down (-1) and up (+1).
+# A knob is a field of the method or of an attribute with one of these names; each is moved down (-1) and up (+1).
 # Rounding makes 0.1 + 0.2 print as 0.3.
 _KNOBS: dict[str, Callable[[Any, int], Any]] = {
     "strength": lambda value, way: round(min(max(value + way * 0.1, 0.0), 1.0), 10),
@@ -43,13 +43,13 @@ def verdict(share: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One knob, one step past its value."""
+    """One knob, moved one step from its value."""
 
     knob: str  # "strength", "place.sigma_km"
     value: float
     stepped: float
     kept: float  # summed relevance of the results, as a share of the best possible
-    survives: float  # the same as a share of the unstepped result's
+    survives: float  # summed relevance as a share of the unstepped result's
 
     @property
     def verdict(self) -> str:
@@ -70,12 +70,12 @@ class Probe:
 
     @property
     def worst(self) -> Step | None:
-        """The step that survives least; None where there was no knob."""
+        """The step that survives least, or None if there is no knob."""
         return min(self.steps, key=lambda step: step.survives, default=None)
 
     @property
     def verdict(self) -> str:
-        """The verdict of the worst step, or ``"collapses"`` where the unstepped result keeps less than half already."""
+        """The verdict of the worst step, or ``"collapses"`` if the unstepped result already keeps less than half."""
         if self.kept < COLLAPSE:
             return _VERDICTS[2]
         return self.worst.verdict if self.worst else _VERDICTS[0]
@@ -92,7 +92,7 @@ class Probe:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the same as plain data, ready for JSON."""
+        """Return the probe as plain data, ready for JSON."""
         data = {"verdict": self.verdict, "k": self.k, "kept": self.kept}
         return data | {"steps": [step.to_dict() for step in self.steps], "skipped": list(self.skipped)}
 
@@ -100,17 +100,17 @@ class Probe:
 def probe(
     candidates: Candidates[Any], wishes: AnyWish | Sequence[AnyWish], method: Method | None = None, k: int = 10
 ) -> Probe:
-    """Step each knob once past its value and measure what survives of the first k results.
+    """Move each knob one step from its value and measure how much relevance of the first k results survives.
 
     Strength moves by 0.1, every attribute's width (`sigma`, `sigma_km`, `sigma_days`) by a factor of 1.5, a grid
     by 5 `cells`, each up and down. A width that follows the candidates is stepped from its value for these
-    candidates. A step is *steady* where at least 90% of the summed relevance of the k results survives, *collapses*
-    where less than half does, and *drifts* between.
+    candidates. A step is *steady* if at least 90% of the summed relevance of the k results survives, *collapses* if
+    less than half does, and *drifts* otherwise.
 
     Parameters
     ----------
     candidates, wishes, method, k
-        As for `rerank`. Any method and any attribute: those without such fields have nothing to step.
+        As for `rerank`. Methods and attributes without such fields have nothing to step.
 
     Examples
     --------

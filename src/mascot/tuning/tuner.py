@@ -17,11 +17,10 @@ from typing import Any, Literal
 import numpy as np
 
 import mascot as mc
-from mascot.bench.datasets.dataset import Floats, Ints
 from mascot.errors import require
 from mascot.extras import package
 from mascot.grammar import WIDTHS, columns_of
-from mascot.tuning.judge import Judge, Metric
+from mascot.tuning.judge import Floats, Ints, Judge, Metric
 
 Report = Callable[[int, int], None]  # settings tried, settings in all
 
@@ -29,6 +28,16 @@ STRENGTHS = tuple(round(step / 10, 1) for step in range(1, 11))
 FACTORS = (0.25, 0.5, 2.0, 4.0)  # of the width an attribute has, or takes from the candidates
 FEW_QUERIES = 20
 FIGURES = (".png", ".pdf", ".svg")
+_FIGURE_STYLE: Any = {
+    "font.size": 7.0,
+    "savefig.dpi": 200,
+    "pdf.fonttype": 42,
+    "legend.frameon": False,
+    "axes.grid": True,
+    "grid.color": "#E4E4E4",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+}
 _RESAMPLES = 2000
 _PROBED = 30  # queries from which an open width is taken
 _DEFAULT_STRENGTH = mc.Mascot().strength or 0.0
@@ -53,7 +62,7 @@ class Knobs:
 
     @property
     def changes(self) -> int:
-        """How many of them are not the defaults."""
+        """The number of knobs that differ from the defaults."""
         return (self.strength != _DEFAULT_STRENGTH) + (self.protect is not None) + len(self.widths)
 
 
@@ -96,12 +105,13 @@ class Tuning:
     Attributes
     ----------
     verdict
-        ``"tuned"`` only where the tuned knobs beat the defaults and relevance alone on held-out queries, by intervals
-        that exclude 0; else ``"default"`` or ``"relevance alone"``.
+        ``"tuned"`` only if the tuned knobs beat the defaults and relevance alone on held-out queries, by intervals
+        that exclude 0; otherwise ``"default"`` or ``"relevance alone"``.
     knobs
         The recommended knobs: `best`, the defaults, or strength 0, according to the verdict.
     best
-        The knobs with the best mean objective over all queries. Not held out, so never by itself a reason to use them.
+        The knobs with the best mean objective over all queries. They are not held out, so they are never a reason
+        by themselves to use these knobs.
     python
         The recommended call, in Python.
     """
@@ -120,8 +130,8 @@ class Tuning:
     relevance_alone: MeanInterval
     default: MeanInterval
     tuned: MeanInterval
-    over_relevance: MeanInterval  # tuned less relevance alone, query by query
-    over_default: MeanInterval  # tuned less the defaults
+    over_relevance: MeanInterval  # tuned minus relevance alone, per query
+    over_default: MeanInterval  # tuned minus the defaults
     default_over_relevance: MeanInterval
     wishes: tuple[mc.AnyWish, ...]
     python: str
@@ -131,7 +141,7 @@ class Tuning:
     notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the same as plain data, ready for JSON."""
+        """Return the tuning as plain data, ready for JSON."""
         return asdict(replace(self, wishes=(), curve=())) | {
             "wishes": [wish.to_dict() for wish in self.knobs.steer(self.wishes)],
             "curve": [{"strength": strength} | asdict(means) for strength, means in self.curve],
@@ -170,14 +180,14 @@ def tune(
         ``"ndcg"`` (default) or ``"precision"``, both at k, and its weight beside diversity in the objective, their
         harmonic mean; between 0 and 1 (default: 0.5).
     report
-        Called after each setting with how many are done and how many there are.
+        Called after each setting with the number of settings that are done, and the total.
 
     Notes
     -----
     Without clusters, diversity is the mean over the wishes of: for spread, the entropy of the results' bins, from 0
-    (all in one bin) to 1 (as even as k results can be); for focus, 1 less that; for focus near a value, the mean
-    closeness of the results as a share of the best possible. Bins are those of the wishes as they are passed, also
-    where a width is being tuned.
+    (all in one bin) to 1 (as even as k results can be); for focus, 1 minus that; for focus near a value, the mean
+    closeness of the results as a share of the best possible. The bins are those of the wishes as they are passed, also
+    when a width is tuned.
 
     The grid has 10 strengths, up to 4 values of protect, and for each attribute with a width a quarter, half, double
     and four times that width, one attribute at a time.
@@ -224,7 +234,7 @@ def tune(
 
 
 def check_figure(path: str | Path) -> Path:
-    """Return the path of a picture; raise for a suffix that cannot be written, or without matplotlib."""
+    """Return the path of a figure; raise an error for an unknown suffix, or without matplotlib."""
     require(
         Path(path).suffix.lower() in FIGURES, "the figure's suffix", f"must be one of {', '.join(FIGURES)}", str(path)
     )
@@ -234,11 +244,13 @@ def check_figure(path: str | Path) -> Path:
 
 def draw(tuning: Tuning, path: str | Path) -> None:
     """Write a figure: relevance, diversity and the objective by strength, and the recommended point."""
-    from mascot.bench.report.figures import style
-
     target = check_figure(path)
-    with style.drawing():
-        figure, ((axes,),) = style.panels(1, 1, (5.2, 3.4))
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(_FIGURE_STYLE):
+        figure = Figure(figsize=(5.2, 3.4), layout="constrained")
+        axes = figure.subplots()
         labels = (tuning.relevance_metric, tuning.diversity_metric, "objective")
         styles = (("#1D3F8F", "o"), ("#E0621B", "s"), ("#111111", "D"))
         strengths, means = zip(*tuning.curve, strict=True)
@@ -270,7 +282,7 @@ def _check(
 
 
 def _grid(queries: Sequence[mc.Candidates[Any]], wishes: Sequence[mc.AnyWish], k: int) -> list[Knobs]:
-    """Return the settings to try, those nearest to the defaults first: ties go to the first."""
+    """Return the settings to try, nearest to the defaults first, because ties go to the first."""
     usual = mc.Mascot().protected(k)
     protects = [None, *(count for count in sorted({0, 1, k // 2}) if count != usual)]
     widths: list[tuple[tuple[int, float], ...]] = [()]
@@ -281,7 +293,7 @@ def _grid(queries: Sequence[mc.Candidates[Any]], wishes: Sequence[mc.AnyWish], k
 
 
 def _widths(queries: Sequence[mc.Candidates[Any]], wish: mc.AnyWish, k: int) -> Iterator[float]:
-    """Yield other widths for a wish's attribute; none where it has no width, or a named value that needs none."""
+    """Yield other widths for a wish's attribute, unless it has no width or the wish names a value."""
     name = _width_field(wish)
     if name is None or not isinstance(wish, mc.Wish) or wish.near is not None:
         return
@@ -360,7 +372,7 @@ def _spelled_wish(wish: mc.AnyWish) -> str:
 
 
 def _spelled(name: str, value: Any, usual: Any = None) -> str:
-    """Return the call that makes a value, without arguments that are the defaults."""
+    """Return the call that constructs a value, without arguments that have their defaults."""
     if not is_dataclass(value):
         return repr(value)
     arguments = []

@@ -127,7 +127,7 @@ def _npz(stored: dict[str, NDArray[Any]]) -> dict[str, Any]:
 
 
 def _checked(columns: dict[str, NDArray[Any]], called: Callable[[str], str]) -> dict[str, NDArray[Any]]:
-    """Return the attributes, checked, and the judged clusters, numbered; -1 where an image has none."""
+    """Return the attributes, checked, and the judged clusters, numbered; -1 if an image has none."""
     attributes = {name: column for name, column in columns.items() if name != CLUSTER}
     check_attributes(attributes, called)
     if CLUSTER in columns:

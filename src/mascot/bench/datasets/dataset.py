@@ -18,8 +18,8 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Stamp = tuple[int, int] | None
 
-# BLAS sums equal rows in different orders, so equal images would not tie; this step is far above its
-# error and far below any difference that means something.
+# BLAS sums equal rows in different orders, so equal images would not tie. This step is far above the rounding error
+# and far below any relevant difference.
 _SCORE_STEP = 2.0**-40
 _BLOCK = 256  # queries whose scores of all images are in memory at once
 
@@ -84,22 +84,22 @@ class Dataset:
 
     @property
     def images(self) -> int:
-        """How many images there are."""
+        """The number of images."""
         return len(self.vectors) if self.vectors is not None else len(next(iter(self.columns.values())))
 
     @property
     def queries(self) -> int:
-        """How many queries there are."""
+        """The number of queries."""
         return len(self.positives)
 
     @property
     def positive_counts(self) -> Ints:
-        """[Q] how many positives each query has."""
+        """[Q] the number of positives of each query."""
         return np.array([len(rows) for rows in self.positives], np.int64)
 
     @property
     def content_hash(self) -> str:
-        """SHA-256 of everything the dataset holds, its name apart, in hexadecimal."""
+        """SHA-256 of the dataset without its name, in hexadecimal."""
         parts: dict[str, Any] = {"vectors": self.vectors, "query_vectors": self.query_vectors}
         parts |= {f"columns/{name}": column for name, column in self.columns.items()}
         for name, split in self.splits.items():
@@ -119,7 +119,7 @@ class Dataset:
         return digest.hexdigest()
 
     def candidates(self, query: int, n: int, split: str = "test") -> QueryHits:
-        """Return the n best candidates of one query, or all of them where there are fewer."""
+        """Return the n best candidates of one query, or all of them if there are fewer."""
         return next(self.hits(n, split, [query]))
 
     def hits(self, n: int, split: str = "test", queries: ArrayLike | None = None) -> Iterator[QueryHits]:
@@ -152,7 +152,7 @@ class Dataset:
 
 
 def grouped(owners: Ints, values: NDArray[Any], count: int) -> list[NDArray[Any]]:
-    """Return `count` arrays: of each owner its values, in their order."""
+    """Return `count` arrays: the values of each owner, in their order."""
     ends = np.cumsum(np.bincount(owners, minlength=count))
     return np.split(values[np.argsort(owners, kind="stable")], ends[:-1])
 
@@ -166,7 +166,7 @@ def padded(rows: Sequence[NDArray[Any]], padding: float, width: int | None = Non
 
 
 def stamp(path: Path) -> Stamp:
-    """Return when a file was written and its size, to detect changes; None where it does not exist."""
+    """Return when a file was written and its size, to detect changes, or None if it does not exist."""
     try:
         status = path.stat()
     except OSError:
@@ -182,6 +182,6 @@ def _best(scores: Floats, n: int) -> Ints:
 
 
 def _ordered(rows: Ints, scores: Floats) -> tuple[Ints, Floats]:
-    """Return a ready-made list best first."""
+    """Return a list of rows and scores, best first."""
     order = np.lexsort((rows, -scores))
     return rows[order], scores[order]

@@ -39,8 +39,8 @@ _ABOUT, _IMAGES, _QUERIES = "dataset.json", "images.parquet", "queries.parquet"
 _FORMAT = 1
 _CHECKPOINT = "blip2-itm-vit-g-coco"
 _REQUIRED = ("id", "file")
-# Default attributes, where dataset.json does not list others under "attributes". Other columns, such as a URL, identify
-# images and are not spread or focused.
+# Attributes, unless dataset.json lists others under "attributes". Other columns, such as a URL, identify images and are
+# not spread or focused.
 _ATTRIBUTES = ("lat", "lon", "taken")
 
 

@@ -11,25 +11,20 @@ blend and something of the image's own), plus a style that no caption mentions. 
 content plus noise, whose size differs from caption to caption; some of the shared direction, which sets the
 level of the scores; and a part that no image has. Content, style and noise have a falling spectrum.
 
-The parameters were fitted to the published rows of the *base retriever* alone. What was fitted and how near it comes:
-docs/notes/simulation.md; ``python -m mascot.bench.datasets.pixelprose_sim`` prints the table.
+The parameters were fitted to the published rows of the *base retriever* alone. docs/notes/simulation.md says what was
+fitted and how close it comes; ``python -m benchmarks.simulation`` prints the table.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.resources import files
-from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot import metrics
 from mascot.bench.datasets.dataset import Dataset, Floats, Ints, Split
-from mascot.bench.protocol.published import DIRECTIONS, Published
-from mascot.bench.protocol.tasks import HOUR_OF_DAY, PLACE
-from mascot.bench.running.query_set import QuerySet, appearance, features
 from mascot.errors import require
 
 # Share of photographs by local hour, 0 to 23, in arbitrary units: daylight, with a long evening.
@@ -201,42 +196,3 @@ def _hours(rng: np.random.Generator, count: int) -> Floats:
 
 def _unit(rows: Floats) -> Floats:
     return rows / np.sqrt(np.square(rows).sum(axis=1, keepdims=True))
-
-
-def published_figures() -> dict[str, float]:
-    """Return the base retriever's published rows: PixelProse, N = 200, K = 20."""
-    paper = Published("pixelprose")
-    figures = {name.upper(): value for name, value in paper.recall("geo", "focus", "base").items()}
-    figures["appearance"] = paper.appearance("geo_hour", "spread", "base") or 0.0
-    for task, direction in product(("geo_hour", "hour", "geo"), ("focus", "spread")):
-        figures[f"DM {task} {DIRECTIONS[direction]}"] = paper.row(task, direction, "base")["dm"]
-    return figures
-
-
-def base_figures(dataset: Dataset) -> dict[str, float]:
-    """Return the base retriever's figures on the test split, with the keys of `published_figures`."""
-    queries = QuerySet(dataset, n=20)
-    images, looks = np.stack(queries.rows), np.asarray(appearance(dataset, np.stack(queries.rows)))
-    figures = {f"R@{at}": float(metrics.recall_at_k(queries.relevant, at).mean()) for at in (1, 3, 5, 10, 20)}
-    figures["appearance"] = float(looks.mean())
-    place, hour = (features(dataset, attribute)[images] for attribute in (PLACE, HOUR_OF_DAY))
-    for task, points in {"geo_hour": np.concatenate([place, hour], axis=-1), "hour": hour, "geo": place}.items():
-        values = metrics.normalised_vendi(metrics.similarity_kernel(points))
-        for direction in ("focus", "spread"):
-            name = f"DM {task} {DIRECTIONS[direction]}"
-            figures[name] = metrics.dm(looks, values, focus=direction == "focus")
-    return figures
-
-
-def table(seeds: tuple[int, ...] = (0, 1, 2)) -> str:
-    """Return the base retriever's figures beside the published ones, as text."""
-    runs = [base_figures(replace(PixelProseSim(), seed=seed).load()) for seed in seeds]
-    lines = [f"{'base retriever':<22} published  simulated  difference"]
-    for key, published in published_figures().items():
-        mean = float(np.mean([run[key] for run in runs]))
-        lines.append(f"{key:<22} {published:9.4f}  {mean:9.4f}  {mean - published:+10.4f}")
-    return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    print(table())

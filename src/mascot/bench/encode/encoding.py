@@ -1,4 +1,4 @@
-"""A prepared folder through a model, batch by batch; an interrupted run continues."""
+"""Encode a prepared folder with a model, batch by batch; an interrupted run continues."""
 
 from __future__ import annotations
 

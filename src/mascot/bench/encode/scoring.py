@@ -13,7 +13,7 @@ from mascot.errors import InputError, require
 
 Vectors = NDArray[np.float32]
 Ints = NDArray[np.int64]
-Report = Callable[..., None]  # gets a count and the total, after the stage where there are several
+Report = Callable[..., None]  # called with a count and the total, after the stage if there are several
 
 _QUERIES = 512  # at once, at most
 _SCORES = 64 << 20  # bytes of the scores of a block of queries with all images
@@ -76,7 +76,7 @@ def best_lists(
 
 
 def blocks(vectors: Any, rows: Ints | None = None, most: int = 1 << 40) -> Iterator[Vectors]:
-    """Yield blocks of at most `most` rows (default: of all); without a copy where the rows follow one another."""
+    """Yield blocks of at most `most` rows (default: of all); without a copy if the rows are contiguous."""
     rows = np.arange(len(vectors)) if rows is None else rows
     step = max(1, min(most, _TOKENS // (4 * int(np.prod(vectors.shape[1:])))))
     for start in range(0, len(rows), step):

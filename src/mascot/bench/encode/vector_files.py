@@ -61,7 +61,7 @@ def read_encoding(where: Path) -> EncodedModel | None:
 
 
 def resume(where: Path, fresh: EncodedModel) -> EncodedModel:
-    """Return where the work stands: as it was left, or at the beginning with files that have room for all vectors.
+    """Return the state of the work: as it was left, or at the beginning, with files that have room for all vectors.
 
     Vectors of the same weights, data and kind of device are continued; those of a model of the same name are refused.
     """

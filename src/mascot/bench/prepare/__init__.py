@@ -1,1 +1,1 @@
-"""Making the published datasets from where their authors keep them: `mascot bench prepare`."""
+"""`mascot bench prepare`: download the published datasets from their sources."""

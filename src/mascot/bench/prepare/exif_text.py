@@ -45,7 +45,7 @@ def parse(text: str, fractions: bool = True) -> Exif:
 
 
 def taken(tags: Exif, fallback: bool = False) -> datetime:
-    """Return the time of the photograph; `fallback` takes DateTime (tag 306) where DateTimeOriginal is missing."""
+    """Return the time of the photograph; `fallback` takes DateTime (tag 306) if DateTimeOriginal is missing."""
     try:
         moment = tags.original()
         if moment is None and fallback:
@@ -58,7 +58,7 @@ def taken(tags: Exif, fallback: bool = False) -> datetime:
 
 
 def place(tags: Exif, zero: str = "both") -> tuple[float, float]:
-    """Return latitude and longitude in degrees; `zero` refuses a place where ``"both"`` or ``"either"`` is 0."""
+    """Return latitude and longitude in degrees; `zero` refuses a place if ``"both"`` or ``"either"`` is 0."""
     try:
         for name, largest in _LARGEST.items():
             angle = tags.gps.get(_GPS[name])

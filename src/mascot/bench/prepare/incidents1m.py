@@ -1,4 +1,4 @@
-"""Incidents1M: disasters and the scenes they happen in, each placed where the server of the picture is."""
+"""Incidents1M: disasters and their scenes, each at the location of the server of the picture."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def read_annotations(path: Path, tally: Tally) -> list[Row]:
     if not isinstance(records, dict):
         raise InputError(f"{path} must be a JSON object of images by name, got a {type(records).__name__}")
     rows: dict[str, Row] = {}  # by address
-    for name, record in records.items():  # url, and incidents and places, where a type in the image is 1
+    for name, record in records.items():  # with url, incidents and places; a type that the image shows is 1
         with tally.item(name):
             if not isinstance(record, dict):
                 raise Loss("wrong content", "not an object")
@@ -183,7 +183,7 @@ def from_services(web: Web, names: Sequence[str]) -> Callable[[str], Location]:
 
 
 def address(host: str) -> str:
-    """Return the IP address of a host: the lowest of IPv4, else of IPv6, since servers list them in any order."""
+    """Return the lowest IPv4 address of a host, or its lowest IPv6 address; servers list them in any order."""
     try:
         ips = [ipaddress.ip_address(ip.partition("%")[0]) for ip in resolve(host, allow_private=True)]
     except (UnicodeError, OSError) as error:

@@ -1,4 +1,4 @@
-"""What became of the items of a dataset: values and losses, journaled by key and counted by reason."""
+"""The outcomes of the items of a dataset: values and losses, journaled by key and counted by reason."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Tally:
 
     @contextmanager
     def item(self, example: str) -> Iterator[None]:
-        """Count the item of a `with` block: as lost where the block raises `Loss`, else as accepted."""
+        """Count the item of a `with` block: as lost if the block raises `Loss`, otherwise as accepted."""
         try:
             yield
             self.accepted += 1

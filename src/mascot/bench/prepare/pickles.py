@@ -37,7 +37,7 @@ def read_pickle(data: bytes, most: int = 1 << 20) -> Any:
             if opcode.name in _REFUSED:
                 raise ValueError(f"the instruction {opcode.name}")
         return _Unpickler(io.BytesIO(data)).load()
-    except Exception as error:  # whatever damaged data makes of the unpickler
+    except Exception as error:  # damaged data may raise any exception
         raise InputError(f"a pickle must be whole and plain, got {str(error)[:100]!r}") from None
 
 

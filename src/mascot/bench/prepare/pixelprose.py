@@ -32,7 +32,7 @@ class PixelProse:
     hub: str = ""  # endpoint (default: huggingface.co or HF_ENDPOINT)
     revision: str = "main"  # a branch or commit of the dataset
     gps: str = option("whole", "fractions", ("whole", "fractions"))  # degrees, minutes and seconds that are read
-    zero: str = option("either", "both", ("either", "both"))  # a row is dropped where latitude or longitude are 0
+    zero: str = option("either", "both", ("either", "both"))  # of latitude and longitude is 0: drop the row
     newest: int = option(2024, 9999)  # latest year of a photograph
     newlines: str = option("delete", "keep", ("delete", "keep"))  # in captions
     test_queries: int = option(1000, 0)  # at most, a seeded sample; 0 asks all

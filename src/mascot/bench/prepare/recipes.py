@@ -40,7 +40,7 @@ def prepare(
 
     The behaviour is ``"published"``, to read the sources as the released study did, or ``"correct"``, without its
     mistakes. At most `limit` images are taken, in the order of the source, by `workers` requests at a time; `seed` is
-    that of the split. `report` is called as ``report(step, count, total)``; the total is None where it is not known.
+    that of the split. `report` is called as ``report(step, count, total)``; the total is None if it is unknown.
     The client `web` (default: `Web()`) is stopped at the end. For the settings see `settings_of`.
     """
     require(limit is None or limit >= 1, "limit", "must be >= 1", limit)

@@ -32,7 +32,7 @@ class VisualGenome:
     images: str = f"{_TABLES}/image_data.json.zip"
     objects: str = f"{_TABLES}/objects.json.zip"
     pictures: str = ""  # a mirror with the folders VG_100K and VG_100K_2 (default: the addresses of the table)
-    fallback: bool = option(True, False)  # take DateTime (tag 306) where DateTimeOriginal is missing
+    fallback: bool = option(True, False)  # use DateTime (tag 306) if DateTimeOriginal is missing
 
     def run(self, prep: Preparation) -> None:
         table, objects = prep.source("images", self.images), prep.source("objects", self.objects)

@@ -1,6 +1,6 @@
 """Polite reading over HTTP: retries that back off, few connections per host, limits on bytes and on time.
 
-Connections go to public addresses only, whatever a link, a redirect or a name server says.
+Connections go to public addresses only, also after a redirect.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ except ModuleNotFoundError as error:
 _PIECE = 2 << 20  # bytes of a download: each has its own retries, and must arrive within the patience
 _LARGEST = 1 << 30  # bytes of a download from a server without ranges
 _REDIRECTS = 8
-_LONGEST_WAIT = 120.0  # seconds, whatever a server asks for
+_LONGEST_WAIT = 120.0  # seconds, also if a server asks for more
 _TEMPORARY = (408, 425, 429)  # and all of 5xx
 _BUSY = (429, 503)
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
@@ -49,7 +49,7 @@ _HEADERS = {"User-Agent": _AGENT, "Accept": "*/*", "Accept-Encoding": "identity"
 @dataclass(slots=True)
 class _Host:
     resume: float = 0.0  # no request before this time, because the server asked for a pause
-    silent: bool = False  # no answer to any try of a request; gets single tries until it answers
+    silent: bool = False  # no try of a request was answered; further requests are not retried until one is
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Web:
         self._stopped = threading.Event()
 
     def stop(self) -> None:
-        """End all waits between tries; whatever is requested from now on is lost."""
+        """End all waits between retries; all further requests fail."""
         self._stopped.set()
 
     def get(self, url: str, most: int = 32 << 20) -> bytes:
@@ -141,7 +141,7 @@ class Web:
         os.replace(partial, path)
 
     def _request(self, url: str, most: int, headers: dict[str, str] | None = None) -> _HttpAnswer:
-        """Return a successful answer, cut off after `most` bytes, after as many retries as it takes."""
+        """Return a successful answer, cut off after `most` bytes; temporary failures are retried."""
         try:
             host = self._hosts.setdefault(urlsplit(url).netloc, _Host())
         except ValueError as error:
@@ -177,7 +177,7 @@ class Web:
 
     @contextmanager
     def _open(self, url: str, headers: dict[str, str]) -> Iterator[urllib3.BaseHTTPResponse]:
-        """Send the request and follow redirects; every hop is checked. What is not read then is not waited for."""
+        """Send the request and follow redirects; every hop is checked. The rest of the answer is not awaited."""
         options: Any = {"headers": headers, "redirect": False, "retries": False, "preload_content": False}
         address = url
         for _ in range(_REDIRECTS + 1):
@@ -253,7 +253,7 @@ def is_public(text: str) -> bool:
 
 
 def resolve(host: str, allow_private: bool) -> list[str]:
-    """Return the addresses of a host; raise `Loss` if any of them is not public, `socket.gaierror` if there is none."""
+    """Return the addresses of a host; raise `Loss` if any of them is not public, `socket.gaierror` if it has none."""
     entries = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     addresses = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
     for address in addresses:

@@ -24,7 +24,7 @@ from mascot.bench.running.pyversity import STRATEGIES, Pyversity
 SEEDS = (0, 1, 2)
 PIXELPROSE_TASKS = (GEO_HOUR, HOUR, GEO)
 QUICK_QUERIES = 80
-_VALIDATION = 50  # queries that the published search asked where each has one positive
+_VALIDATION = 50  # queries of the published search, if each query has one positive
 _QUICK_VALIDATION = 16
 _QUICK_STEPS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
@@ -42,7 +42,7 @@ def pixelprose(
 
 
 def _adjusted(benchmark: Benchmark, behaviour: str, quick: bool) -> Benchmark:
-    """Return the benchmark as the published study ran it, or as is correct; with few queries where it is to be quick.
+    """Return the benchmark as the published study ran it, or without its mistakes; `quick` takes few queries.
 
     ``"published"``: MMR, DPPs and clustering take the hour as minutes / 1439, and the side studies also run at the
     released settings. ``"correct"``: the hour is minutes / 1440, and the side studies are ours alone.
@@ -96,7 +96,7 @@ def _rivals(label: str, task: BenchTask) -> Iterator[Point]:
 
 
 def arrays(path: Path, labels: Sequence[str] = LABELS, quick: bool = False) -> Benchmark:
-    """Return the benchmark of a file: every attribute on its own, and place with hour where it has both."""
+    """Return the benchmark of a file: each attribute alone, and place with hour if the file has both."""
     source = Arrays(path)
     dataset = source.load()
     benchmark = Benchmark(
@@ -137,7 +137,7 @@ def folder(
 
 
 def _validation_queries(dataset: Dataset) -> int | None:
-    """Return how many validation queries the search asks; all of them where some have several positives."""
+    """Return how many validation queries the search asks (None: all), which is all if some have several positives."""
     return _VALIDATION if int(dataset.positive_counts.max()) == 1 else None
 
 
@@ -149,7 +149,7 @@ def _possible(benchmark: Benchmark, dataset: Dataset) -> Benchmark:
     reasons = {
         f"{' and '.join(logarithmic)} take the logarithm of scores and were left out: the lowest is {lowest:g}":
             logarithmic if lowest <= 0 else [],
-        "clustering looks at vectors and was left out: there are none":
+        "clustering needs vectors and was left out: there are none":
             ["clustering"] if dataset.vectors is None and "clustering" in labels else [],
     }  # fmt: skip
     for reason, impossible in reasons.items():
@@ -161,10 +161,10 @@ def _possible(benchmark: Benchmark, dataset: Dataset) -> Benchmark:
         notes.append("there are no vectors: DM is the diversity of the metadata alone")
     if bare := int((dataset.positive_counts == 0).sum()):
         notes.append(
-            f"{bare} of {dataset.queries} queries have no positive: recall, precision and HM are of the others"
+            f"{bare} of {dataset.queries} queries have no positive: recall, precision and HM are means over the others"
         )
     if tied:
-        notes.append(f"{tied} of {dataset.queries} queries have one score for all candidates: rows decide")
+        notes.append(f"{tied} of {dataset.queries} queries have one score for all candidates, which stay in row order")
     return replace(benchmark, labels=tuple(labels), notes=tuple(notes))
 
 

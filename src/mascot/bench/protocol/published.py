@@ -39,7 +39,7 @@ def load() -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The numbers of the paper for one dataset of ours, by their names; None, or no such name, where it has none.
+    """The numbers of the paper for one of our datasets, by name; None, or a missing name, if the paper has no number.
 
     >>> Published("pixelprose-sim").row("geo_hour", "focus", "mascot")
     {'hm': 0.3135, 'r@10': 0.941, 'dm': 0.1881, 'r@1': 0.7202, 'r@3': 0.8193, 'r@5': 0.8657, 'r@20': 0.9812}
@@ -61,7 +61,7 @@ class Published:
         return load()[table] if self._name == "pixelprose" else {}
 
     def row(self, task: str, direction: str, label: str) -> dict[str, float]:
-        """Return HM, DM, R@10 (MAP for Incidents1M) and, where printed, the recall curve."""
+        """Return HM, DM, R@10 (MAP for Incidents1M) and the recall curve if the paper prints it."""
         tasks = load().get(self._name, {}).get(DIRECTIONS.get(direction, ""), {})
         if self._name in _ONLY_TASK:
             tasks = {_ONLY_TASK[self._name]: tasks}
@@ -104,7 +104,7 @@ class Published:
         return {}
 
     def fixed_recall(self, task: str, direction: str, label: str) -> dict[float, float | None]:
-        """Return the best DM at each floor on R@10; None where the method does not meet the floor."""
+        """Return the best DM at each floor on R@10, or None if the method does not meet the floor."""
         table = self._pixelprose("fixed_recall_geo_hour_decrease_dm")
         if (task, direction) != ("geo_hour", "focus") or label not in table:
             return {}
@@ -142,7 +142,7 @@ class Published:
     def displaced(self, tasks: Collection[str], direction: str, label: str) -> tuple[float, float] | None:
         """Return the percentage of queries whose right first result was displaced, and of these, those in another bin.
 
-        The paper counts over its three tasks together; of other tasks it says nothing.
+        The paper counts over its three tasks together, so other sets of tasks have no number.
         """
         table = self._pixelprose("top1")
         agreements = table.get("first_pick_agreement_decrease", {})
@@ -157,7 +157,7 @@ class Published:
         return dict(self._pixelprose("first_step_coverage_gain_geo_hour_decrease")) if is_printed else {}
 
     def runtime(self, label: str, sequential: bool = False) -> float | None:
-        """Return milliseconds a query on an RTX A6000, N=200, K=20, 424 bins; MASCOT vectorised or sequential."""
+        """Return milliseconds per query on an RTX A6000, N=200, K=20, 424 bins; MASCOT vectorised or sequential."""
         name = f"{label}_{'sequential' if sequential else 'vectorized'}" if label == _CENTRAL else label
         return self._pixelprose("runtime_ms_per_query_a6000_N200_K20_U424").get(name)
 

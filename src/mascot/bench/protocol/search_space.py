@@ -1,10 +1,9 @@
 """The settings each method is searched over, as published, and the choice among them on the validation split.
 
-A setting is a `Point`. `INFERRED` holds Prob-Coverage's operating points. The paper prints none for it, only the grid
-they were chosen from: these are the points of that grid whose R@10 and DM on the simulated PixelProse (test split, mean
-of the seeds 0 to 2) lie nearest to the published row, with differences counted in units of 0.07 and 0.04. They were
-picked for being near, so that they are near shows only that the grid has such a point; "validated" is the searched
-setting.
+A setting is a `Point`. `INFERRED` holds the operating points of Prob-Coverage. The paper prints only the grid from
+which they were chosen. Ours are the points of that grid whose R@10 and DM on the simulated PixelProse (test split, mean
+of the seeds 0 to 2) are nearest to the published row, with differences in units of 0.07 and 0.04. That they are near
+shows only that the grid has such a point; "validated" is the searched setting.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import Any, Literal
 
 import mascot as mc
 from mascot.bench.protocol.published import Published
-from mascot.bench.protocol.tasks import HOUR_OF_DAY, PLACE, BenchTask, Method, Point, Widths
+from mascot.bench.protocol.tasks import HOUR_OF_DAY, PLACE, BenchTask, Direction, Method, Point, Widths
 from mascot.bench.running.records import Record
 
 SearchKey = tuple[str, str, str, bool]  # label, task, direction, and whether a DPP has the released update
@@ -30,7 +29,7 @@ _NORMALIZE: dict[str, Literal["tn", "tn+tvms"] | None] = {
     "ms-dpp": None, "ms-dpp+tn": "tn", "ms-dpp+tn+tvms": "tn+tvms",
 }  # fmt: skip
 DPPS = ("k-dpp", *_NORMALIZE)
-# Of the published coverage methods: bin weight and normalisation; then strengths, widths in degrees and in hours.
+# Published coverage methods: bin weight and normalisation. Their grids: strengths, widths in degrees and in hours.
 _COVERAGE: dict[str, tuple[Literal["uniform", "query"], bool]] = {
     "prob-coverage": ("uniform", False),
     "no-normalization": ("query", False),
@@ -47,7 +46,7 @@ _GRIDS: dict[str, tuple[tuple[float, ...], ...]] = {
 COVERAGE = tuple(_COVERAGE)
 GUARDED = {"guarded": mc.Mascot(), "guarded-10": mc.Mascot(protect=10)}
 LABELS = ("base", "clustering", "mmr", *DPPS, *COVERAGE, *GUARDED)
-# Of the released study on PixelProse, by label and direction: beta and theta, the same for every task.
+# Beta and theta of the released study on PixelProse, by label and direction, the same for every task.
 _RELEASED_DPPS = {
     ("ms-dpp", "spread"): (0.5, 0.9),
     ("ms-dpp+tn+tvms", "focus"): (0.5, 0.8),
@@ -82,8 +81,8 @@ def is_dpp(method: Any) -> bool:
     return isinstance(method, (mc.KDpp, mc.MsDpp))
 
 
-def published(label: str, task: BenchTask, direction: str, dataset: str = "pixelprose") -> Point | None:
-    """Return the operating point of the paper or of the released study on a dataset, where there is one."""
+def published(label: str, task: BenchTask, direction: Direction, dataset: str = "pixelprose") -> Point | None:
+    """Return the operating point of the paper or of the released study on a dataset, or None if there is none."""
     if dataset == "pixelprose" and (label, direction) in _RELEASED_DPPS:
         method = dpp(label, *_RELEASED_DPPS[label, direction], released=True)
         return Point(label, task, direction, method, Widths(), point="published")
@@ -95,8 +94,8 @@ def published(label: str, task: BenchTask, direction: str, dataset: str = "pixel
     return Point(label, task, direction, coverage(label, strength), widths, point="published")
 
 
-def inferred(label: str, task: BenchTask, direction: str, dataset: str = "pixelprose") -> Point | None:
-    """Return the operating point inferred from the rows of the paper, where it prints none on PixelProse."""
+def inferred(label: str, task: BenchTask, direction: Direction, dataset: str = "pixelprose") -> Point | None:
+    """Return the operating point that is inferred from the rows of the paper, which prints none on PixelProse."""
     if dataset != "pixelprose" or (label, task.name, direction) not in INFERRED:
         return None
     strength, geo, hour = INFERRED[label, task.name, direction]
@@ -113,12 +112,12 @@ def released(*points: Point) -> list[Point]:
 
 
 def search_key(point: Point) -> SearchKey:
-    """Return what a search is for; each of the two updates of a DPP has its own search."""
+    """Return the key of a search; each of the two updates of a DPP has its own search."""
     return point.label, point.task.name, point.direction, getattr(point.method, "released", False)
 
 
-def settings(label: str, task: BenchTask, direction: str, dataset: str | None = "pixelprose") -> list[Point]:
-    """Return what a method is searched over on a task of a dataset; a single point if there is nothing to search."""
+def settings(label: str, task: BenchTask, direction: Direction, dataset: str | None = "pixelprose") -> list[Point]:
+    """Return the search space of a method on a task of a dataset; a single point if there is nothing to search."""
     wide = dataset in WIDE
     pairs: list[tuple[Method, Widths | None]]
     if label in COVERAGE:
@@ -142,7 +141,7 @@ def settings(label: str, task: BenchTask, direction: str, dataset: str | None = 
 
 
 def best(points: Sequence[Point], records: Sequence[Record], metric: str) -> Chosen:
-    """Return the point of the highest metric for each `search_key`, for the test split; of equal ones the first."""
+    """Return the point with the highest metric for each `search_key`, for the test split; ties go to the first."""
     highest: dict[SearchKey, float] = {}
     best_points: Chosen = {}
     for point, record in zip(points, records, strict=True):

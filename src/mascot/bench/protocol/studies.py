@@ -1,4 +1,4 @@
-"""A benchmark and its studies: which points are measured on the test split once the search has chosen."""
+"""A benchmark and its studies: the points that are measured on the test split after the search."""
 
 from __future__ import annotations
 
@@ -19,20 +19,34 @@ from mascot.bench.protocol.search_space import (
     search_key,
     settings,
 )
-from mascot.bench.protocol.tasks import CLUSTERS, FOCUS, HOUR_OF_DAY, PLACE, SPREAD, BenchTask, Point, Widths
+from mascot.bench.protocol.tasks import (
+    CLUSTERS,
+    FOCUS,
+    HOUR_OF_DAY,
+    PLACE,
+    SPREAD,
+    BenchTask,
+    Direction,
+    Point,
+    Study,
+    Widths,
+)
 
-Case = tuple[str, BenchTask, str]  # label, task and direction
+Case = tuple[str, BenchTask, Direction]  # label, task and direction
 
 STRENGTHS = tuple(round(step / 10, 1) for step in range(11))
 # Sweeps of the published bins: study, attribute, field of `Widths`, and its values.
-_BIN_SWEEPS: tuple[tuple[str, mc.Attribute, str, tuple[float, ...]], ...] = (
+_BIN_SWEEPS: tuple[tuple[Study, mc.Attribute, str, tuple[float, ...]], ...] = (
     ("sigma_geo", PLACE, "geo", (0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 30.0)),
     ("grid", PLACE, "cells", (5, 10, 15, 20, 25, 30, 40, 50)),
     ("sigma_time", HOUR_OF_DAY, "hour", (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0)),
 )
 PROTECT = (0, 1, 2, 3, 5, 8, 10, 15, 20)
 # Mixed directions: the published strengths of MASCOT. The paper prints K = 10 and no bins: ours are of the search grid.
-_MIXED = {"geo+hour-": (0.3, Widths(15.0, 0.5)), "geo-hour+": (0.8, Widths(1.0, 1.5))}
+_MIXED: dict[Direction, tuple[float, Widths]] = {
+    "geo+hour-": (0.3, Widths(15.0, 0.5)),
+    "geo-hour+": (0.8, Widths(1.0, 1.5)),
+}
 _MIXED_K, _CLUSTERS_K = 10, 10
 # What the released study did.
 _RELEASED_MIXED_WIDTHS, _RELEASED_MIXED_K = Widths(1.0, 0.5), 20
@@ -52,7 +66,7 @@ class Benchmark:
     sources: tuple[tuple[int, Any], ...]
     labels: tuple[str, ...]  # of the methods
     tasks: tuple[BenchTask, ...]
-    directions: tuple[str, ...] = (SPREAD, FOCUS)
+    directions: tuple[Direction, ...] = (SPREAD, FOCUS)
     n: int = 200  # candidates of a query
     published: str | None = "pixelprose"  # the paper's dataset whose operating points and search grid apply
     clusters: bool = True  # whether there are image vectors to cluster
@@ -64,9 +78,9 @@ class Benchmark:
     metric: str = "hm"  # what the search maximises, a name in the summary
     retrieval: str = "r@10"  # what HM takes for relevance: "r@10" or "map"
     judged: str | None = None  # column of judged clusters, for CR@k
-    extra: tuple[Point, ...] = ()  # points on the test split beside those of the studies
-    subsets: tuple[str, ...] = ()  # splits within the test split that are also summed up on their own
-    notes: tuple[str, ...] = ()  # under the tables: which methods or queries were left out, and why
+    extra: tuple[Point, ...] = ()  # further points on the test split
+    subsets: tuple[str, ...] = ()  # splits within the test split that have their own summary
+    notes: tuple[str, ...] = ()  # printed under the tables: which methods or queries were left out, and why
 
     def cases(self) -> Iterator[Case]:
         return product(self.labels, self.tasks, self.directions)
@@ -96,28 +110,28 @@ def searched(benchmark: Benchmark) -> Iterator[Point]:
 
 
 def _setting(case: Case, chosen: Chosen) -> Point:
-    """Return the point that was searched for, or the only one there is."""
+    """Return the point that the search chose, or the only point of the method."""
     default = settings(*case)[0]
     point = chosen.get(search_key(default))
     return default if point is None else replace(point, point="validated")
 
 
 def _released_setting(case: Case, chosen: Chosen) -> list[Point]:
-    """Return the point that was searched for with the released update of a DPP; none for other methods."""
+    """Return the point that the search chose with the released update of a DPP; an empty list for other methods."""
     defaults = released(settings(*case)[0])
     return [replace(chosen.get(search_key(default), default), point="released") for default in defaults]
 
 
 def _printed(case: Case, benchmark: Benchmark) -> list[Point]:
-    """Return the points that the paper prints, or lets one infer."""
+    """Return the points that the paper prints, or that its rows imply."""
     lookups = (published, inferred) if benchmark.published else ()
     return list(filter(None, (lookup(*case, str(benchmark.published)) for lookup in lookups)))
 
 
 def _operating(case: Case, benchmark: Benchmark, chosen: Chosen) -> Point:
-    """Return the published point where there is one, else the one that was searched for.
+    """Return the published point, or the point that the search chose if there is none.
 
-    Published settings of DPPs are of the released update, which is swept on its own.
+    The published settings of DPPs belong to the released update, which has its own sweep.
     """
     printed = [] if case[0] in DPPS else _printed(case, benchmark)
     return (printed or [_setting(case, chosen)])[0]
@@ -129,7 +143,7 @@ def _main(benchmark: Benchmark, chosen: Chosen) -> Iterator[Point]:
 
 
 def _strength(benchmark: Benchmark, chosen: Chosen) -> Iterator[Point]:
-    """Yield strengths from 0 to 1, all else as at the operating point. For DPPs it is 1 - theta, for each update."""
+    """Yield strengths from 0 to 1 at the operating point. The strength of a DPP, for each update, is 1 - theta."""
     for case in benchmark.cases():
         if case[0] not in ("base", "clustering"):  # clustering has no strength in the paper
             exact = replace(_operating(case, benchmark, chosen), point=None)
@@ -165,7 +179,7 @@ def _bins(benchmark: Benchmark, _: Chosen) -> Iterator[Point]:
 def _mixed(benchmark: Benchmark, _: Chosen) -> Iterator[Point]:
     """Yield one attribute spread, the other focused; MS-DPP with theta 0.9 and beta 0.5, with either update.
 
-    Ours are of K = 10, which the paper prints; the released study took K = 20, with narrow bins for both rows.
+    Our points have K = 10, as the paper prints; the released study used K = 20, with narrow bins for both rows.
     """
     composite = [task for task in benchmark.tasks if task.attributes == (PLACE, HOUR_OF_DAY)]
     for label, task, direction in product(benchmark.labels, composite, _MIXED):
@@ -211,7 +225,7 @@ def _protect(benchmark: Benchmark, _: Chosen) -> Iterator[Point]:
 
 
 def _runtime(benchmark: Benchmark, chosen: Chosen) -> Iterator[Point]:
-    """Yield a query at a time on one thread; the coverage methods also as a batch."""
+    """Yield points that are timed query by query on one thread; the coverage methods also as a batch."""
     composite = [task for task in benchmark.tasks if len(task.attributes) > 1]
     task, direction = (composite or benchmark.tasks)[0], benchmark.directions[-1]
     for label in benchmark.labels:

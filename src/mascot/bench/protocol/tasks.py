@@ -1,10 +1,10 @@
-"""What is asked of the results, and of which method: tasks (attributes, directions, bins), and the points of a run."""
+"""Tasks (attributes, directions, bins) and the points of a run (a method with a setting on a task)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +17,19 @@ Floats = NDArray[np.float64]
 Columns = Mapping[str, NDArray[Any]]
 Method = mc.Relevance | mc.Clustering | mc.Mmr | mc.KDpp | mc.MsDpp | mc.Mascot | Pyversity
 
-SPREAD, FOCUS = "spread", "focus"
-_COMPARING = (mc.Clustering, mc.KDpp, mc.Mmr, mc.MsDpp)  # these compare features, not bins
+Direction = Literal["spread", "focus", "geo+hour-", "geo-hour+"]  # the last two: spread one attribute, focus the other
+Study = Literal[
+    "search", "main", "strength", "prs", "sigma_geo", "sigma_time", "grid", "mixed", "clusters", "protect", "runtime",
+]  # fmt: skip
+SPREAD: Direction = "spread"
+FOCUS: Direction = "focus"
+_COMPARING = (mc.Clustering, mc.KDpp, mc.Mmr, mc.MsDpp)  # methods that compare features, not bins
 _MIXED_SIGNS = {"geo+hour-": (1, -1), "geo-hour+": (-1, 1)}
-# In a task these two stand for bins that depend on the method: the published ones, or those of the guarded method.
+# In a task, these two are placeholders for bins that depend on the method: the published or the guarded ones.
 PLACE, HOUR_OF_DAY = mc.Place(), mc.HourOfDay()
-# Bins of the guarded method. Narrow bins focus better, wide bins spread better. Picked for their HM at the default
-# strength among over a hundred combinations, on the test queries of the simulated PixelProse of the seeds 0 to 2: judge
-# them on other seeds.
+# Bins of the guarded method. Narrow bins focus better, wide bins spread better. They were chosen by HM at the default
+# strength among more than a hundred combinations, on the test queries of the simulated PixelProse of the seeds 0 to 2;
+# judge them on other seeds.
 _GUARDED_BINS: dict[tuple[str, int], mc.Attribute] = {
     ("geo", 1): mc.Place(),
     ("geo", -1): mc.Place(sigma_km=350.0),
@@ -44,10 +49,10 @@ class Widths:
 
 @dataclass(frozen=True, slots=True)
 class PublishedHour(mc.HourOfDay):
-    """The hour as the published study gave it to MMR, DPPs and clustering: minutes of the day out of 1439."""
+    """The hour as the published study passed it to MMR, DPPs and clustering: minutes of the day divided by 1439."""
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
-        """Return [M, 2] sine and cosine; zeros where the time is missing."""
+        """Return [M, 2] sine and cosine; zeros for a missing time."""
         clock = hours_of(columns, self.column)
         present = ~np.isnan(clock)
         minutes = np.floor(np.where(present, clock, 0.0) * 60 + 1e-6)
@@ -55,7 +60,7 @@ class PublishedHour(mc.HourOfDay):
 
 
 def hours_of(columns: Columns, name: str = "taken") -> Floats:
-    """Return the hours of a column of times, 0 to 24; NaN where it is missing."""
+    """Return the hours of a column of times, 0 to 24; NaN for a missing time."""
     hours: Floats = mc.HourOfDay(name).membership(dict(columns), None).values[0]
     return hours
 
@@ -104,14 +109,20 @@ class BenchTask:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A method with a setting, and a task; for the fields see also the record in `mascot.bench.running.records`."""
+    """A method with a setting, and a task.
+
+    `point` says how the setting was chosen: "published" (printed in the paper), "inferred" (the paper does not print
+    it; see `search_space.INFERRED`), "validated" (searched on the validation split), "released" (a DPP with the greedy
+    update of the published experiments, searched with that update, or swept from there; fixed in the mixed study),
+    "default" (there is nothing to choose), "batch" or "single" (runtime), or None.
+    """
 
     label: str  # the name of the method in tables
     task: BenchTask
-    direction: str = SPREAD  # see `BenchTask.wishes`
+    direction: Direction = SPREAD
     method: Method = field(default_factory=mc.Relevance)
     widths: Widths | None = None  # the published bins, or None for those of the guarded method
-    study: str = "main"
+    study: Study = "main"
     point: str | None = None
     value: float | None = None
     split: str = "test"
@@ -125,11 +136,11 @@ class Point:
     def to_dict(self) -> dict[str, Any]:
         """Return the part of the record that does not depend on the result."""
         names = ("split", "study", "direction", "label", "point", "value", "k", "n")
-        described = {"method": self.method.to_dict(), "wishes": [_recorded(wish) for wish in self.wishes]}
+        described = {"method": self.method.to_dict(), "wishes": [recorded(wish) for wish in self.wishes]}
         return {name: getattr(self, name) for name in names} | {"task": self.task.name} | described
 
 
-def _recorded(wish: mc.Wish) -> dict[str, Any]:
+def recorded(wish: mc.Wish) -> dict[str, Any]:
     """Return a wish as records hold it: the attribute is always a dictionary with its parameters."""
     parameters: dict[str, Any] = {name: getattr(wish, name) for name in ("sign", "weight", "near", "within")}
     attribute: Any = wish.attribute
@@ -143,7 +154,7 @@ def name_of(attribute: mc.Attribute) -> str:
 
 
 def metric_features(attribute: mc.Attribute, columns: Columns, vectors: Floats | None) -> Floats:
-    """Return the [M, d] points that the Vendi score compares; zeros where the value is missing."""
+    """Return the [M, d] points that the Vendi score compares, with zeros for a missing value."""
     if attribute == HOUR_OF_DAY:
         return PublishedHour().features(columns, vectors)
     if isinstance(attribute, mc.Branches):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 METHODS = {
     "base": "Base",
     "clustering": "Clustering",
@@ -34,7 +36,7 @@ DIRECTIONS = {
 }
 POINTS = {"published": "at the published operating points", "validated": "at the points chosen on validation"}
 BASE = "base"
-_RELEASED = " released"  # a method with the greedy update of the published experiments is a method of its own
+_RELEASED = " released"  # suffix of a DPP with the greedy update of the published experiments
 _NAMES = {"label": METHODS | OUTSIDE, "task": TASKS, "direction": DIRECTIONS}  # by field of a record
 
 
@@ -44,7 +46,7 @@ def released(label: str) -> str:
 
 
 def origin(label: str) -> str:
-    """Return the label without that suffix."""
+    """Return the label of a method without the suffix of `released`."""
     return label.removesuffix(_RELEASED)
 
 
@@ -54,23 +56,17 @@ def display(field: str, name: str) -> str:
 
 
 def method(label: str) -> str:
-    """Return the display name of a method; that of a variant says so: ``MS-DPP, released``."""
+    """Return the display name of a method; a variant is named as such: ``MS-DPP, released``."""
     name = _NAMES["label"].get(origin(label), origin(label))
     return name if origin(label) == label else f"{name}, released"
 
 
-def task(name: str) -> str:
-    return TASKS.get(name, name)
+def in_order(field: str, names: Iterable[str]) -> list[str]:
+    """Return the distinct names in display order: known names as above, then the others alphabetically.
 
-
-def position(field: str, value: object) -> tuple[float, str]:
-    """Return a sort key: known names in the order above, then the others alphabetically; numbers ascending.
-
-    >>> sorted(["xquad", "mascot", "base"], key=lambda label: position("label", label))
+    >>> in_order("label", ["xquad", "mascot", "base"])
     ['base', 'mascot', 'xquad']
     """
-    if isinstance(value, (int, float)):
-        return value, ""
-    order = list(_NAMES.get(field, ()))
-    name = origin(str(value))
-    return order.index(name) if name in order else len(order), str(value)
+    order = list(_NAMES[field])
+    ranks = {name: order.index(origin(name)) if origin(name) in order else len(order) for name in names}
+    return sorted(ranks, key=lambda name: (ranks[name], name))

@@ -1,9 +1,9 @@
-"""From the chosen positions to a record's numbers. Every number is one of `mascot.metrics`.
+"""Compute the numbers of a record from the selected positions. Every number is one of `mascot.metrics`.
 
-A query that shows fewer than k results is measured on those it shows: positions after the end are not hits, and the
-Vendi scores are of the results there are. A single result has no diversity: such a query has no Vendi score (NaN here,
-null in a record), and means leave it out. A query without a positive has a diversity, but no recall, precision or
-cluster recall.
+A query that shows fewer than k results is measured on these results: positions after the end are not hits, and the
+Vendi scores compare only the results that are shown. A single result has no diversity: the query has no Vendi score
+(NaN here, null in a record), and means skip it. A query without a positive has a diversity, but no recall, precision
+or cluster recall.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MEASURES = re.compile(
 
 
 def is_measure(name: str) -> bool:
-    """Return whether a record has a number of this name, which an attribute must therefore not have."""
+    """Return whether this is the name of a measure, which an attribute must not have."""
     return _MEASURES.fullmatch(name) is not None
 
 
@@ -41,7 +41,7 @@ def measure(
     """Return the `per_query` and `summary` of a record, and of the `subsets`, splits of the dataset within this one.
 
     `positions` are [Q, k] among each query's candidates, best first, and -1 after the end of a short list. HM takes
-    `retrieval` for relevance: ``"r@10"``, or ``"map"`` where queries have many positives.
+    `retrieval` for relevance: ``"r@10"``, or ``"map"`` if queries have many positives.
     """
     values = per_query(point, positions, queries, retrieval)
     rounded: dict[str, list[Any]] = {}
@@ -60,8 +60,8 @@ def measure(
 def per_query(point: Point, positions: Ints, queries: QuerySet, retrieval: str = "r@10") -> dict[str, Any]:
     """Return arrays of Q values by name.
 
-    Average precision is measured where it is the `retrieval` and where queries have several positives; then so are the
-    reciprocal rank and precision.
+    Average precision is included if it is the `retrieval` or if queries have several positives; reciprocal rank and
+    precision are included if queries have several positives.
     """
     filled = positions >= 0
     images = np.stack([rows[selection] for rows, selection in zip(queries.rows, np.maximum(positions, 0), strict=True)])
@@ -78,7 +78,7 @@ def per_query(point: Point, positions: Ints, queries: QuerySet, retrieval: str =
 
 
 def _retrieval(hits: Bools, images: Ints, queries: QuerySet, retrieval: str) -> dict[str, Floats]:
-    """Return the measures of how many positives are shown, and where."""
+    """Return the measures of the number and the ranks of the positives that are shown."""
     k = hits.shape[1]
     values = {f"r@{at}": metrics.recall_at_k(hits, at) for at in CUTOFFS if at <= k}
     values[FOUND_AT] = np.where(hits.any(axis=1), hits.argmax(axis=1) + 1.0, 0.0)
@@ -146,7 +146,7 @@ def summary(point: Point, values: Mapping[str, Floats], retrieval: str = "r@10")
 
 
 def dm_per_query(appearance: Floats | None, metadata: Floats, *, focus: bool) -> Floats:
-    """Return what DM is the harmonic mean of; without an appearance channel it is the metadata channel alone."""
+    """Return the values whose harmonic mean is DM; without an appearance channel, the metadata channel alone."""
     if appearance is None:
         return metrics.metadata_channel(metadata, focus=focus)
     return metrics.dm_per_query(appearance, metadata, focus=focus)

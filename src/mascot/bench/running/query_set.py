@@ -17,7 +17,7 @@ _LISTS = 1024  # lists whose vectors are in memory at once
 
 @dataclass(frozen=True, eq=False)
 class QuerySet:
-    """Q queries of a split, which find its images, and the candidates of each."""
+    """Q queries of a split, with the candidates of each among the split's images."""
 
     dataset: Dataset
     split: str = "test"
@@ -73,7 +73,7 @@ class QuerySet:
 
     @cached_property
     def largest(self) -> int:
-        """Candidates of the query that has most; no query shows more results."""
+        """The largest number of candidates of a query; no query shows more results."""
         return max(len(rows) for rows in self.rows)
 
     @cached_property
@@ -84,7 +84,7 @@ class QuerySet:
 
     @cached_property
     def dataset_places(self) -> dict[str, float]:
-        """What the paper says of the places of a split; empty without places.
+        """The statistics that the paper gives for the places of a split; empty without places.
 
         The shares of images north and south of 60 degrees, and the share of queries with candidates within 15 degrees
         of the antimeridian on both sides of it.
@@ -140,7 +140,7 @@ def primary_bins(dataset: Dataset, task: BenchTask, widths: Widths) -> Ints:
 
 @lru_cache(maxsize=4)
 def _unit(dataset: Dataset) -> Floats | None:
-    """Return unit image vectors; zeros where the vector is missing."""
+    """Return unit image vectors, with zeros for a missing vector."""
     return None if dataset.vectors is None else unit_rows(dataset.vectors)
 
 

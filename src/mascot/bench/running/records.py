@@ -1,48 +1,11 @@
 """The results of a benchmark: one JSON file for each *point*, a setting of one method on one dataset.
 
-A point's file is ``DIR/points/<hash>.json``; the hash is of its key: the parameters, the data, the seed and the
+A point's file is ``DIR/points/<hash>.json``; the hash is that of its key: the parameters, the data, the seed and the
 versions. It is written to a temporary file and renamed, so a file is complete or absent however a run ends. A run
 looks for the file first: existing points are not computed again, and an unreadable file counts as absent.
 
-``DIR/run.json`` describes the runs of the folder (see `RunInfo`). Where the data of a seed changed, the records of the
+``DIR/run.json`` describes the runs of the folder (see `RunInfo`). If the data of a seed changed, the records of the
 earlier data are kept but not read: tables show the new numbers, and after a change back the records are used again.
-
-A record, as `read` returns it::
-
-    dataset     "pixelprose-sim", "div400", or the name of the user's file
-    data_hash   SHA-256 of the dataset's content
-    seed        of the dataset
-    split       "test" or "validation"
-    study       "main", "search", "strength", "sigma_geo", "sigma_time", "grid", "mixed", "clusters", "runtime" or
-                "protect"
-    task        one of `naming.TASKS`, or one of the dataset's own
-    direction   "spread", "focus", "geo+hour-" or "geo-hour+"
-    label       one of `naming.METHODS` or `naming.OUTSIDE`
-    point       how the setting came about: "published" (the paper's table), "inferred" (the paper does not print it;
-                see `grid.INFERRED`), "validated" (searched on the validation split), "released" (of a DPP with the
-                greedy update of the published experiments, searched with that update, or swept from there; fixed in
-                the mixed study), "default" (nothing was chosen), "batch" or "single" (runtime), or null
-    method      its parameters; of DPPs "released" says which update
-    wishes      their parameters
-    value       the value of what the study sweeps, or null
-    k, n        results and candidates of the query that has most
-    short       how many queries had fewer than k candidates, and show fewer results
-    bare        how many queries have no positive
-    queries     the queries, by number
-    retrieval   what "hm" takes for relevance: "r@10", or "map" on Incidents1M
-    per_query   lists as long as `queries`, null where a query has no such number: "r@1", "r@3", "r@5", "r@10", "r@20"
-                (0 or 1), "found_at" (rank of the first positive, 0 where none is shown), "appearance" and "metadata"
-                (normalised Vendi scores, never inverted; no appearance without vectors), one Vendi score for each
-                attribute, "top1" (agreement with the base), "displaced", "other_bin", "kept" (share of relevance),
-                "first_gain" (coverage of the first pick); where queries have several positives "map" (average
-                precision, divided by the positives found), "mrr", "p@5", "p@10", "p@20"; on judged data "p@20",
-                "cr@20", "f1@20"
-    summary     means of the above but "found_at", and "dm", "hm"; without vectors "dm" is of the metadata alone
-    subsets     {"unseen": {"queries": [...], "summary": {...}}}: the same of the queries in that split, on div400 the
-                topics that no choice has seen
-    seconds     a query's share of the time (the median where queries were timed one by one); null where it was shared
-    versions    of the packages
-    id          the hash
 """
 
 from __future__ import annotations
@@ -50,21 +13,66 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, cast
 
 import numpy
 
 import mascot
 from mascot.bench.files import replace_text
+from mascot.bench.protocol.tasks import Direction, Study
 from mascot.errors import InputError
 
-Record = dict[str, Any]
-
-_FORMAT = 2  # of the records; part of every key
+_FORMAT = 2  # version of the record format; part of every key
 _RUN = "run.json"
+
+
+class SubsetNumbers(TypedDict):
+    """The numbers of a record for some of its queries, such as the topics of div400 that no choice has seen."""
+
+    queries: list[int]
+    summary: dict[str, float]
+
+
+class Record(TypedDict, total=False):
+    """The result of one point on one seed, as it is stored.
+
+    `per_query` holds lists as long as `queries`, with null for a query without such a number: ``r@1`` to ``r@20``
+    (0 or 1), ``found_at`` (the rank of the first positive, 0 if none is shown), ``appearance`` and ``metadata``
+    (normalised Vendi scores, never inverted; no appearance without vectors), one Vendi score for each attribute,
+    ``top1`` (agreement with the base), ``displaced``, ``other_bin``, ``kept`` (share of relevance), ``first_gain``
+    (coverage of the first pick). If queries have several positives, also ``map`` (average precision, divided by the
+    positives found), ``mrr``, ``p@5``, ``p@10`` and ``p@20``; on judged data ``p@20``, ``cr@20`` and ``f1@20``.
+    """
+
+    id: str  # hash of the key
+    dataset: str  # "pixelprose-sim", "div400", or the name of the user's file
+    data_hash: str  # SHA-256 of the dataset's content
+    seed: int  # of the dataset
+    split: str  # "test" or "validation"
+    study: Study
+    task: str  # one of `naming.TASKS`, or one of the dataset's own
+    direction: Direction
+    label: str  # one of `naming.METHODS` or `naming.OUTSIDE`
+    point: str | None  # how the setting was chosen, see `Point.point`
+    method: dict[str, Any]  # its parameters; for DPPs "released" says which update
+    wishes: list[dict[str, Any]]  # their parameters
+    value: float | None  # of the parameter that the study sweeps
+    k: int  # results of the query that has most
+    n: int  # candidates of the query that has most
+    short: int  # queries with fewer than k candidates, which show fewer results
+    bare: int  # queries without a positive
+    queries: list[int]
+    retrieval: str  # relevance in HM: "r@10", or "map" on Incidents1M
+    sizes: dict[str, dict[str, int]]  # images and queries of each split
+    places: dict[str, float]  # see `QuerySet.dataset_places`
+    per_query: dict[str, list[Any]]
+    summary: dict[str, float]  # means of the above except "found_at", and "dm" and "hm"
+    subsets: dict[str, SubsetNumbers]
+    seconds: float | None  # per query; the median if queries were timed one by one, null if the time was shared
+    versions: dict[str, str]  # of the packages
 
 
 def versions() -> dict[str, str]:
@@ -90,7 +98,7 @@ class RecordStore:
         return self.folder / "points" / f"{digest(key)}.json"
 
     def get(self, key: Mapping[str, Any]) -> Record | None:
-        """Return the record of a key; None where it is absent or unreadable."""
+        """Return the record of a key, or None if it is absent or unreadable."""
         return _read_record(self.path(key))
 
     def put(self, key: Mapping[str, Any], record: Record) -> None:
@@ -98,15 +106,15 @@ class RecordStore:
         _write(path, {**record, "id": path.stem})
 
     def claim(self, settings: Mapping[str, Any], data: Mapping[int, str], notes: Sequence[str] = ()) -> None:
-        """Record the settings of the folder, and refuse a folder of a different run: their tables would mix.
+        """Record the settings of the folder, and refuse the folder of a different run, whose numbers would mix.
 
-        Every run into the folder must share the `settings`. `data` are the hashes of each seed's dataset: seeds of
-        earlier runs stay, a changed hash replaces the earlier one. `notes` are for the tables.
+        Every run into the folder must have the same `settings`. `data` holds the hash of each seed's dataset: seeds of
+        earlier runs stay, and a changed hash replaces the earlier one. `notes` are printed under the tables.
         """
         earlier = run_info(self.folder) or RunInfo({}, {}, {})
         for name, value in settings.items():
             if earlier.asked.get(name, value) != value:
-                hint = ": --quick asks fewer queries, give it to both or" if name in ("validation", "test") else ":"
+                hint = " (--quick asks fewer queries: use it for both);" if name in ("validation", "test") else ";"
                 run = f"{self.folder} holds a run with {name} {earlier.asked[name]!r}"
                 raise InputError(f"{run}; this one has {value!r}{hint} use another --out")
         changed = [str(seed) for seed, content in data.items() if earlier.data.get(seed, content) != content]
@@ -133,7 +141,7 @@ class RunInfo:
 
 
 def run_info(folder: Path | str) -> RunInfo | None:
-    """Read the ``run.json`` of a folder; None where it is absent or unreadable."""
+    """Read the ``run.json`` of a folder; return None if it is absent or unreadable."""
     content = _parsed(Path(folder) / _RUN)
     try:
         data = {int(seed): str(data_hash) for seed, data_hash in content["data"].items()}
@@ -145,33 +153,26 @@ def run_info(folder: Path | str) -> RunInfo | None:
 def read(folder: Path | str) -> list[Record]:
     """Return every complete record of the folder's data, in the order in which they were written.
 
-    Unreadable files and records of data that has changed since are skipped. Where versions changed, the records of the
-    last run's versions are last.
+    Unreadable files and records of data that has changed since are skipped. If versions changed, the records of the
+    last run's versions come last.
     """
-    run, points = run_info(folder), Path(folder) / "points"
+    points = Path(folder) / "points"
+    if not points.parent.is_dir():
+        raise InputError(f"{folder}: no such folder; make one with: mascot bench run DATASET --out {folder}")
+    run = run_info(folder)
+    data = {} if run is None else run.data
+    records = filter(None, map(_read_record, sorted(points.glob("*.json"))))
+    current = [record for record in records if data.get(record["seed"], record["data_hash"]) == record["data_hash"]]
 
     def age(record: Record) -> tuple[bool, int, str]:
-        is_last = run is not None and record.get("versions") == run.versions
+        is_last = run is not None and record["versions"] == run.versions
         return is_last, (points / f"{record['id']}.json").stat().st_mtime_ns, record["id"]
 
-    return sorted(each(folder), key=age)
+    return sorted(current, key=age)
 
 
-def each(folder: Path | str) -> Iterator[Record]:
-    """Yield the records that `read` returns, in the order of their file names."""
-    root = Path(folder)
-    if not root.is_dir():
-        raise InputError(f"{root}: no such folder; make one with: mascot bench run DATASET --out {root}")
-    run = run_info(root)
-    data = {} if run is None else run.data
-    for path in sorted((root / "points").glob("*.json")):
-        record = _read_record(path)
-        if record is not None and data.get(record.get("seed", -1), record.get("data_hash")) == record.get("data_hash"):
-            yield record
-
-
-def _parsed(path: Path) -> Record:
-    """Return the content of a JSON file; empty where it is absent or unreadable."""
+def _parsed(path: Path) -> dict[str, Any]:
+    """Return the content of a JSON file, or an empty dictionary if it is absent or unreadable."""
     try:
         content = json.loads(path.read_bytes())
     except (OSError, ValueError):
@@ -180,10 +181,10 @@ def _parsed(path: Path) -> Record:
 
 
 def _read_record(path: Path) -> Record | None:
-    record = _parsed(path)
+    record = cast(Record, _parsed(path))
     return record if record.get("id") == path.stem else None
 
 
-def _write(path: Path, content: Record) -> None:
+def _write(path: Path, content: Mapping[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_text(path, json.dumps(content, separators=(",", ":"), allow_nan=False))

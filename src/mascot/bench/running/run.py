@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import mascot as mc
 from mascot.bench.datasets.dataset import Dataset
@@ -21,7 +21,7 @@ from mascot.bench.running.select import PointSelection, choose, time_single
 from mascot.bench.running.workers import Each, job_workers
 
 _TIMED = 40  # queries timed one by one
-_POINTS_PER_JOB = 24  # unless they share work
+_POINTS_PER_JOB = 24  # for points that share no work
 _COSTS = {mc.KDpp: 10.0, mc.MsDpp: 10.0, mc.Clustering: 40.0, mc.Mmr: 5.0}  # of a point, with coverage as 1
 
 
@@ -43,7 +43,7 @@ class Job:
         return {**point.to_dict(), **origin, "limit": self.limit, "versions": versions()}
 
     def stored(self) -> Iterator[tuple[Point, Record | None]]:
-        """Yield the points with their records; None where there is none yet."""
+        """Yield the points with their records, or with None if there is no record yet."""
         store = RecordStore(self.folder)
         return ((point, store.get(self.key(point))) for point in self.points)
 
@@ -57,8 +57,8 @@ def run(
 ) -> list[Record]:
     """Run the points that have no result in the folder yet, and return the records of the test split, each once.
 
-    `jobs` is the number of processes (default: all cores). `report` is called with the stage, the points done and the
-    points in all. `workers` are those of a cluster in place of processes, such as a `RayCrew`.
+    `jobs` is the number of processes (default: all cores). `report` is called with the stage, the number of points
+    that are done, and the total. `workers` replaces the processes by those of a cluster, such as a `RayCrew`.
     """
     store = RecordStore(folder)
     hashes = {seed: _loaded(source).content_hash for seed, source in benchmark.sources}
@@ -68,7 +68,7 @@ def run(
 
     def job(seed: int, source: Any, points: Sequence[Point], limit: int | None) -> Job:
         empty = Job(described, seed, source, hashes[seed], folder, limit, ())
-        # Points may differ in what has no effect, such as the width of places where only hours are asked for.
+        # Points may differ in parameters without effect, such as the width of places in a task about hours.
         unique = {digest(empty.key(point)): point for point in reversed(points)}
         return replace(empty, points=tuple(reversed(unique.values())))
 
@@ -148,7 +148,7 @@ def do(job: Job) -> int:
 
 
 def records(job: Job, choices: Iterable[PointSelection] | None = None) -> Iterator[tuple[Point, Record]]:
-    """Yield the points of a job with their records; `choices` that were made before are only measured."""
+    """Yield the points of a job with their records; if `choices` are passed, they are only measured."""
     queries = queries_of(job)
     single = [point for point in job.points if (point.study, point.point) == ("runtime", "single")]
     for point in single:
@@ -169,7 +169,7 @@ def _record(job: Job, choice: PointSelection, queries: QuerySet, subsets: Sequen
         measured["summary"]["first_gain"] = float(choice.first_gain.mean())
     splits = queries.dataset.splits.items()
     k = min(point.k, queries.largest)
-    return {
+    record = {
         **point.to_dict(),
         "dataset": job.benchmark.name,
         "data_hash": job.data_hash,
@@ -179,7 +179,7 @@ def _record(job: Job, choice: PointSelection, queries: QuerySet, subsets: Sequen
         "sizes": {name: {"images": len(split.images), "queries": len(split.queries)} for name, split in splits},
         "places": queries.dataset_places,
         "versions": versions(),
-        # Results and candidates there were, which may be fewer than were asked for.
+        # The actual numbers of results and candidates, which may be smaller than requested.
         "k": k,
         "n": min(point.n, queries.largest),
         "short": sum(len(rows) < k for rows in queries.rows),
@@ -187,3 +187,4 @@ def _record(job: Job, choice: PointSelection, queries: QuerySet, subsets: Sequen
         **measured,
         "seconds": choice.seconds,
     }
+    return cast(Record, record)

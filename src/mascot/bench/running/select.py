@@ -24,12 +24,12 @@ _DPP_QUERIES = 32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PointSelection:
-    """The selection of a point's method: [Q, k] positions, -1 after the end of a short list; seconds where timed."""
+    """The selection of a point's method: [Q, k] positions, with -1 after the end of a short list."""
 
     point: Point
     positions: Ints
     seconds: float | None = None
-    first_gain: Floats | None = None  # [Q] coverage of the first pick, where it is measured
+    first_gain: Floats | None = None  # [Q] coverage of the first pick, if it is measured
 
 
 def choose(points: Sequence[Point], queries: QuerySet) -> Iterator[PointSelection]:

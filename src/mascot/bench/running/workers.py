@@ -22,7 +22,7 @@ Each = Callable[[Sequence[Any], "int | None"], Iterator[int]]  # jobs, and how m
 def job_workers(work: Callable[[Any], int], count: int | None = None) -> Iterator[Each]:
     """Yield a function that runs jobs in `count` processes (default: one per core) and yields what `work` returns.
 
-    A single one is the caller's process. `work` must be picklable.
+    With one process, jobs run in the caller's process. `work` must be picklable.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if (count or cores) == 1:
@@ -78,5 +78,5 @@ def _exit_with_parent(alive: Connection) -> None:
             alive.poll(None)
         os._exit(1)
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # where a signal cannot be blocked before
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # on platforms where the signal was not blocked
     threading.Thread(target=watch, daemon=True).start()

@@ -91,18 +91,16 @@ class Chosen:
         return [f"--{name.rstrip('_')}" for name, value in asdict(self).items() if value is not None]
 
     def request(self, library: Library, fields: Mapping[str, Any]) -> SearchRequest:
-        """Return the request of these fields, or of a saved search with those of them that were given."""
+        """Return the request with these fields; with `--from`, the fields that are not set come from a saved search."""
         saved: dict[str, Any] = {}
         if self.from_ is not None:
             saved = dict(library.choices.get(self.from_).query or {})
         defaults = SearchRequest()
-        given = {
-            name: value for name, value in fields.items() if value is not None and value != getattr(defaults, name)
-        }
-        if given.keys() & {"text", "like"}:
+        changes = {name: value for name, value in fields.items() if value not in (None, getattr(defaults, name))}
+        if changes.keys() & {"text", "like"}:
             saved = {name: value for name, value in saved.items() if name not in ("text", "like")}
         pinned, rejected = self._ids(library)
-        return SearchRequest.from_dict({**saved, **given, "pin": pinned, "reject": rejected})
+        return SearchRequest.from_dict({**saved, **changes, "pin": pinned, "reject": rejected})
 
     def _ids(self, library: Library) -> tuple[list[int], list[int]]:
         """Return the photographs to pin and to reject. Options override a saved choice."""

@@ -144,17 +144,12 @@ def launcher(task: Task, queries: DeviceQueries) -> Callable[[], DeviceResults]:
     plan, kernel = prepare(tight=True)
     launch = Launch(plan, kernel, queries)
 
-    def select_exact() -> DeviceResults:
+    def select() -> DeviceResults:
+        """Select, and again with larger tables for the queries whose bins did not fit."""
         results = DeviceResults(cp, count, k, attributes)
-        launch(results)
-        return results
-
-    def select_tight() -> DeviceResults:
-        """Select again, with larger tables, for the queries whose bins did not fit."""
-        results = DeviceResults(cp, count, k, attributes)
-        overflow = cp.zeros(1 + count, np.int64)
+        overflow: Any = None if plan.exact else cp.zeros(1 + count, np.int64)
         launch(results, overflow)
-        failed = int(overflow[0])
+        failed = 0 if overflow is None else int(overflow[0])
         if failed:
             subset, again = overflow[1 : 1 + failed], cp.zeros(1 + failed, np.int64)
             Launch(*prepare(tight=False), queries, subset)(results, again)
@@ -162,4 +157,4 @@ def launcher(task: Task, queries: DeviceQueries) -> Callable[[], DeviceResults]:
                 raise InputError(f"backend 'gpu' cannot hold the bins of query {int(again[1])}")
         return results
 
-    return select_exact if plan.exact else select_tight
+    return select

@@ -353,7 +353,7 @@ class database_errors:
     def __enter__(self) -> None:
         return
 
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+    def __exit__(self, _kind: Any, error: BaseException | None, _trace: Any) -> None:
         if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.IntegrityError):
             raise _translate(self._path, error) from None
         if isinstance(error, UnicodeDecodeError):

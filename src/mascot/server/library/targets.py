@@ -32,12 +32,11 @@ def target_out(name: str, near: Any, wish: mc.Wish, photos: Sequence[Photo]) -> 
 
 
 def _nearest(wish: mc.Wish, photos: Sequence[Photo], least: float, text_of: Any) -> str | None:
-    """Return how far the nearest photograph is; None if that is less than `least`, or unknown."""
+    """Return how far the nearest photograph is; None if that is less than `least`, or unknown (NaN)."""
     columns = {name: as_array([getattr(photo, name) for photo in photos]) for name in ("lat", "lon", "taken")}
     focus = wish.named_focus(wish.bins(columns, None, len(photos)))
-    known = distances(focus.bins, focus.point, None)
-    known = known[~np.isnan(known)]
-    return f"nearest is {text_of(known.min())} away" if len(known) and known.min() >= least else None
+    nearest = min((distance for distance in distances(focus.bins, focus.point, None) if distance >= 0), default=0.0)
+    return f"nearest is {text_of(nearest)} away" if nearest >= least else None
 
 
 def _duration(minutes: float) -> str:

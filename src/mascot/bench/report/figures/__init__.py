@@ -16,15 +16,15 @@ from mascot.bench.datasets.dataset import Dataset
 from mascot.bench.protocol.published import Published
 from mascot.bench.protocol.search_space import published, settings
 from mascot.bench.protocol.tasks import FOCUS, GEO_HOUR, SPREAD, Method, Point
-from mascot.bench.report import averages, naming
-from mascot.bench.report.averages import RunResults
+from mascot.bench.report import naming, run_results
 from mascot.bench.report.figures import parameter_figures, relevance_figures, style
 from mascot.bench.report.figures.one_query import NEEDED, Picture, of_query, pictures, qualitative
 from mascot.bench.report.figures.relevance_figures import Drawing
+from mascot.bench.report.run_results import RunResults
 
 __all__ = ["Drawn", "draw", "of_query", "pictures", "qualitative"]
 
-# The name of each in the note that it is missing, and the study it is made of; None as in the tables.
+# The name of the figures and their study, for the note that they are missing; None as in the tables.
 _BUILDERS: tuple[tuple[str, str | None, Callable[[RunResults, Published], Iterator[Drawing]]], ...] = (
     ("recall curves", "main", relevance_figures.recall),
     ("trade-off", "main", relevance_figures.tradeoff),
@@ -57,12 +57,12 @@ def draw(
 ) -> Drawn:
     """Draw every figure that the results in a directory allow, each as PDF and as PNG.
 
-    They go into `out`; with results of several datasets, into one folder in it for each. The qualitative figure cannot
-    be made of the records alone: it needs a dataset with columns of place and time, such as ``Folder(path).load()``
-    with ``pictures(path)``, or ``Arrays(path).load()``; see `of_query`. With `methods` it compares methods by their
-    labels, each as the results ran it on place and hour together.
+    The files go into `out`; if there are results of several datasets, each dataset has a folder in `out`. The figure of
+    one query cannot be drawn from the records alone. It needs a dataset with columns of place and time, such as
+    ``Folder(path).load()`` with ``pictures(path)``, or ``Arrays(path).load()``; see `of_query`. `methods` are labels of
+    methods to compare in that figure, each with its setting for place and hour together.
     """
-    datasets = averages.read(directory)
+    datasets = run_results.read(directory)
     files: list[Path] = []
     notes: list[tuple[str, str]] = []
     with style.drawing():
@@ -88,7 +88,7 @@ def draw(
 
 
 def _compared(datasets: Sequence[RunResults], labels: Sequence[str]) -> dict[str, Point]:
-    """Return the methods in both directions, at the setting of the results, else of the paper, else the first."""
+    """Return the methods in both directions: with the setting of the results, else of the paper, else the first."""
     rows: dict[str, Point] = {}
     for direction, label in product((SPREAD, FOCUS), labels):
         point = published(label, GEO_HOUR, direction) or settings(label, GEO_HOUR, direction)[0]

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 Extent = tuple[float, float, float, float]  # west, east, south, north
 Picture = Callable[[int], NDArray[Any]]
 
-NEEDED = ("lat", "lon", "taken")  # default columns
+NEEDED = ("lat", "lon", "taken")  # columns
+_SPLIT, _CANDIDATES, _RESULTS, _LISTED = "test", 200, 20, 5
 _ACCENT, _FILL, _DEEP = "#C8102E", "#8CC7BC", "#00695C"
 _HEAT = ("#FFFFFF", "#D3EBE6", "#8CC7BC", "#2F9C8A", "#00594D")
 _OVER = 12  # points between a panel and its title
@@ -38,27 +39,22 @@ def of_query(
     dataset: Dataset,
     query: int | None = None,
     *,
-    split: str = "test",
-    n: int = 200,
-    k: int = 20,
     method: Method | None = None,
-    place: tuple[str, str] = NEEDED[:2],
-    time: str = NEEDED[2],
     caption: str | None = None,
     picture: Picture | None = None,
     compared: Mapping[str, Point] | None = None,
 ) -> Figure:
     """Draw one query of a dataset (default: the first whose best candidate is right).
 
-    It is steered by `method` (default: `Mascot()`) on place and hour together, spread and focused, or by each of the
-    `compared` methods with its wishes. Candidates without a place or a time cannot be drawn, and are left out before
-    anything is chosen. `caption` is a column that names an image, such as a city (default: its coordinates);
-    `picture` returns the image of a row of the dataset as an array, which is drawn in place of the captions.
+    `method` (default: `Mascot()`) spreads and focuses place and hour together; `compared` are other methods, each with
+    its wishes, that are drawn instead. Candidates without a place or a time cannot be drawn and are left out before
+    re-ranking. `caption` is a column that names an image, such as a city (default: the coordinates). `picture` returns
+    the image of a row of the dataset as an array, which is drawn instead of the caption.
     """
     if query is None:
-        query = _first_right(dataset, split)
-    hits = dataset.candidates(query, n, split)
-    values = [hours_of(dataset.columns, time), *(dataset.columns[name].astype(float) for name in place)]
+        query = _first_right(dataset)
+    hits = dataset.candidates(query, _CANDIDATES, _SPLIT)
+    values = [hours_of(dataset.columns), *(dataset.columns[name].astype(float) for name in ("lat", "lon"))]
     drawable = np.asarray(np.isfinite(values).all(axis=0))[hits.images]
     if drawable.sum() < 2:
         raise mc.InputError(
@@ -71,44 +67,41 @@ def of_query(
     asked = {name: (point.wishes, point.method) for name, point in (compared or {}).items()}
     lists: dict[str, Sequence[int]] = {}
     if not compared:
-        lists["Plain"] = range(min(k, len(candidates)))
-        attributes: tuple[mc.Attribute, ...] = (mc.Place(*place), mc.HourOfDay(time))
+        lists["Plain"] = range(min(_RESULTS, len(candidates)))
+        attributes: tuple[mc.Attribute, ...] = (mc.Place(), mc.HourOfDay())
         for name, wish in {"Spread": mc.spread, "Focus": mc.focus}.items():
             asked[name] = tuple(wish(attribute) for attribute in attributes), method or mc.Mascot()
     for name, (wishes, rerank_method) in asked.items():
-        lists[name] = mc.rerank(candidates, list(wishes), k=k, method=rerank_method).positions.tolist()
+        lists[name] = mc.rerank(candidates, list(wishes), k=_RESULTS, method=rerank_method).positions.tolist()
     right = set(np.flatnonzero(hits.relevant[drawable]).tolist())
     row_picture = None if picture is None else lambda position: picture(int(images[position]))
-    return qualitative(candidates, lists, place=place, time=time, caption=caption, right=right, picture=row_picture)
+    return qualitative(candidates, lists, caption=caption, right=right, picture=row_picture)
 
 
-def _first_right(dataset: Dataset, split: str) -> int:
-    if split not in dataset.splits or not len(dataset.splits[split].queries):
-        raise mc.InputError(f"qualitative figure: the dataset has no queries in the split {split!r}")
-    right = (hits.query for hits in dataset.hits(1, split) if hits.relevant.any())
-    return next(right, int(dataset.splits[split].queries[0]))
+def _first_right(dataset: Dataset) -> int:
+    if _SPLIT not in dataset.splits or not len(dataset.splits[_SPLIT].queries):
+        raise mc.InputError(f"qualitative figure: the dataset has no queries in the split {_SPLIT!r}")
+    right = (hits.query for hits in dataset.hits(1, _SPLIT) if hits.relevant.any())
+    return next(right, int(dataset.splits[_SPLIT].queries[0]))
 
 
 def qualitative(
     candidates: mc.Candidates,
     lists: Mapping[str, Sequence[int]],
     *,
-    place: tuple[str, str] = ("lat", "lon"),
-    time: str = "taken",
     caption: str | None = None,
     right: Collection[int] = (),
     picture: Picture | None = None,
-    top: int = 5,
 ) -> Figure:
     """Draw a row for each list: its first results, a heat map of their places, a clock of their hours.
 
     The lists are positions among the candidates, best first; `right` are the positions of right answers, and `picture`
-    returns the image of a position. A listed result's bar is as long as its score, from 0, the worst candidate, to 1,
-    the best. On the map grey dots are all candidates, the heat is the density of the results, stars are the first
-    three; on the clock a bar is as long as there are results in that hour, and red bars hold the first three.
+    returns the image of a position. The bar of a result shows its score, from 0 (the worst candidate) to 1 (the best).
+    On the map, grey dots are all candidates, the heat is the density of the results, and stars are the first three
+    results. On the clock, a bar shows the number of results in that hour, and red bars contain the first three.
     """
-    lat, lon = (candidates.columns[name].astype(float) for name in place)
-    clock = hours_of(candidates.columns, time)
+    lat, lon = (candidates.columns[name].astype(float) for name in ("lat", "lon"))
+    clock = hours_of(candidates.columns)
     low, high = float(candidates.scores.min()), float(candidates.scores.max())
     relevance = (candidates.scores - low) / (high - low) if high > low else np.ones(len(candidates))
     names = _captions(candidates, caption, lat, lon)
@@ -125,7 +118,7 @@ def qualitative(
         for line, (name, rows) in enumerate(selections.items()):
             results_axes = figure.add_subplot(grid[line, 0])
             if picture is None:
-                _captioned(results_axes, rows[:top], names, clock, relevance, right)
+                _captioned(results_axes, rows[:_LISTED], names, clock, relevance, right)
             else:
                 _pictured(results_axes, rows[:3], picture, right)
             results_axes.set_title(name, fontsize=8.5, pad=_OVER)
@@ -229,7 +222,7 @@ def _pictured(ax: Axes, rows: Ints, picture: Picture, right: Collection[int]) ->
 
 
 def _extent(lat: Floats, lon: Floats) -> Extent:
-    """Return west, east, south and north of the candidates with a margin; the world where they cover much of it."""
+    """Return west, east, south and north of the candidates with a margin, or the world if they cover much of it."""
     if np.ptp(lon) > 120 or np.ptp(lat) > 70:
         return -180.0, 180.0, min(-60.0, float(lat.min()) - 3), max(78.0, float(lat.max()) + 3)
     middle_lat, middle_lon = (float(values.min() + values.max()) / 2 for values in (lat, lon))

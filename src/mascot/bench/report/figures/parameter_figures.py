@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from mascot.bench.protocol.published import Published
 from mascot.bench.report import naming
-from mascot.bench.report.averages import Measure, RunResults, summary, wished_diversity
 from mascot.bench.report.figures import style
-from mascot.bench.report.figures.relevance_figures import Drawing, Panels, cases, facets, originals
-from mascot.bench.report.tables.analysis import milliseconds
+from mascot.bench.report.figures.relevance_figures import Drawing, Panels, facets, originals
+from mascot.bench.report.run_results import RunResults, means
 from mascot.bench.report.tables.parameter_tables import SWEEPS
 
 if TYPE_CHECKING:
@@ -30,20 +29,20 @@ _TICKS = {
 _DASHED = (0, (3, 2))
 # How the queries were asked whose time is drawn, and the mark of it.
 _DOT, _BAR = style.Look(style.QUIET, "o", size=5), style.Look(style.QUIET, "|", size=7)
-_WAYS = {"single": ("one query at a time", _DOT), "batch": ("many at once", _BAR), None: ("ours", _DOT)}
+_WAYS = {"single": ("one query at a time", _DOT), "batch": ("many at once", _BAR), "": ("ours", _DOT)}
 
 
 def sensitivity(results: RunResults, published: Published) -> Iterator[Drawing]:
     """Draw R@10 (or MAP) of a method as each parameter changes: lines ours, hollow markers published.
 
-    Where nothing was published DM has rows of its own, as it has columns in the tables.
+    If nothing was published, DM has its own rows, as it has columns in the tables.
     """
-    swept = results.filter(lambda record: record["study"] in SWEEPS).preferred()
+    swept = results.filter(results.frame["study"].isin(list(SWEEPS))).preferred()
     for label, runs in swept.split("label"):
         studies = [study for study in SWEEPS if runs.where(study=study)]
         if len(studies) < 2 and label != "mascot":
             continue  # a method with a strength alone is in the strength figures
-        directions, tasks = cases(runs)
+        directions, tasks = runs.names("direction"), runs.names("task")
         looks = style.tasks(tasks)
         printed = any(published.sweep(*case, label) for case in product(studies, tasks, directions))
         rows = list(product(directions, (results.retrieval,) if printed else (results.retrieval, "dm")))
@@ -52,7 +51,7 @@ def sensitivity(results: RunResults, published: Published) -> Iterator[Drawing]:
         for row, (direction, key) in zip(axes, rows, strict=True):
             for ax, study in zip(row, studies, strict=True):
                 for task, part in runs.where(study=study, direction=direction).split("task"):
-                    _curve(ax, part, summary(key), looks[task])
+                    _curve(ax, part, key, looks[task])
                     paper = published.sweep(study, task, direction, label)
                     style.hollow(ax, list(paper), list(paper.values()), looks[task])
                 if study in _LOGARITHMIC:
@@ -63,7 +62,7 @@ def sensitivity(results: RunResults, published: Published) -> Iterator[Drawing]:
             row[0].set_ylabel(f"{key.upper()}, {direction}")
         for ax, study in zip(axes[-1], studies, strict=True):
             ax.set_xlabel(SWEEPS[study])
-        handles = {naming.task(task): style.key(looks[task]) for task in tasks}
+        handles = {naming.display("task", task): style.key(looks[task]) for task in tasks}
         if printed:
             handles[style.PAPER] = style.key(style.Look(style.QUIET, "o"), line=False, hollow=True)
         style.legend(figure, handles)
@@ -75,16 +74,16 @@ def strength(results: RunResults, published: Published) -> Iterator[Drawing]:
     if study := _swept(results):
         words = {"spread": "diversity V", "focus": "concentration 1 − V"}
         figure, panels = facets(study, 1.75, "strength", words, sharex=True)
-        yield "strength-diversity", _by_strength(study, wished_diversity, figure, panels)
+        yield "strength-diversity", _by_strength(study, "wished", figure, panels)
         recall = results.retrieval
         figure, panels = facets(study, 1.75, "strength", style.stretched(recall.upper()), sharey="row", sharex=True)
-        for ax, _ in panels:
+        for ax, *_ in panels:
             style.recall_axis(ax)
-        yield "strength-recall", _by_strength(study, summary(recall), figure, panels)
+        yield "strength-recall", _by_strength(study, recall, figure, panels)
 
 
-def _by_strength(study: RunResults, measure: Measure, figure: Figure, panels: Panels) -> Figure:
-    for ax, part in panels:
+def _by_strength(study: RunResults, measure: str, figure: Figure, panels: Panels) -> Figure:
+    for ax, _, part in panels:
         for label, runs in part.split("label"):
             _curve(ax, runs, measure, style.method(label))
         style.ticks(ax, _TICKS["strength"])
@@ -98,13 +97,11 @@ def front(results: RunResults, published: Published) -> Iterator[Drawing]:
     if not study:
         return
     figure, panels = facets(study, 1.85, style.stretched(results.retrieval.upper()), "DM")
-    for ax, part in panels:
+    for ax, _, part in panels:
         for label, method_runs in part.split("label"):
-            steps = []
-            for _, runs in method_runs.split("value"):
-                recall, dm = (runs.average(summary(key)) for key in (results.retrieval, "dm"))
-                if recall is not None and dm is not None:
-                    steps.append((recall.value, replace(dm, low=dm.value, high=dm.value)))  # without a band
+            points = means(method_runs.frame, ["value"], (results.retrieval, "dm")).dropna().to_numpy()
+            # Equal limits: a curve without a band.
+            steps = [(recall.value, replace(dm, low=dm.value, high=dm.value)) for recall, dm in points]
             style.curve(ax, steps, style.method(label))
         ax.locator_params(axis="y", nbins=5)
         style.recall_axis(ax, upright=False)
@@ -116,18 +113,18 @@ def protection(results: RunResults, published: Published) -> Iterator[Drawing]:
     """Draw R@1, R@10 and DM of the guarded method as more results are protected."""
     keys = ("r@1", results.retrieval, "dm")
     for label, runs in results.where(study="protect").preferred().split("label"):
-        directions, tasks = cases(runs)
+        directions, tasks = runs.names("direction"), runs.names("task")
         looks = style.tasks(tasks)
-        handles = {naming.task(task): style.key(looks[task]) for task in tasks}
+        handles = {naming.display("task", task): style.key(looks[task]) for task in tasks}
         size = (style.FULL * 0.85, 0.6 + 1.5 * len(directions))
         figure, axes = style.panels(len(directions), len(keys), size, sharex=True)
         for row, direction in zip(axes, directions, strict=True):
             for ax, key in zip(row, keys, strict=True):
                 for task in tasks:
-                    _curve(ax, runs.where(direction=direction, task=task), summary(key), looks[task])
-                    base = results.where(study="main", label=naming.BASE, direction=direction, task=task)
-                    if (level := base.preferred().average(summary(key))) is not None:
-                        ax.axhline(level.value, color=looks[task].colour, linewidth=0.7, linestyle=_DASHED)
+                    _curve(ax, runs.where(direction=direction, task=task), key, looks[task])
+                    base = results.where(study="main", label=naming.BASE, direction=direction, task=task).preferred()
+                    if base.frame.get(key) is not None and len(base.frame):
+                        ax.axhline(base.frame[key].mean(), color=looks[task].colour, linewidth=0.7, linestyle=_DASHED)
                         handles["base retriever"] = style.key(style.Look(style.QUIET, "none", 0.7, _DASHED))
                 ax.set_title(f"{key.upper()}, {direction}")
                 ax.set_ylim(top=min(ax.get_ylim()[1], 1.005))
@@ -139,7 +136,7 @@ def protection(results: RunResults, published: Published) -> Iterator[Drawing]:
 
 
 def runtime(results: RunResults, published: Published) -> Iterator[Drawing]:
-    """Draw milliseconds a query, a dot for each method, single and batched, on a logarithmic axis.
+    """Draw milliseconds per query, a dot for each method, single and batched, on a logarithmic axis.
 
     Published times are hollow.
     """
@@ -155,7 +152,7 @@ def runtime(results: RunResults, published: Published) -> Iterator[Drawing]:
     }
     for place, (label, runs) in enumerate(study.split("label")):
         colour = style.method(label).colour
-        times = {way: mean.value for way in _WAYS if (mean := runs.where(point=way).average(milliseconds)) is not None}
+        times = runs.frame.groupby("point")["ms"].mean().reindex(list(_WAYS)).dropna().to_dict()
         for way, time in times.items():
             look = _WAYS[way][1]
             marker: Any = {"marker": look.marker, "markersize": look.size, "markeredgewidth": 1.6 * (look is _BAR)}
@@ -173,7 +170,7 @@ def runtime(results: RunResults, published: Published) -> Iterator[Drawing]:
     ax.invert_yaxis()
     ax.grid(False, axis="y")
     ax.tick_params(axis="y", length=0)
-    ax.set_xlabel("milliseconds a query")
+    ax.set_xlabel("milliseconds per query")
     style.legend(figure, handles)
     yield "runtime", figure
 
@@ -187,6 +184,6 @@ def _method_handles(results: RunResults) -> dict[str, Artist]:
     return {naming.method(label): style.key(style.method(label)) for label in results.names("label")}
 
 
-def _curve(ax: Axes, runs: RunResults, measure: Measure, look: style.Look) -> None:
+def _curve(ax: Axes, runs: RunResults, measure: str, look: style.Look) -> None:
     """Draw one line over the swept values."""
-    style.curve(ax, [(value, part.average(measure)) for value, part in runs.split("value")], look)
+    style.curve(ax, means(runs.frame, ["value"], [measure])[measure].items(), look)

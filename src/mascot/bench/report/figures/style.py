@@ -18,7 +18,7 @@ import numpy as np
 
 from mascot.bench.datasets.dataset import Floats
 from mascot.bench.report import naming
-from mascot.bench.report.averages import Average
+from mascot.bench.report.run_results import Average
 from mascot.extras import package
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ _TASKS = {
     "hour": Look("#A3439A", "s", 1.4, size=3.6),
     "geo": Look("#9AA02E", "^", 1.4, size=4.4),
 }
-# For a dataset's own tasks, in turn: the colour-blind safe palette of Okabe and Ito.
+# Looks of a dataset's own tasks: the colour-blind safe palette of Okabe and Ito.
 _TASK_LOOKS = (
     ("#0072B2", "D"), ("#D55E00", "v"), ("#56B4E9", "P"), ("#E69F00", "X"), ("#00614A", "<"), ("#F0A6CA", "h"),
 )  # fmt: skip
@@ -99,7 +99,7 @@ def method(label: str) -> Look:
 
 
 def tasks(names: Sequence[str]) -> dict[str, Look]:
-    """Return the looks of a figure's tasks, all different; a dataset's own tasks get theirs in turn."""
+    """Return a different look for each task of a figure; a dataset's own tasks take the next free look."""
     looks = cycle(Look(*look, 1.4, dashes) for dashes, look in product(_TASK_DASHES, _TASK_LOOKS))
     return {name: _TASKS[name] if name in _TASKS else next(looks) for name in names}
 
@@ -146,7 +146,7 @@ def legend(figure: Figure, handles: Mapping[str, Artist], notes: Sequence[str] =
 def curve(
     ax: Axes, steps: Iterable[tuple[float, Average | None]], look: Look, cutoffs: Sequence[float] | None = None,
 ) -> None:  # fmt: skip
-    """Draw the means of seeds, where there are any, in a band of their extremes, with markers at the cut-offs."""
+    """Draw the means over seeds in a band from the lowest to the highest, with markers at the cut-offs."""
     present = [(at, step) for at, step in steps if step is not None]
     if not present:
         return

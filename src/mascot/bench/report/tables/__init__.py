@@ -12,20 +12,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mascot.bench.protocol.published import Published
-from mascot.bench.report import averages
-from mascot.bench.report.averages import RunResults
+from mascot.bench.report import run_results
+from mascot.bench.report.run_results import RunResults
 from mascot.bench.report.tables import analysis, comparison, differences, parameter_tables
 from mascot.bench.report.tables.render import FORMATS, render
-from mascot.bench.report.tables.table_model import Column, ResultTable, Section, TableRow
+from mascot.bench.report.tables.result_table import Column, ResultTable
 from mascot.bench.running.records import Record
 from mascot.errors import OptionError
 
-__all__ = ["FORMATS", "Column", "ResultTable", "Section", "Sheets", "TableRow", "build", "render", "select", "write"]
+__all__ = ["FORMATS", "Column", "ResultTable", "Sheets", "build", "render", "select", "write"]
 
 Builder = Callable[[RunResults, Published], Iterator[ResultTable]]
 
-# The name of each in the note that it is missing, and the study it is made of; None where the data decides whether
-# there is such a table: then there is no note.
+# The name of the tables and their study, for the note that they are missing; without a study (None) there is no note,
+# because the data decides whether there is such a table.
 _BUILDERS: tuple[tuple[str, str | None, Builder], ...] = (
     ("sizes", "main", comparison.sizes),
     ("spread and focus tables", "main", comparison.comparison),
@@ -58,14 +58,14 @@ class Sheets:
 
 def build(records: Iterable[Record]) -> Sheets:
     """Return every table that the records allow, and a note for each that they do not."""
-    return _build(averages.collect(records))
+    return _build(run_results.collect(records))
 
 
 def select(sheets: Sheets, names: Sequence[str]) -> Sheets:
     """Return some of the tables, without the notes on missing ones.
 
-    `names` are keys of tables, or prefixes of them: ``"runtime"`` is one table, ``"recall"`` is every table of recall,
-    ``"recall-focus"`` those of focus.
+    `names` are keys of tables, or prefixes of keys: ``"runtime"`` is one table, ``"recall"`` means every table of
+    recall, and ``"recall-focus"`` the tables of recall on focus.
     """
     keys = list(dict.fromkeys(table.key for table in sheets.tables))
     for name in names:
@@ -82,7 +82,7 @@ def _build(datasets: Iterable[RunResults]) -> Sheets:
         published = Published(results.dataset)
         notes += [(results.dataset, note) for note in results.notes]
         for name, study, builder in _BUILDERS:
-            study_tables = [trimmed for table in builder(results, published) if (trimmed := table.trimmed()).sections]
+            study_tables = [table for table in builder(results, published) if len(table.cells)]
             if not study_tables and study is not None:
                 notes.append((results.dataset, f"no {name}: these results lack its study ({study})"))
             tables += study_tables
@@ -90,13 +90,13 @@ def _build(datasets: Iterable[RunResults]) -> Sheets:
 
 
 def write(directory: str | Path, format: str = "text", out: str | Path | None = None, only: Sequence[str] = ()) -> str:
-    """Return the tables of the results in a directory; `only` those of some names, see `select`.
+    """Return the tables of the results in a directory as text; `only` selects some of them, see `select`.
 
-    The format is ``"text"``, ``"markdown"``, ``"latex"`` (needs booktabs) or ``"csv"`` (one line a number, unrounded).
-    They are also written to the file `out`, or to ``tables.txt``, ``.md``, ``.tex`` or ``.csv`` in that folder, which
-    is new where the name ends with a slash.
+    The format is ``"text"``, ``"markdown"``, ``"latex"`` (needs booktabs) or ``"csv"`` (one unrounded number per line).
+    The text is also written to the file `out`. If `out` is a folder or ends with a slash, the file is ``tables.txt``,
+    ``.md``, ``.tex`` or ``.csv`` in that folder.
     """
-    sheets = _build(averages.read(directory))
+    sheets = _build(run_results.read(directory))
     if only:
         sheets = select(sheets, only)
     text = render(sheets.tables, sheets.notes, format)

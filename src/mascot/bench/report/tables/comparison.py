@@ -2,116 +2,111 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Iterator, Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from mascot.bench.protocol.published import Published
 from mascot.bench.report import naming
-from mascot.bench.report.averages import RunResults, summary
-from mascot.bench.report.tables import table_model
-from mascot.bench.report.tables.table_model import OURS, PAPER, Column, ResultTable, Section, TableRow, Value
+from mascot.bench.report.run_results import RunResults
+from mascot.bench.report.tables import result_table
+from mascot.bench.report.tables.result_table import LEVELS, OURS, PAPER, Column, ResultTable
 from mascot.bench.running.measure import PRECISIONS
 from mascot.bench.running.records import Record
 
 _RECALLS = ("r@1", "r@3", "r@5", "r@10", "r@20")
 _SEVERAL = ("map", "mrr", *(f"p@{at}" for at in PRECISIONS))
 _JUDGED = ("p@20", "cr@20", "f1@20")
-# Settings that the paper does not print, by where they come from instead: the mark, and the sentence under a table.
+# Settings that the paper does not print, by their origin: the mark, and the sentence under a table.
 _STAND_INS = {
-    "inferred": ("†", "† The paper does not print this setting; inferred from its rows."),
-    "validated": ("‡", "‡ The paper does not print this setting; chosen on validation."),
+    "inferred": ("†", "† The paper does not print this setting; it is inferred from the rows."),
+    "validated": ("‡", "‡ The paper does not print this setting; it is chosen on validation."),
 }
 
 
 def sizes(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """Yield the numbers of images and queries of each split, and the attributes of an image.
 
-    A record may have the size of each split of its dataset (``sizes``), and always has the number of test queries that
-    were run. The number of validation queries of the search is the limit of the run, or all of them.
+    A record may hold the size of each split of its dataset (``sizes``), and always holds the test queries that were
+    run. The number of validation queries of the search is the limit of the run, or all of them.
     """
     main = results.where(study="main")
-    split_sizes: dict[str, dict[str, int]] = {}
+    split_sizes: dict[str, Any] = {}
     for record in main.records:
         split_sizes |= record.get("sizes", {})
-    test_queries = "/".join(map(str, sorted({len(record["queries"]) for record in main.records})))
-    attributes = {wish["attribute"]["name"] for record in main.records for wish in record["wishes"]}
-    rows = []
-    for split in dict.fromkeys((*split_sizes, "test")) if main else ():
-        images, queries = (split_sizes.get(split, {}).get(kind) for kind in ("images", "queries"))
-        last_cells: tuple[Value, Value] = (None, None)
+    rows = {split: dict(split_sizes.get(split, {})) for split in (*split_sizes, "test")} if main else {}
+    for split, row in rows.items():
         if split == "test":
-            last_cells = (test_queries, ", ".join(sorted(attributes)))
-        elif split in results.limits and queries is not None:
+            row["asked"] = "/".join(map(str, sorted({len(record["queries"]) for record in main.records})))
+            names = {wish["attribute"]["name"] for record in main.records for wish in record["wishes"]}
+            row["attributes"] = ", ".join(sorted(names))
+        elif split in results.limits and "queries" in row:
             limit = results.limits[split]
-            last_cells = (str(queries if limit is None else min(limit, queries)), None)
-        rows.append(TableRow(split, (images, queries, *last_cells)))
-    columns = (Column("images", digits=0), Column("queries", digits=0), Column("asked"), Column("attributes"))
-    note = "Asked: queries of these results, and of the search before. Attributes: what is spread or focused."
-    yield table_model.table(main, "sizes", "The dataset", columns, (note,), [Section("", tuple(rows))], "split")
+            row["asked"] = str(row["queries"] if limit is None else min(limit, row["queries"]))
+    columns = [Column("images", digits=0), Column("queries", digits=0), Column("asked"), Column("attributes")]
+    values = [[row.get(column.name) for column in columns] for row in rows.values()]
+    cells = pd.DataFrame(values, pd.MultiIndex.from_product([[""], rows]), columns, dtype=object)
+    note = (
+        "Asked: the queries that were run for these results and for the search. Attributes: what is spread or focused."
+    )
+    yield result_table.table(main, "sizes", "The dataset", cells, (note,), "split", levels=None)
 
 
 def comparison(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """Yield HM, R@10 (or MAP), DM and R@1 of every method, for each direction and operating point."""
-    keys, ranked = ("hm", results.retrieval, "dm", "r@1"), ("hm",)
-    columns = table_model.means(keys, ranked=ranked) + table_model.printed(keys, published.row, ranked)
     blind = results.where(study="main").blind
     notes = ("Without vectors DM is the diversity of the metadata alone.",) if blind else ()
-    yield from _by_direction_and_point(results, "", "", columns, notes)
+    keys = ("hm", results.retrieval, "dm", "r@1")
+    yield from _by_direction_and_point(results, "", "", keys, ("hm",), published.row, notes)
 
 
 def recall(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """Yield R@1, 3, 5, 10 and 20 of every method."""
-    columns = table_model.means(_RECALLS, ranked=_RECALLS) + table_model.printed(_RECALLS, published.recall, _RECALLS)
-    yield from _by_direction_and_point(results, "recall-", "recall, ", columns)
+    yield from _by_direction_and_point(results, "recall-", "recall, ", _RECALLS, _RECALLS, published.recall)
 
 
 def several(results: RunResults, published: Published) -> Iterator[ResultTable]:
-    """Yield MAP, MRR and precision of every method, where queries have several positives."""
-    if any("mrr" in record["summary"] for record in results.where(study="main").records):
-        columns = table_model.means(_SEVERAL, "", ranked=_SEVERAL)
-        note = "MAP divides by the positives found, as published; R@K, of other tables, asks whether any is there."
-        yield from _by_direction_and_point(results, "several-", "several positives, ", columns, (note,))
+    """Yield MAP, MRR and precision of every method, if queries have several positives."""
+    if "mrr" in results.where(study="main").frame.dropna(how="all", axis=1):
+        note = (
+            "MAP divides by the number of positives found, as published. R@K, in other tables, asks for any positive."
+        )
+        heading = "several positives, "
+        yield from _by_direction_and_point(results, "several-", heading, _SEVERAL, _SEVERAL, None, (note,))
 
 
 def judged(results: RunResults, published: Published) -> Iterator[ResultTable]:
-    """Yield precision, cluster recall and their F1 at 20, where the dataset's images were judged."""
-
-    def relevance_kept(runs: RunResults) -> Value:
-        is_judged = any(runs.average(summary(key)) is not None for key in _JUDGED)
-        return runs.average(summary("kept")) if is_judged else None
-
-    columns = [*table_model.means(_JUDGED, "", ranked=_JUDGED), Column("kept", cell=relevance_kept)]
-    yield from _by_direction_and_point(results, "judged-", "clusters found, ", columns)
-    for name, part in subsets(results):
-        yield from _by_direction_and_point(part, f"judged-{name}-", f"clusters found, {name} topics, ", columns)
-    yield _at_their_best(results)
+    """Yield precision, cluster recall and their F1 at 20, if the dataset's images were judged."""
+    keys = (*_JUDGED, "kept")
+    parts = {"": ("clusters found, ", results)}
+    parts |= {f"{name}-": (f"clusters found, {name} topics, ", part) for name, part in subsets(results)}
+    for prefix, (heading, part) in parts.items():
+        known = part.filter(part.frame.reindex(columns=_JUDGED).notna().any(axis=1))
+        yield from _by_direction_and_point(known, f"judged-{prefix}", heading, keys, _JUDGED)
+    yield from _at_their_best(results)
 
 
-def _at_their_best(results: RunResults) -> ResultTable:
-    """Return P@20, CR@20 and F1@20 of every method with a strength sweep on spread, at the highest mean CR@20."""
+def _at_their_best(results: RunResults) -> Iterator[ResultTable]:
+    """Yield P@20, CR@20 and F1@20 of every method with a strength sweep on spread, at the highest mean CR@20."""
     swept = results.where(study="strength", direction="spread")
     groups = ("chosen on the other topics", "best on these topics")
     columns = [Column(key.upper(), group, ranked=key != "p@20") for group in groups for key in _JUDGED]
     columns.append(Column("settings", digits=0))
-
-    def rows(part: RunResults) -> Iterator[TableRow]:
-        for label, runs in part.split("label"):
-            seeds = [choices for _, seed in runs.split("seed") if (choices := _choices(seed.records)) is not None]
-            cells = np.mean(seeds, axis=0).tolist() if seeds else [None] * len(columns)
-            yield TableRow(naming.method(label), tuple(cells))
-
-    note = (
-        "Settings are those of the strength sweeps; the one with the highest mean CR@20 is taken, for each topic on "
-        "all other topics, and once on all of them. The second favours methods with more settings."
-    )
-    title = "Clusters found, spread, every method at its best"
-    return table_model.table(
-        swept, "judged-settings-spread", title, columns, (note,), table_model.sections(swept, rows, ("task",))
-    )
+    seeds = swept.frame.groupby(["task", "label", "seed"], observed=True)["record"]
+    choices = {entry: numbers for entry, records in seeds if (numbers := _choices(list(records))) is not None}
+    if choices:
+        index = pd.MultiIndex.from_tuples(choices, names=["task", "label", "seed"])
+        cells = pd.DataFrame(list(choices.values()), index).groupby(level=["task", "label"], sort=False).mean()
+        note = (
+            "The settings are those of the strength sweeps. The one with the highest mean CR@20 is chosen, for each "
+            "topic on all other topics, and once on all topics. The second choice favours methods with more settings."
+        )
+        title = "Clusters found, spread, every method at its best"
+        cells = cells.set_axis(pd.Index(columns, dtype=object), axis=1)
+        yield result_table.table(swept, "judged-settings-spread", title, cells, (note,), levels=("task",))
 
 
 def _choices(records: Sequence[Record]) -> list[float] | None:
@@ -138,26 +133,34 @@ def subsets(results: RunResults) -> Iterator[tuple[str, RunResults]]:
 
 def stand_ins(results: RunResults, point: str) -> dict[str, str]:
     """Return the marks, each with its sentence, of the settings that replace published ones."""
-    kinds = [kind for kind in _STAND_INS if point == "published" and results.where(point=kind)]
-    return dict(_STAND_INS[kind] for kind in kinds)
+    points = set(results.frame["point"]) if point == "published" else ()
+    return dict(mark for kind, mark in _STAND_INS.items() if kind in points)
 
 
-def marked(point: str, label: str, runs: RunResults) -> str:
+def marked(results: RunResults, point: str, label: str) -> str:
     """Return a method's name with the marks that say that its setting is not the paper's."""
-    return " ".join([naming.method(label), *stand_ins(runs, point)])
+    return " ".join([naming.method(label), *stand_ins(results.where(label=label), point)])
 
 
 def _by_direction_and_point(
-    results: RunResults, prefix: str, heading: str, columns: Sequence[Column], sentences: Sequence[str] = ()
-) -> Iterator[ResultTable]:
+    results: RunResults, prefix: str, heading: str, keys: Sequence[str], ranked: Sequence[str],
+    lookup: result_table.Lookup | None = None, sentences: Sequence[str] = (),
+) -> Iterator[ResultTable]:  # fmt: skip
     main = results.where(study="main")
     for (direction, runs), point in product(main.split("direction"), main.points or [""]):  # "": there is no choice
         part = runs.at(point)
-        notes = [*sentences, *stand_ins(part, point).values()]
-        where = f" {naming.POINTS[point]}" if point else ""
+        if lookup is None:
+            cells = result_table.measured(part.frame, keys, "", ranked)
+        else:
+            cells = result_table.compared(part.frame, keys, lookup, ranked)
+
+        def name(fields: Any, part: RunResults = part, point: str = point) -> str:
+            return marked(part.where(task=fields["task"]), point, fields["label"])
+
+        title = f"{heading}{direction}{f' {naming.POINTS[point]}' if point else ''}".capitalize()
         key = prefix + "-".join(filter(None, (direction, point)))
-        parts = table_model.sections(part, table_model.by_method(columns, partial(marked, point)), ("task",))
-        yield table_model.table(part, key, f"{heading}{direction}{where}".capitalize(), columns, notes, parts)
+        notes = [*sentences, *stand_ins(part, point).values()]
+        yield result_table.table(part, key, title, cells, notes, levels=("task",), name=name)
 
 
 def appearance(results: RunResults, published: Published) -> Iterator[ResultTable]:
@@ -170,35 +173,31 @@ def appearance(results: RunResults, published: Published) -> Iterator[ResultTabl
         score = published.appearance(*case)
         return {} if score is None else {"appearance": score, **published.row(*case)}
 
-    keys = ("appearance", "dm", results.retrieval)
-    columns = table_model.means(keys) + table_model.printed(keys, numbers)
+    cells = result_table.compared(main.frame, ("appearance", "dm", results.retrieval), numbers)
     note = "Appearance is the normalised Vendi score of the image vectors; it is never inverted."
-    yield table_model.table(
-        main, "appearance", "Appearance diversity, geo + hour", columns, (note,), levels=("direction",)
-    )
+    title = "Appearance diversity, geo + hour"
+    yield result_table.table(main, "appearance", title, cells, (note,), levels=("direction",))
 
 
 def parameters(results: RunResults, published: Published) -> Iterator[ResultTable]:
-    """Yield what the validation search chose, and what the paper's chose."""
+    """Yield the settings that the validation search chose, and those that the paper's search chose."""
     main = results.where(study="main", point="validated")
-
-    def ours(key: str) -> Callable[[RunResults], Value]:
-        return lambda runs: " / ".join(sorted({text for r in runs.records if (text := _texts(r).get(key))})) or None
-
-    def paper(key: str) -> Callable[[RunResults], Value]:
-        return lambda runs: _text(published.operating_point(*runs.case).get(key))
-
-    names = {"strength": "strength", "sigma_geo": "σ geo", "sigma_time": "σ time"}
-    columns = [Column(name, OURS, ours(key)) for key, name in (names | {"other": "other"}).items()]
-    columns += table_model.means((results.retrieval,))
-    columns += [Column(name, PAPER, paper(key)) for key, name in names.items()]
-    (retrieved,) = table_model.printed(("retrieval",), published.operating_point)
-    columns.append(replace(retrieved, name=results.retrieval.upper()))
+    if not main:
+        return
+    names = ["strength", "sigma_geo", "sigma_time"]
+    texts = pd.DataFrame([_texts(record) for record in main.records], main.frame.index, columns=[*names, "other"])
+    cases = main.frame[[*LEVELS, "label"]].join(texts).groupby([*LEVELS, "label"], observed=True)
+    choices = cases.agg(lambda column: " / ".join(sorted(set(column.dropna()) - {""})) or None)
+    chosen = result_table.labelled(choices, OURS)
+    paper = result_table.printed(chosen.index, names, published.operating_point).map(_text)
+    reached = result_table.printed(chosen.index, ["retrieval"], published.operating_point)
+    reached = reached.set_axis([Column(results.retrieval.upper(), PAPER)], axis=1)
+    cells = pd.concat([chosen, result_table.measured(main.frame, (results.retrieval,)), paper, reached], axis=1)
     notes = (
-        "Several values: the seeds chose differently. Widths in degrees (geo) and hours (time).",
-        "Strength of the DPPs is 1 - theta.",
+        "Several values: the seeds chose differently. Widths are in degrees (geo) and hours (time).",
+        "The strength of the DPPs is 1 - theta.",
     )
-    yield table_model.table(main, "parameters", "Parameters chosen on validation", columns, notes)
+    yield result_table.table(main, "parameters", "Parameters chosen on validation", cells, notes)
 
 
 def _texts(record: Record) -> dict[str, str | None]:

@@ -1,4 +1,4 @@
-"""Ours less the best rival on the same queries, with paired bootstrap intervals from the values of every query."""
+"""Ours minus the best rival on the same queries, with paired bootstrap intervals from the values of every query."""
 
 from __future__ import annotations
 
@@ -6,43 +6,41 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
+import pandas as pd
 
 from mascot.bench.datasets.dataset import Floats
 from mascot.bench.protocol.published import Published
 from mascot.bench.protocol.search_space import GUARDED
 from mascot.bench.report import naming
-from mascot.bench.report.averages import Average, RunResults, summary
+from mascot.bench.report.run_results import Average, RunResults, means
 from mascot.bench.report.tables.comparison import subsets
-from mascot.bench.report.tables.table_model import Column, ResultTable, TableRow, Value, sections, table
+from mascot.bench.report.tables.result_table import LEVELS, Column, ResultTable, Value, table
 from mascot.bench.running.measure import dm_per_query
 from mascot.bench.running.records import Record
 
 DRAWS = 2000
 _TAILS = (2.5, 97.5)  # percent
 _JUDGED = ("cr@20", "p@20", "f1@20")
-_LEAST = 1e-9  # DM is a harmonic mean: a query without diversity makes it almost 0
+_LEAST = 1e-9  # DM is a harmonic mean, so a query without diversity makes it almost 0
 
 
 def paired(ours: RunResults, rival: RunResults, measure: str, draws: int = DRAWS) -> Average | None:
-    """Return the difference of two methods on the queries that both have; None where no seed has the values of both.
+    """Return the difference of two methods on the queries that both have; None if no seed has the values of both.
 
     Each draw resamples the queries of every seed with replacement, the same queries for both methods; the measure is
     computed on the draw and averaged over seeds. So DM and HM, which are not means over queries, have an interval too.
-    The measure is ``"hm"``, ``"dm"``, or a name of `per_query`; the limits are those of 95 % of the draws' differences.
+    The measure is ``"hm"``, ``"dm"``, or a name of `per_query`; the limits contain 95% of the differences.
     """
     values: list[Floats] = []
     resampled: list[Floats] = []
-    rivals = dict(rival.split("seed"))
-    for seed, run in ours.split("seed"):
-        mine = _columns(run.records[0], measure)
-        other = _columns(rivals[seed].records[0], measure) if seed in rivals else {}
-        shared = sorted(mine.keys() & other.keys())
-        if not shared:
+    for seed in set(ours.names("seed")) & set(rival.names("seed")):
+        tables = [_numbers(runs.where(seed=seed).records[0], measure) for runs in (ours, rival)]
+        shared = tables[0].index.intersection(tables[1].index)
+        if shared.empty:
             continue
         equal_shares = np.full((1, len(shared)), 1 / len(shared))
-        value_tables = [np.array([method[query] for query in shared]) for method in (mine, other)]
         for shares, into in ((equal_shares, values), (_shares(len(shared), draws, seed), resampled)):
-            first, second = (_of_means(measure, shares @ columns) for columns in value_tables)
+            first, second = (_of_means(measure, shares @ table.loc[shared].to_numpy()) for table in tables)
             into.append(first - second)
     if not values:
         return None
@@ -50,21 +48,19 @@ def paired(ours: RunResults, rival: RunResults, measure: str, draws: int = DRAWS
     return Average(float(np.mean(values)), float(low), float(high), len(values))
 
 
-def _columns(record: Record, measure: str) -> dict[int, Floats]:
-    """Return for each query the numbers whose means make the measure."""
+def _numbers(record: Record, measure: str) -> pd.DataFrame:
+    """Return the numbers whose means make the measure, a row for each query that has all of them."""
     values, retrieval = record["per_query"], record.get("retrieval", "r@10")
-    channels = ("appearance", "metadata") if values.get("appearance") else ("metadata",)
-    needed = {"hm": (retrieval, *channels), "dm": channels}.get(measure, (measure,))
+    channels = ["appearance", "metadata"] if values.get("appearance") else ["metadata"]
+    needed = {"hm": [retrieval, *channels], "dm": channels}.get(measure, [measure])
     if any(not values.get(name) for name in needed):
-        return {}
-    table = np.array([values[name] for name in needed], dtype=np.float64).T  # null becomes NaN
-    present = np.isfinite(table).all(axis=1)
-    table = table[present]
+        return pd.DataFrame()
+    table = pd.DataFrame({name: values[name] for name in needed}, record["queries"], dtype=float).dropna()
     if measure in ("hm", "dm"):
-        looks = table[:, -2] if len(channels) == 2 else None
-        wished = dm_per_query(looks, table[:, -1], focus=record["direction"] == "focus")
-        table = np.column_stack([table[:, : -len(channels)], 1 / np.maximum(wished, _LEAST)])
-    return dict(zip(np.asarray(record["queries"])[present].tolist(), table, strict=True))
+        looks = table["appearance"].to_numpy() if "appearance" in table else None
+        wished = dm_per_query(looks, table["metadata"].to_numpy(), focus=record["direction"] == "focus")
+        table = table.drop(columns=channels).assign(inverse=1 / np.maximum(wished, _LEAST))
+    return table
 
 
 def _of_means(measure: str, means: Floats) -> Floats:
@@ -84,31 +80,31 @@ def _shares(queries: int, draws: int, seed: int) -> Floats:
     return np.asarray(counts / queries, dtype=np.float64)
 
 
-def _best_rival(results: RunResults, measure: str) -> RunResults | None:
+def _best_rival(part: RunResults, measure: str) -> RunResults | None:
     """Return the method other than ours, over all operating points, with the highest mean.
 
     It is chosen on the queries it is compared on, which favours it.
     """
-    seed_count = len(results.names("seed"))
-    means = []
-    for label, _, runs in results.split("label", "point"):
-        mean = runs.average(summary(measure))
-        if label not in GUARDED and len(runs.names("seed")) == seed_count and mean is not None:
-            means.append((mean.value, runs))
-    return max(means, key=lambda pair: pair[0])[1] if means else None
+    rivals = part.filter(~part.frame["label"].isin(GUARDED)).frame.reindex(columns=["label", "point", measure])
+    scores = rivals.groupby(["label", "point"], observed=True)[measure].agg(["mean", "size"])
+    scores = scores[scores["size"] == len(part.names("seed"))].dropna()
+    if scores.empty:
+        return None
+    label, point = scores["mean"].idxmax()
+    return part.where(label=label, point=point)
 
 
 def differences(results: RunResults, published: Published) -> Iterator[ResultTable]:
-    """Yield each of ours less the best rival: HM, R@10 (or MAP) and DM.
+    """Yield each of our methods minus the best rival: HM, R@10 (or MAP) and DM.
 
-    For spread on judged data the measures are those of the judgements.
+    On judged data the measures of spread are CR@20, P@20 and F1@20.
     """
     parts = {"differences": (" on the same queries", results)}
     parts |= {f"differences-{name}": (f", {name} queries", part) for name, part in subsets(results)}
     for key, (queries, part) in parts.items():
-        main, title = part.where(study="main"), f"Ours less the best rival{queries}"
+        main, title = part.where(study="main"), f"Ours minus the best rival{queries}"
         usual = ("hm", part.retrieval, "dm")
-        if any(record["summary"].get("cr@20") is not None for record in main.records):
+        if "cr@20" in main.frame.dropna(how="all", axis=1):
             yield _against(main, key, title, _JUDGED, "spread")
             yield _against(main, f"{key}-focus", f"{title}, focus", usual, "focus")
         else:
@@ -118,29 +114,32 @@ def differences(results: RunResults, published: Published) -> Iterator[ResultTab
 def _against(
     main: RunResults, key: str, title: str, measures: tuple[str, ...], direction: str | None = None
 ) -> ResultTable:
-    def rows(part: RunResults) -> Iterator[TableRow]:
-        rival = _best_rival(part, measures[0])
-        for label, runs in part.split("label"):
-            if label in GUARDED and rival is not None:
-                yield _row(runs, rival, measures)
-
-    parts = sections(main.where(direction=direction) if direction else main, rows)
+    part = main.where(direction=direction) if direction else main
     columns = [Column(name, measures[0].upper()) for name in ("ours", "rival's")]
     names = ("difference", "from", "to")
     columns += [Column(name, measure.upper(), signed=True) for measure in measures for name in names]
+    rows: dict[tuple[str, ...], list[Value]] = {}
+    for way, task in part.frame.groupby(list(LEVELS), observed=True).groups:
+        runs = part.where(direction=way, task=task)
+        rival = _best_rival(runs, measures[0])
+        for label, ours in runs.split("label"):
+            if label in GUARDED and rival is not None:
+                rows[way, task, label] = _row(ours, rival, measures)
+    index = pd.MultiIndex.from_tuples(rows, names=[*LEVELS, "label"]) if rows else None
+    cells = pd.DataFrame(list(rows.values()), index, [*columns, Column("rival")], dtype=object)
     note = (
-        f"The rival is the method and operating point with the highest {measures[0].upper()} on these very queries, "
-        "which favours it. From, to: 95 % of paired bootstrap draws over the queries of each seed; an interval that "
-        "holds 0 shows no difference. Other datasets are not in it."
+        f"The rival is the method and operating point with the highest {measures[0].upper()} on these queries, a "
+        "choice that favours it. From, to: the 95% paired bootstrap interval over the queries of each seed. An "
+        "interval that contains 0 shows no difference. The intervals say nothing about other datasets."
     )
-    return table(main, key, title, [*columns, Column("rival")], (note,), parts)
+    return table(main, key, title, cells, (note,), levels=LEVELS if rows else None)
 
 
-def _row(ours: RunResults, rival: RunResults, measures: tuple[str, ...]) -> TableRow:
-    cells: list[Value] = [runs.average(summary(measures[0])) for runs in (ours, rival)]
+def _row(ours: RunResults, rival: RunResults, measures: tuple[str, ...]) -> list[Value]:
+    cells: list[Value] = [means(runs.frame, ["label"], measures[:1]).iloc[0, 0] for runs in (ours, rival)]
     for measure in measures:
         difference = paired(ours, rival, measure)
         cells += [None] * 3 if difference is None else [difference.value, difference.low, difference.high]
-    point = rival.records[0].get("point")
-    label, rival_label = (naming.method(runs.records[0]["label"]) for runs in (ours, rival))
-    return TableRow(label, (*cells, rival_label if point in ("default", None) else f"{rival_label}, {point}"))
+    first = rival.frame.iloc[0]
+    name = naming.method(first["label"])
+    return [*cells, name if first["point"] in ("default", "") else f"{name}, {first['point']}"]

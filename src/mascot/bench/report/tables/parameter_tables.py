@@ -2,150 +2,134 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
+
+import pandas as pd
 
 from mascot import metrics
 from mascot.bench.protocol.published import Published
 from mascot.bench.report import naming
-from mascot.bench.report.averages import RunResults, average, summary, wished_diversity
-from mascot.bench.report.tables import table_model
-from mascot.bench.report.tables.table_model import OURS, PAPER, Column, ResultTable, Section, TableRow, Value
+from mascot.bench.report.run_results import RunResults, means, reflection
+from mascot.bench.report.tables import result_table
+from mascot.bench.report.tables.result_table import LEVELS, OURS, PAPER, Column, ResultTable
 
 SWEEPS = {
     "strength": "strength",
     "sigma_geo": "σ geo (degrees)",
     "sigma_time": "σ time (hours)",
-    "grid": "grid cells a side",
+    "grid": "grid cells per side",
 }
-FLOORS = (0.95, 0.90, 0.85)
+FLOORS = [0.95, 0.90, 0.85]
+_ROW = [*LEVELS, "label"]
 
 
 def preference(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """Yield PRS as published, and Kendall's tau of strength against diversity, from the strength sweeps."""
-    fixed = results.where(study="prs")  # as the released study: with the same bins for all tasks
+    fixed = results.where(study="prs").frame  # as in the released code: with the same bins for all tasks
     sweep = results.where(study="strength").preferred()
-    owners = {(record["label"], record["task"]) for record in fixed.records}
-    sweep = sweep.filter(lambda record: (record["label"], record["task"]) not in owners)
-    sweep = replace(sweep, records=(*sweep.records, *fixed.records))
-    comparable = len({len(runs.names("value")) for _, runs in sweep.split("label")}) == 1
-
-    def steps(runs: RunResults) -> Value:
-        return None if comparable else float(len(runs.names("value")))
-
-    columns = (
-        Column("PRS", OURS, lambda runs: reflection(runs, 0), ranked=comparable),
-        Column("tau", OURS, lambda runs: reflection(runs, 1), ranked=comparable),
-        Column("steps", OURS, steps, digits=0),
-        *table_model.printed(("prs",), published.prs, ("prs",)),
+    is_fixed = pd.MultiIndex.from_frame(sweep.frame[["label", "task"]]).isin(
+        pd.MultiIndex.from_frame(fixed[["label", "task"]])
     )
+    sweep = replace(sweep, frame=pd.concat([sweep.frame[~is_fixed], fixed]))
+    comparable = sweep.frame.groupby("label", observed=True)["value"].nunique().nunique() == 1
+    ranked = ("prs", "tau") if comparable else ()
+    cells = result_table.labelled(reflection(sweep.frame, _ROW), OURS, ranked)
+    if not comparable:
+        cells[Column("steps", OURS, 0)] = sweep.frame.groupby(_ROW, observed=True)["value"].nunique().astype(float)
+    cells = cells.join(result_table.printed(cells.index, ("prs",), published.prs, ("prs",)))
     notes = (
-        "PRS sees only the first and the last strength and the extremes; "
-        "tau is Kendall's tau of strength against the wished diversity over all steps.",
-        *(() if comparable else ("Ours are not ranked: sweeps of unlike steps do not compare.",)),
+        "PRS depends only on the first and the last strength and the extremes. "
+        "Tau is Kendall's tau of strength against the wished diversity over all steps.",
+        *(() if comparable else ("Our numbers are not ranked, because the sweeps have different steps.",)),
     )
-    yield table_model.table(sweep, "prs", "Preference reflection", columns, notes)
-
-
-def reflection(sweep: RunResults, which: int) -> Value:
-    """Return PRS (0) or tau (1) of each seed's sweep, averaged."""
-
-    def of_seed(run: RunResults) -> float | None:
-        steps = [(value, part.average(wished_diversity)) for value, part in run.split("value")]
-        pairs = [(value, step.value) for value, step in steps if value is not None and step is not None]
-        if len(pairs) < 2:
-            return None
-        strengths, diversity = zip(*pairs, strict=True)
-        return metrics.kendall_tau(strengths, diversity) if which else metrics.prs(diversity)
-
-    return average(of_seed(run) for _, run in sweep.split("seed"))
+    yield result_table.table(sweep, "prs", "Preference reflection", cells, notes)
 
 
 def sweeps(results: RunResults, published: Published) -> Iterator[ResultTable]:
-    """Yield R@10 (or MAP) as one parameter changes, beside the published values, or beside DM where there are none."""
+    """Yield R@10 (or MAP) as one parameter changes, beside the published values, or beside DM if there are none."""
     for study, stub in SWEEPS.items():
-        methods = list(results.where(study=study).preferred().split("label"))
+        methods = results.where(study=study).preferred().split("label")
         for label, sweep in sorted(methods, key=lambda pair: pair[0] != "mascot"):  # the paper's own subject first
             yield _sweep(sweep, published, study, stub, label)
 
 
 def _sweep(sweep: RunResults, published: Published, study: str, stub: str, label: str) -> ResultTable:
-    cases = [(task, direction) for task, direction, _ in sweep.split("task", "direction")]
+    curves = means(sweep.frame, ["task", "direction", "value"], (sweep.retrieval, "dm"))
+    cases: list[tuple[str, str]] = list(curves.index.droplevel("value").unique())
     paper = {case: published.sweep(study, *case, label) for case in cases}
     is_printed = any(paper.values())
     names = ("ours", "publ.") if is_printed else (sweep.retrieval.upper(), "DM")
-    groups = {case: f"{naming.task(case[0])} {case[1]}" for case in cases}
-    columns = [Column(name, group) for group in groups.values() for name in names]
-    rows = []
-    for value, part in sweep.split("value"):
-        cells: list[Value] = []
-        bold: set[str] = set()
-        for case, group in groups.items():
-            runs, at = part.where(task=case[0], direction=case[1]), round(value, 6)
-            cells.append(runs.average(summary(sweep.retrieval)))
-            cells.append(paper[case].get(at) if is_printed else runs.average(summary("dm")))
-            # The paper's grid was 20 cells a side throughout.
-            point = 20 if study == "grid" else published.operating_point(*case, label).get(study)
-            bold |= {group} if paper[case] and at == point else set()
-        rows.append(TableRow(f"{value:g}", tuple(cells), bold=frozenset(bold)))
+    values = sweep.names("value")
+    cells = pd.DataFrame(index=values)
+    bold = set()
+    for case in cases:
+        group = f"{naming.display('task', case[0])} {case[1]}"
+        curve = curves.loc[case]
+        numbers = pd.Series(paper[case], dtype=object).reindex([round(value, 6) for value in values]).set_axis(values)
+        cells[Column(names[0], group)] = curve[sweep.retrieval]
+        cells[Column(names[1], group)] = numbers if is_printed else curve["dm"]
+        # The paper's grid always had 20 cells per side.
+        point = 20 if study == "grid" else published.operating_point(*case, label).get(study)
+        bold |= {(f"{value:g}", group) for value in values if paper[case] and round(value, 6) == point}
+    cells.index = pd.MultiIndex.from_product([[""], [f"{value:g}" for value in values]])
     key = f"{study}-{label}".replace(" ", "-")
     title = f"{naming.method(label)}{' R@10' if is_printed else ''} as {stub} changes"
-    notes = ["* the published operating point."] if any(row.bold for row in rows) else []
-    return table_model.table(sweep, key, title, columns, notes, [Section("", tuple(rows))], stub)
+    notes = ["* the published operating point."] if bold else []
+    return result_table.table(sweep, key, title, cells, notes, stub, levels=None, bold=bold)
 
 
 def fixed_recall(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """Yield the best DM of a method at a floor on R@10, over every setting that was run on the test queries."""
     points = all_points(results)
-
-    def rows(part: RunResults) -> Iterator[TableRow]:
-        for label, runs in part.split("label"):
-            paper = published.fixed_recall(*runs.case)
-            cells = ["none" if floor in paper and paper[floor] is None else paper.get(floor) for floor in FLOORS]
-            yield TableRow(naming.method(label), (*fronts(runs), *cells), ranked=label != naming.BASE)
-
-    title = f"Best DM at a floor on {results.retrieval.upper()}"
+    reached = fronts(points.frame, _ROW, results.retrieval)
+    rows = [published.fixed_recall(*result_table.case_of(_ROW, entry)) for entry in reached.index]
+    paper = [["none" if floor in row and row[floor] is None else row.get(floor) for floor in FLOORS] for row in rows]
+    cells = pd.concat([reached, pd.DataFrame(paper, reached.index, FLOORS, dtype=object)], axis=1)
     columns = [Column(f"≥ {floor:.2f}", group, ranked=True) for group in (OURS, PAPER) for floor in FLOORS]
     note = (
-        "None: no setting meets the floor in every seed. Settings are all test runs, the sweeps included: who was run "
-        "with more of them is favoured."
+        "None: no setting meets the floor in every seed. The settings are all test runs, including the sweeps, which "
+        "favours methods with more runs."
     )
-    yield table_model.table(points, "fixed-recall", title, columns, (note,), table_model.sections(points, rows))
+    title = f"Best DM at a floor on {results.retrieval.upper()}"
+    yield result_table.table(points, "fixed-recall", title, cells.set_axis(columns, axis=1), (note,))
 
 
 def all_points(results: RunResults) -> RunResults:
     """Return every setting of every method, with the same queries and number of results."""
-    return results.filter(lambda record: record["study"] in ("main", *SWEEPS, "protect"))
+    return results.filter(results.frame["study"].isin(["main", *SWEEPS, "protect"]))
 
 
-def fronts(results: RunResults) -> list[Value]:
-    """Return the mean over seeds of the best DM at each floor, where every seed has one."""
-    fronts = []
-    for _, run in results.split("seed"):
-        pairs = [[record["summary"].get(key) for key in (results.retrieval, "dm")] for record in run.records]
-        if present := [pair for pair in pairs if None not in pair]:
-            recalls, diversities = zip(*present, strict=True)
-            fronts.append(metrics.fixed_recall_front(recalls, diversities, FLOORS))
-    best: list[Value] = []
-    for reached in zip(*fronts, strict=True):
-        best.append("none" if None in reached else average(point.diversity for point in reached))
-    return best or [None] * len(FLOORS)
+def fronts(frame: pd.DataFrame, by: Sequence[str], retrieval: str) -> pd.DataFrame:
+    """Return the mean over seeds of the best DM at each floor; "none" if a seed does not reach the floor."""
+
+    def front(points: pd.DataFrame) -> pd.Series:
+        reached = metrics.fixed_recall_front(points[retrieval], points["dm"], FLOORS)
+        return pd.Series([point and point.diversity for point in reached], FLOORS, dtype=float)
+
+    known = frame.reindex(columns=[*by, "seed", retrieval, "dm"]).dropna(subset=[retrieval, "dm"])
+    if known.empty:
+        return means(known, by, FLOORS)
+    seeds = known.groupby([*by, "seed"], observed=True)[[retrieval, "dm"]].apply(front)
+    missed = seeds.isna().groupby(level=list(by), observed=True).any()
+    return means(seeds.reset_index(), by, FLOORS).mask(missed, "none")
 
 
 def protection(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """Yield the measures by the number of protected results."""
     study = results.where(study="protect").preferred()
-    base = results.where(study="main", label=naming.BASE).preferred()
-    columns = table_model.means(("r@1", results.retrieval, "dm", "hm", "kept"), "", ranked=("hm",))
+    base = results.where(study="main", label=naming.BASE).preferred().frame.assign(value=-1.0)
+    keys = ("r@1", results.retrieval, "dm", "hm", "kept")
 
-    def rows(part: RunResults) -> Iterator[TableRow]:
-        task, direction, _ = part.case
-        plain = base.where(direction=direction, task=task)
-        yield table_model.row("base", plain, columns, ranked=False)
-        for value, runs in part.split("value"):
-            yield table_model.row(f"{value:g}", runs, columns)
+    def name(fields: Mapping[str, Any]) -> str:
+        return "base" if fields["value"] < 0 else f"{fields['value']:g}"
 
     for label, runs in study.split("label"):
+        cases = pd.MultiIndex.from_frame(runs.frame[list(LEVELS)])
+        plain = base[pd.MultiIndex.from_frame(base[list(LEVELS)]).isin(cases)]
+        frame = pd.concat([plain, runs.frame])
+        cells = result_table.measured(frame, keys, "", ("hm",), by=[*LEVELS, "value"])
         title = f"{naming.method(label)} as the number of protected results changes"
         key = f"protect-{label}".replace(" ", "-")
-        yield table_model.table(study, key, title, columns, (), table_model.sections(runs, rows), "protect")
+        yield result_table.table(study, key, title, cells, stub="protect", name=name)

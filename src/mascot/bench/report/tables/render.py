@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby, product
+from dataclasses import asdict
+from itertools import groupby
+from typing import Any
 
-from mascot.bench.report.averages import Average
-from mascot.bench.report.tables.table_model import Column, ResultTable, Section, cell_text, marks, number
+import pandas as pd
+
+from mascot.bench.report.run_results import Average
+from mascot.bench.report.tables.result_table import Column, ResultTable, cell_text
 from mascot.errors import OptionError
 
-_WIDTH = 100  # of the sentences under a table of text
+_WIDTH = 100  # columns of the sentences under a text table
 _LEGEND = "the base retriever is not ranked"
-_SHORT = "(n): the mean of n seeds only; the others have no such number."
-_LINES = 45  # of a LaTeX table that fits on a page
+_SHORT = "(n): the mean of n seeds; the other seeds have no such number."
+_LINES = 45  # lines of a LaTeX table that fit on a page
 _LATEX = {
     "\\": r"\textbackslash{}",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
@@ -49,11 +51,11 @@ def render(tables: Sequence[ResultTable], notes: Sequence[tuple[str, str]], form
 
 def _text_table(table: ResultTable) -> str:
     head = [column.name + " " for column in table.columns]
-    indent = "  " if any(section.heading for section in table.sections) else ""
+    indent = "  " if any(heading for heading, _ in table.sections) else ""
     body: list[tuple[str, list[str]]] = []
-    for section in table.sections:
-        body += [(section.heading, [])] * bool(indent)
-        body += [(indent + name, cells) for name, cells in _rows(table, section, "{}*", "{}+", "{} ")]
+    for heading, rows in table.sections:
+        body += [(heading, [])] * bool(indent)
+        body += [(indent + name, cells) for name, cells in _rows(table, rows, "{}*", "{}+", "{} ")]
     stub = max(len(table.stub), *(len(name) for name, _ in body))
     widths = [max(len(head[c]), *(len(cells[c]) for _, cells in body if cells), 7) for c in range(len(head))]
     group_line = " " * stub
@@ -73,10 +75,10 @@ def _markdown_table(table: ResultTable) -> str:
     head = [f"{column.group} {column.name}".strip() for column in table.columns]
     lines = [f"### {table.title}", "", f"{table.setting}.", "", _bars([table.stub, *head])]
     lines.append("|---|" + "--:|" * len(head))
-    for section in table.sections:
-        if section.heading:
-            lines.append(_bars([f"**{section.heading}**", *[""] * len(head)]))
-        lines += [_bars([name, *cells]) for name, cells in _rows(table, section, "**{}**", "_{}_", "{}")]
+    for heading, rows in table.sections:
+        if heading:
+            lines.append(_bars([f"**{heading}**", *[""] * len(head)]))
+        lines += [_bars([name, *cells]) for name, cells in _rows(table, rows, "**{}**", "_{}_", "{}")]
     notes = _notes(table, "**Best**, _second best_")
     return "\n".join([*lines, *([""] if notes else []), " ".join(notes)]).rstrip()
 
@@ -102,12 +104,12 @@ def _latex_table(table: ResultTable, part: int, parts: int) -> str:
         rules = [rf"\cmidrule(lr){{{start + 2}-{stop + 1}}}" for start, stop, group in spans if group]
         lines += [_ampersands(["", *group_cells]), "".join(rules)]
     lines.append(_ampersands(map(latex, [table.stub, *(column.name for column in table.columns)])))
-    for section in table.sections:
+    for heading, rows in table.sections:
         lines.append(r"\midrule")
-        if section.heading:
-            lines.append(rf"\multicolumn{{{width + 1}}}{{l}}{{\textit{{{latex(section.heading)}}}}} \\")
-        rows = _rows(table, section, r"\textbf{{{}}}", r"\underline{{{}}}", "{}", latex)
-        lines += [_ampersands([latex(name), *cells]) for name, cells in rows]
+        if heading:
+            lines.append(rf"\multicolumn{{{width + 1}}}{{l}}{{\textit{{{latex(heading)}}}}} \\")
+        lines_of_rows = _rows(table, rows, r"\textbf{{{}}}", r"\underline{{{}}}", "{}", latex)
+        lines += [_ampersands([latex(name), *cells]) for name, cells in lines_of_rows]
     title = f"{table.title}, part {part} of {parts}" if parts > 1 else table.title
     sentences = _notes(table, r"\textbf{Best}, \underline{second best}", latex)
     caption = " ".join([latex(f"{title} ({table.setting})."), *sentences])
@@ -121,7 +123,7 @@ def _ampersands(cells: Iterable[str]) -> str:
 
 
 def latex(text: str) -> str:
-    """Plain text with the signs that LaTeX reads as commands written out.
+    """Return plain text with the special characters of LaTeX escaped.
 
     >>> latex("geo_hour, σ ≥ 5%")
     'geo\\\\_hour, $\\\\sigma$ $\\\\geq$ 5\\\\%'
@@ -130,42 +132,37 @@ def latex(text: str) -> str:
 
 
 def _csv(tables: Sequence[ResultTable], notes: Sequence[tuple[str, str]]) -> str:
-    """Return one line a number, unrounded, with the lowest and the highest seed."""
-    stream = io.StringIO(newline="")
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(CSV_FIELDS)
+    """Return one line per number, unrounded, with the lowest and the highest seed."""
+    lines: list[dict[str, Any]] = []
     for table in tables:
-        for section in table.sections:
-            for row, (c, column) in product(section.rows, enumerate(table.columns)):
-                value = row.cells[c]
-                position = (table.dataset, table.key, section.heading, row.name, column.group, column.name)
-                seeds = (value.low, value.high, value.seeds) if isinstance(value, Average) else ("", "", "")
-                if value is not None:
-                    writer.writerow([*position, value if isinstance(value, str) else number(value), *seeds, ""])
-    for dataset, note in notes:
-        writer.writerow([dataset, *[""] * (len(CSV_FIELDS) - 2), note])
-    return stream.getvalue()
+        for (heading, name), row in table.cells.iterrows():
+            for column, value in row.dropna().items():
+                line = {"dataset": table.dataset, "table": table.key, "section": heading, "row": name}
+                line |= {"group": column.group, "column": column.name}
+                lines.append(line | (asdict(value) if isinstance(value, Average) else {"value": value}))
+    lines += [{"dataset": dataset, "note": note} for dataset, note in notes]
+    return str(pd.DataFrame(lines, columns=CSV_FIELDS, dtype=object).to_csv(index=False, lineterminator="\n"))
 
 
 def _rows(
-    table: ResultTable, section: Section, best: str, second: str, other: str, escape: Callable[[str], str] = str
+    table: ResultTable, rows: pd.DataFrame, best: str, second: str, other: str, escape: Callable[[str], str] = str
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yield the name and the cells of each row as text, with the number of seeds where it is smaller than the table's.
+    """Yield the name and the cells of each row as text, with the number of seeds if it is smaller than the table's.
 
     The best and second best cells are put into their own templates.
     """
     templates = {"best": best, "second": second, "": other}
-    for row, row_marks in zip(section.rows, marks(section, table.columns), strict=True):
+    for (_, name), row_values, row_marks in zip(rows.index, rows.to_numpy(), table.marks(rows).to_numpy(), strict=True):
         cells = []
-        for value, column, mark in zip(row.cells, table.columns, row_marks, strict=True):
-            seeds = f" ({value.seeds})" if isinstance(value, Average) and table.short(value) else ""
+        for value, column, mark in zip(row_values, table.columns, row_marks, strict=True):
+            seeds = f" ({value.seeds})" if table.is_short(value) else ""
             cells.append(templates[mark].format(escape(cell_text(value, column) + seeds)))
-        yield row.name, cells
+        yield name, cells
 
 
 def _notes(table: ResultTable, legend: str, escape: Callable[[str], str] = str) -> list[str]:
     """Return the sentences under a table, with the legend of its marks."""
-    is_short = any(table.short(cell) for row in table.rows for cell in row.cells)
+    is_short = table.cells.map(table.is_short).any(axis=None)
     legends = [f"{legend}; {_LEGEND}."] if any(column.ranked for column in table.columns) else []
     return [*legends, *map(escape, table.notes), *([escape(_SHORT)] if is_short else [])]
 
@@ -179,7 +176,7 @@ def _spans(columns: Sequence[Column]) -> Iterator[tuple[int, int, str]]:
         start = stop
 
 
-# How a table is written, what stands before all tables and before the notes, and a note of a dataset.
+# How a table is written, the text before all tables and before the notes, and the template of a note.
 _LAYOUTS: dict[str, tuple[Callable[[ResultTable], str], tuple[str, ...], str, str]] = {
     "text": (_text_table, (), "Notes\n", "- {}: {}"),
     "markdown": (_markdown_table, (), "### Notes\n\n", "- {}: {}"),

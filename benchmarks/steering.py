@@ -1,14 +1,18 @@
 """Measure whether steering does what the wishes ask: balance of skewed labels, and aim at a named place or hour.
 
-**Balance**: spread over labels of skewed shares. The normalised entropy of the labels in the result, and the relevance
-retained, by strength; beside them the best entropy that the candidates allow.
+    python -m benchmarks.steering [--only pixelprose-sim,tokyo,dresden,div400] [--data DIR] [--queries 120]
 
-**Aim**: focus near a value. How many results lie within a radius of it, as a share of what could be had, at equal
-relevance retained: ours without any scale beside an exponential decay, as Elasticsearch has it, tuned to each radius.
+**Balance** spreads results over labels of skewed shares. It prints the normalised entropy of the labels in the result
+and the relevance retained, by strength, beside the best entropy that the candidates allow.
+
+**Aim** focuses near a value. It prints how many results lie within a radius of the value, as a share of the largest
+possible number, at equal relevance retained. MASCOT, which needs no scale, is compared with the exponential decay of
+Elasticsearch, tuned to each radius.
 """
 
 from __future__ import annotations
 
+import argparse
 import csv
 import gzip
 from collections import Counter
@@ -53,7 +57,7 @@ class SteeringCase:
 def load_cases(name: str, data: Path | None, queries: int, seed: int = 0) -> list[SteeringCase]:
     """Return the queries of `pixelprose-sim`, `tokyo`, `dresden` or `div400`."""
     if name not in NAMES:
-        raise mc.OptionError(f"no dataset is called {name!r}; there are {', '.join(NAMES)}")
+        raise mc.OptionError(f"--only must be one of {', '.join(NAMES)}, got {name!r}")
     rng = np.random.default_rng(seed)
     if name == "pixelprose-sim":
         return list(_of_dataset(PixelProseSim(seed=seed).load(), queries, rng))
@@ -249,3 +253,23 @@ def aim_table(name: str, cases: Sequence[SteeringCase]) -> str:
 
 def _line(name: str, cells: Sequence[str], width: int) -> str:
     return f"{name:<18}" + "".join(cell.rjust(width) for cell in cells)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--only", metavar="NAMES", help=f"datasets, separated by commas: {', '.join(NAMES)}")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="folder of the tables of photographs")
+    parser.add_argument("--queries", type=int, default=120, help="number of queries per dataset (default: 120)")
+    options = parser.parse_args(arguments)
+    names = options.only.split(",") if options.only else NAMES[: None if options.data else 1]
+    for name in names:
+        try:
+            cases = load_cases(name, options.data, options.queries)
+        except mc.MascotError as error:
+            parser.error(str(error))
+        print(balance_table(name, cases))
+        print(aim_table(name, cases), flush=True)
+
+
+if __name__ == "__main__":
+    main()
