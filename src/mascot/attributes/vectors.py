@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from mascot.attributes.attribute import Columns, Missing, check_missing
 from mascot.attributes.columns import column_of, vectors_of
 from mascot.bins import Floats
 from mascot.bins.vectors import VectorBins, single_precision
-from mascot.errors import InputError, OptionError, check_share, quoted
+from mascot.errors import InputError, OptionError, check_share, is_number, quoted
 from mascot.kernels.novelty import unit_vectors
 from mascot.serialize import Value
 
@@ -76,7 +76,7 @@ class Vectors(Value):
             value = value.tolist()
         if not isinstance(value, (list, tuple)):
             return {}
-        valid = len(value) > 0 and all(isinstance(part, Real) and np.isfinite(part) for part in value)
+        valid = len(value) > 0 and all(is_number(part) and math.isfinite(part) for part in value)
         if not valid or not any(value):
             rule = "must be finite numbers that are not all 0, or the id of a candidate"
             raise OptionError(f"Vectors near {rule}, got {quoted(value)}")

@@ -52,9 +52,8 @@ class VectorBins:
         The cosine of a missing vector is NaN.
         """
         unit, targets = unit_vectors(self.vectors if rows is None else self.vectors[rows]), unit_vectors(point.vectors)
-        return np.where(
-            unit.any(axis=1), (unit * (targets[:1] if which is None else targets[which])).sum(axis=1), np.nan
-        )
+        cosines = (unit * (targets[:1] if which is None else targets[which])).sum(axis=1)
+        return np.where(unit.any(axis=1), cosines, np.nan)
 
 
 def single_precision(vectors: NDArray[Any]) -> NDArray[np.float32]:

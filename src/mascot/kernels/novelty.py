@@ -3,9 +3,9 @@
     s(i, j)    = cosine of i and j, scaled so that `low` counts as 0 and `high` as 1, clipped to 0..1
     novelty(i) = 1 - (max_j s(i, j) + mean_j s(i, j)) / 2     over the selected j; 1 while none is selected
 
-Vectors are stored in float32. Every backend multiplies and sums them in float64, so that
-lengths, cosines and novelties of two backends differ by about 1e-15, far less than a tie. A cosine that is compared with a
-threshold may be below it by a tolerance, so that round thresholds do not depend on rounding either.
+Vectors are stored in float32. Every backend multiplies and sums them in float64, so that lengths, cosines and novelties
+of two backends differ by about 1e-15, far less than a tie. A cosine that is compared with a threshold may be below it
+by a tolerance, so that round thresholds do not depend on rounding either.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.kernels.constants import COPY, COPY_TOLERANCE, SAMPLE
+from mascot.kernels.constants import COPY, COPY_TOLERANCE, NOVELTY, SAMPLE
 
 _Floats = NDArray[np.float64]
 _Ints = NDArray[np.int64]
@@ -80,8 +80,12 @@ class QueryVectors(NamedTuple):
     high: float = 1.0  # the cosine that counts as 1
 
     def scaled(self, order: _Ints) -> QueryVectors:
-        """Return the vectors with the scale of a sample of candidates, evenly spaced in `order`, best first."""
+        """Return the vectors with the scale of a sample of candidates, evenly spaced in the better half of `order`.
+
+        Off-topic candidates are unlike all others. On a scale that includes them, all good candidates would be alike.
+        """
         known = order[~self.missing[order]]
+        known = known[: max((len(known) + 1) // 2, SAMPLE)]
         size = min(SAMPLE, len(known))
         low, high = cosine_range(self.unit[known[np.arange(size) * len(known) // max(size, 1)]])
         return self._replace(low=low, high=high)
@@ -98,7 +102,7 @@ class QueryVectors(NamedTuple):
         return near and bool((self.similarities(position)[known] >= COPY - COPY_TOLERANCE).any())
 
     def weighed(self, total_weight: float, scale: bool) -> WeighedVectors:
-        factor = self.sign * self.weight
+        factor = self.weight * NOVELTY if self.sign > 0 else -self.weight
         return WeighedVectors(self, factor / total_weight if scale else factor)
 
 

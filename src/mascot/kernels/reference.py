@@ -480,6 +480,12 @@ def without_fill(quotas: Sequence[AnyQuota]) -> tuple[AnyQuota, ...]:
     return tuple(replace(quota, stages=_HELD) if quota.stages == _FILLED else quota for quota in quotas)
 
 
+def only_labels(quotas: Sequence[AnyQuota]) -> tuple[Quota, ...]:
+    """Return quotas that count labels, for a backend that does not compare vectors: others were refused before."""
+    assert all(isinstance(quota, Quota) for quota in quotas)
+    return tuple(quota for quota in quotas if isinstance(quota, Quota))
+
+
 def hold_limits_first(
     select_with: Callable[[Sequence[AnyQuota]], Selection], quotas: Sequence[AnyQuota], lengths: Ints
 ) -> Selection:

@@ -24,7 +24,8 @@ from mascot.kernels.reference import AnyQuota, Floats, Ints, Options, Selection
 
 __all__ = [
     "ABI", "BALANCE", "BY_RELEVANCE", "GLOBE", "LABELS", "LAST", "LIBRARY", "LINE", "NEUTRAL", "NORMALIZE", "PLANE",
-    "QUERY_WEIGHT", "ROBUST", "SCALE", "VECTORS", "Options", "PackedBins", "available", "cores", "description", "select",
+    "QUERY_WEIGHT", "ROBUST", "SCALE", "VECTORS", "Options", "PackedBins", "available", "cores", "description",
+    "select",
 ]  # fmt: skip
 
 LAST, NEUTRAL = 0, 1  # what a missing value gets

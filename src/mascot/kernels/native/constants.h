@@ -19,7 +19,8 @@
 #define MASCOT_FENCE 10.0             /* interquartile ranges beyond the quartiles at which a score is an outlier */
 #define MASCOT_FEW 4                  /* with fewer candidates no score is an outlier */
 #define MASCOT_NOTHING 1e-100         /* coverage below this counts as none */
-#define MASCOT_SAMPLE 32              /* candidates of a query whose cosines are the scale of similarity */
+#define MASCOT_SAMPLE 32              /* candidates, of the better half, whose cosines are the scale of similarity */
+#define MASCOT_NOVELTY 0.5            /* what full novelty earns under a spread, in units of relevance */
 #define MASCOT_COPY 0.9               /* scaled similarity from which a candidate is a near-copy of a protected one */
 #define MASCOT_COPY_TOLERANCE 1e-6    /* subtracted from thresholds of similarity: float32 rounds vectors by about as much */
 

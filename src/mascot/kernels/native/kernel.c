@@ -215,7 +215,9 @@ static double measure_bins(Arena *arena, Query *q, Bins *b, int64_t flags) {
 static void weigh_attribute(Arena *arena, Query *q, const Batch *batch, int64_t query, int64_t a, double share) {
     Bins *b = q->bins + a;
     double top = 1.0; /* of novelty, by definition */
-    if (!b->novelty) {
+    if (b->novelty) {
+        if (b->sign > 0) share *= MASCOT_NOVELTY;
+    } else {
         average_bins(arena, b, q->n, q->live);
         top = measure_bins(arena, q, b, batch->flags);
     }

@@ -89,13 +89,14 @@ INLINE double scaled(const Novelty *v, double cosine) {
     return s < 0.0 ? 0.0 : s > 1.0 ? 1.0 : s;
 }
 
-/* Set the scale of similarity: the 5% and 95% quantiles of the cosines of a sample of candidates, evenly spaced in `order`; 0 and
- * 1 if they hardly differ. `order` are the positions of all candidates that have a vector, best first. */
+/* Set the scale of similarity: the 5% and 95% quantiles of the cosines of a sample of candidates, evenly spaced in the better
+ * half of `order`; 0 and 1 if they hardly differ. `order` are the positions of all candidates that have a vector, best first. */
 static void scale_similarity(Arena *arena, Novelty *v, const int64_t *rows, const int64_t *order) {
     int64_t size = v->known < MASCOT_SAMPLE ? v->known : MASCOT_SAMPLE, pairs = size * (size - 1) / 2;
+    int64_t half = (v->known + 1) / 2 > size ? (v->known + 1) / 2 : size;
     double *cosines = take_doubles(arena, pairs + 1), *units = take_doubles(arena, 4 * v->unit.size), *next = cosines;
     int64_t sample[MASCOT_SAMPLE];
-    for (int64_t i = 0; i < size; i++) sample[i] = order[i * v->known / size];
+    for (int64_t i = 0; i < size; i++) sample[i] = order[i * half / size];
     for (int64_t i = 0; i < size; i += 4) { /* each row is compared with four others at once */
         for (int64_t p = 0; p < 4; p++) {
             int64_t other = sample[i + p < size ? i + p : i];

@@ -89,9 +89,9 @@ class PhotoColumns(Mapping[str, NDArray[Any]]):
             if name not in self.NAMES:
                 raise KeyError(name)
             stored = "taken" if name in CALENDAR else name
-            column: NDArray[Any]
+            column: Any
             if name == "look":
-                column = self._rows.looks(self._ids).astype(np.float64)
+                column = self._rows.looks(self._ids)
             else:
                 column = self._rows.cells([stored], self._ids)[stored]
             self._columns[name] = _calendar_labels(column, CALENDAR[name]) if name in CALENDAR else column
