@@ -34,7 +34,7 @@ _BETAS = (0.0, 0.6)
 METHODS: Mapping[str, Sequence[Any]] = {
     "guarded": [mc.Mascot(strength=strength) for strength in _STRENGTHS],
     "MMR": [mc.Mmr(strength, published=True) for strength in _STRENGTHS],
-    "k-DPP": [mc.KDpp(strength, beta) for strength, beta in product(_STRENGTHS, _BETAS)],
+    "k-DPP": [mc.KDpp(strength, beta, normalize=False) for strength, beta in product(_STRENGTHS, _BETAS)],
     "pyversity's MMR": [Pyversity("mmr", strength) for strength in _STRENGTHS],
 }
 CASES = ("as it is", "relevance known", "clusters known")

@@ -188,7 +188,7 @@ def method(
     """
     guarded = {"protect": protect, "keep": keep, "order": order}
     options: dict[str, Any] = {option: value for option, value in guarded.items() if value is not None}
-    if options and name != "mascot":
+    if options and name != "mascot" and not (set(options) == {"keep"} and name in ("mmr", "kdpp", "msdpp")):
         raise OptionError(f"protect, keep and order are options of the method mascot, not of {name}")
     if strength is not None and name != "relevance":
         options["strength"] = strength

@@ -12,8 +12,8 @@ import numpy as np
 import mascot as mc
 from mascot import metrics
 from mascot.bench.protocol.published import Published
+from mascot.bench.protocol.search_space import LABELS as METHODS
 from mascot.bench.protocol.tasks import recorded
-from mascot.bench.report.naming import METHODS
 from mascot.bench.running.records import RecordStore
 
 TASKS = ("geo_hour", "hour", "geo")

@@ -20,9 +20,9 @@ from mascot.bench.datasets.dataset import Dataset
 from mascot.bench.datasets.pixelprose_sim import PixelProseSim
 from mascot.bench.protocol.published import Published
 from mascot.bench.protocol.search_space import COVERAGE, GUARDED, dpp, inferred, published, settings
+from mascot.bench.protocol.search_space import LABELS as METHODS
 from mascot.bench.protocol.studies import STRENGTHS, Benchmark, studies
 from mascot.bench.protocol.tasks import FOCUS, GEO, GEO_HOUR, HOUR, SPREAD, BenchTask, Point, PublishedHour, Widths
-from mascot.bench.report.naming import METHODS
 from mascot.bench.running.measure import measure, per_query
 from mascot.bench.running.query_set import QuerySet
 from mascot.bench.running.select import choose

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 from mascot.bench.datasets.dataset import Dataset, Split
 from mascot.bench.datasets.folder import Query, write_folder
 from mascot.bench.protocol.published import Published
+from mascot.bench.protocol.search_space import LABELS as METHODS
 from mascot.bench.report import figures
 from mascot.bench.report.figures import parameter_figures, relevance_figures, style
-from mascot.bench.report.naming import METHODS
 from mascot.bench.report.run_results import RunResults, collect
 from mascot.cli.bench_commands import bench
 from mascot.errors import InputError

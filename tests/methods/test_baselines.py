@@ -11,7 +11,7 @@ from mascot.errors import InputError
 from mascot.kernels.kmeans import kmeans
 from mascot.methods import Clustering, KDpp, Mmr, MsDpp, Relevance
 from mascot.methods.method import Problem, Table
-from mascot.methods.similarity import joined, similarities
+from mascot.methods.similarity import Similarity, joined, similarities
 from mascot.methods.tangents import combine, tangents
 
 
@@ -70,7 +70,8 @@ def bursts():
 
 
 def selected(method, problem, k):
-    return method.select(problem, k).positions[0].tolist()
+    positions = method.select(problem, k).positions[0]
+    return positions[positions >= 0].tolist()
 
 
 def similarity(rows):
@@ -112,7 +113,7 @@ def released_greedy(kernel, scores, k):
 
 
 METHODS = [
-    Relevance(), Mmr(0.5, published=True), KDpp(0.2), KDpp(1.0, beta=0.8, released=True), MsDpp(0.2),
+    Relevance(), Mmr(0.5, published=True), KDpp(0.2, normalize=False), KDpp(1.0, beta=0.8, released=True), MsDpp(0.2),
     MsDpp(0.5, normalize="tn+tvms"), Clustering(strength=0.4, clusters=7),
 ]  # fmt: skip
 
@@ -128,7 +129,11 @@ def test_every_method(method, signs):
     problem = make_problem(seed=3, signs=signs, scores=scores, already=[4, 9])
     weakest = method if method == Relevance() else dataclasses.replace(method, strength=0.0)
     assert selected(weakest, problem, 12) == selected(Relevance(), problem, 12)
-    assert selected(method, make_problem(count=5, signs=(), with_vectors=False), 3) == [0, 1, 2]  # nothing to steer by
+    bare = make_problem(count=5, signs=(), with_vectors=False)
+    assert selected(weakest, bare, 3) == [0, 1, 2]
+    if method != Relevance():
+        with pytest.raises(InputError, match=r"compares candidates by vectors or wishes, got neither: give .*vectors="):
+            method.select(bare, 3)
 
     # Shorter lists are prefixes, and pages continue.
     problem = make_problem(seed=1, signs=signs)
@@ -152,16 +157,21 @@ def test_every_method(method, signs):
         assert len(set(selected(method, make_problem(scores=scale * (1 + scores), signs=signs), 30))) == 30
 
 
-def mmr_by_definition(problem, strength, k):
+def mmr_by_definition(problem, strength, k, published=True):
     total = problem.weights.sum()
     parts = [s * w / total * f for s, w, f in zip(problem.signs, problem.weights, features(problem), strict=True)]
     rows = np.hstack(([] if vectors(problem) is None else [vectors(problem)]) + parts)
     similarity = np.array([[float((a * b).sum()) for b in rows] for a in rows])
-    similarity = (similarity - similarity.min()) / (similarity.max() - similarity.min())
-    chosen = [int(np.argmax(problem.scores))]
+    scores, best = problem.scores, int(np.argmax(problem.scores))
+    if published:
+        similarity = (similarity - similarity.min()) / (similarity.max() - similarity.min())
+    else:
+        similarity = (similarity - similarity[best].min()) / (similarity[best, best] - similarity[best].min())
+        scores = (scores - scores.min()) / (scores.max() - scores.min())
+    chosen = [best]
     while len(chosen) < k:
         worth = {
-            i: (1 - strength) * problem.scores[i] - strength * max(similarity[i, j] for j in chosen)
+            i: (1 - strength) * scores[i] - strength * max(similarity[i, j] for j in chosen)
             for i in range(len(rows))
             if i not in chosen
         }
@@ -177,6 +187,67 @@ def mmr_by_definition(problem, strength, k):
 def test_mmr_is_the_definition(strength, signs, weights, with_vectors):
     problem = make_problem(signs=signs, weights=weights, with_vectors=with_vectors)
     assert selected(Mmr(strength, published=True), problem, 15) == mmr_by_definition(problem, strength, 15)
+    spread = dataclasses.replace(problem, signs=np.abs(problem.signs))
+    assert selected(Mmr(strength), spread, 15) == mmr_by_definition(spread, strength, 15, published=False)
+
+
+@pytest.mark.parametrize("method", [Mmr(), KDpp(0.5)], ids=repr)
+def test_the_size_of_scores_and_outliers_change_nothing(method):
+    problem = make_problem(seed=2, signs=())
+    expected = selected(method, problem, 15)
+    for scores in (25 * problem.scores, problem.scores - 900, np.append(1e6, problem.scores[1:])):
+        assert selected(method, dataclasses.replace(problem, scores=scores), 15) == expected
+    raw = dataclasses.replace(method, normalize=False)
+    assert selected(raw, dataclasses.replace(problem, scores=25e3 * problem.scores), 15) == list(range(15))
+
+
+@pytest.mark.parametrize("keep", [0.5, 0.9, 0.97, 1.0])
+@pytest.mark.parametrize("method", [Mmr(), Mmr(published=True), KDpp(), MsDpp()], ids=lambda m: type(m).__name__)
+def test_keep_finds_the_largest_strength(method, keep):
+    problem = make_problem(seed=4, already=[1, 5])
+    selection = dataclasses.replace(method, strength=None, keep=keep).select(problem, 8)
+    relevance = problem.relevance_of(0, getattr(method, "robust", False))
+    least = keep * relevance[selected(Relevance(), problem, 8)].sum() - 1e-9
+
+    def at(hundredths):
+        return selected(dataclasses.replace(method, strength=hundredths / 100), problem, 8)
+
+    strength = round(100 * selection.strengths[0])
+    assert selection.positions[0].tolist() == at(strength)
+    assert relevance[at(strength)].sum() >= least
+    rung = strength // 5 * 5 + 5  # the ladder has steps of five hundredths, and single ones below the first that fails
+    for stronger in (*range(strength + 1, min(rung, 101)), *range(rung, 101, 5)):
+        assert relevance[at(stronger)].sum() < least
+
+
+def test_a_full_list_within_the_limit_is_kept_to():
+    problem = make_problem(seed=5, signs=(), count=40)
+    columns = {"own": [i % 8 for i in range(40)]}
+    candidates = mc.Candidates(problem.scores, columns=columns, vectors=vectors(problem))
+    for keep in (0.6, 0.8, 0.95):
+        held = mc.rerank(candidates, mc.limit("own", 1), 8, Mmr(keep=keep))
+        assert mc.rerank(candidates, mc.limit("own", 1, fill=True), 8, Mmr(keep=keep)).ids == held.ids
+    batch = mc.rerank_many([candidates] * 2, mc.limit("own", 1, fill=True), 12, Mmr(keep=0.9))
+    assert [len(set(ids)) for ids in batch.ids] == [12, 12]
+
+
+def test_vectors_of_any_type_and_size_are_compared():
+    problem = make_problem(seed=7, signs=())
+    images = vectors(problem)
+    expected = selected(Mmr(0.6), problem, 12)
+
+    def ids(rows, method):
+        return mc.rerank(mc.Candidates(problem.scores, vectors=rows), [], 12, method).ids
+
+    single = images.astype(np.float32)
+    for rows in (single, np.float32(1e30) * single, np.float32(1e-30) * single, 1e100 * images, 1e-100 * images):
+        assert ids(rows, Mmr(0.6)) == expected
+    some_missing = np.where(problem.scores[:, None] < 0.33, np.nan, images)
+    for rows in (images.astype(np.float16), (100 * images).astype(int), some_missing):
+        assert len(set(ids(rows, Mmr(1.0)))) == len(set(ids(rows, KDpp(0.9)))) == 12
+    for rows in (np.ones((30, 3)), np.zeros((30, 3)), np.full((30, 3), np.nan)):  # nothing tells them apart
+        assert ids(rows, Mmr(0.6)) == list(range(12))
+    assert mc.rerank(mc.Candidates([1.0], vectors=[[1.0, 2.0]]), [], 12, Mmr()).ids == [0]
 
 
 def test_equal_candidates_tie_exactly():
@@ -246,6 +317,10 @@ def kdpp_kernel(problem, theta, beta):
 def test_every_step_of_kdpp_is_the_largest_determinant(strength, beta, shape):
     problem = make_problem(count=25, **shape)
     expected = largest_determinants(kdpp_kernel(problem, 1 - strength, beta), 10)
+    assert selected(KDpp(strength, beta, normalize=False), problem, 10) == expected
+    # Rescaled scores, computed beforehand, select the same.
+    rescaled = dataclasses.replace(problem, scores=problem.relevance_of(0, robust=True))
+    expected = largest_determinants(kdpp_kernel(rescaled, 1 - strength, beta), 10)
     assert selected(KDpp(strength, beta), problem, 10) == expected
 
 
@@ -265,7 +340,8 @@ def test_focus_has_no_positive_variance_up_to_beta_one_half(released):
 
 def test_a_constant_added_to_the_scores_changes_nothing():
     scores = make_problem(seed=6).scores
-    chosen = [selected(KDpp(0.2), make_problem(seed=6, scores=scores + c), 15) for c in (0, 7, 900, -900)]
+    raw = KDpp(0.2, normalize=False)
+    chosen = [selected(raw, make_problem(seed=6, scores=scores + c), 15) for c in (0, 7, 900, -900)]
     assert chosen[0] == chosen[1] == chosen[2] == chosen[3]
 
 
@@ -280,6 +356,9 @@ def test_similarity_is_exact_for_copies_and_the_definition_elsewhere():
         np.testing.assert_allclose(matrix, similarity(rows), rtol=0, atol=1e-12)
         assert (np.diagonal(matrix) == 1).all()
         assert (matrix[np.arange(8), np.arange(20, 28)] == 1).all()
+        by_row = np.array([Similarity(rows).of(i) for i in range(30)])
+        np.testing.assert_allclose(by_row, matrix, rtol=0, atol=1e-12)
+        assert (by_row == 1)[matrix == 1].all()
 
 
 every_variant = pytest.mark.parametrize("normalize", [None, "tn", "tn+tvms"])

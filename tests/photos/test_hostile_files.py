@@ -161,11 +161,11 @@ def test_a_decoder_is_used_again_and_reads_no_modules_from_the_current_folder(
         for _ in range(2):
             with pytest.raises(mc.InputError, match="not an image"):
                 decoders.read(tmp_path / "text.jpg")
-            decoded = decoders.read(picture)
-            assert decoded.reading is not None
-            assert decoded.reading.metadata == read(picture.read_bytes()).metadata
-            assert decoded.reading.image.tobytes() == read(picture.read_bytes()).image.tobytes()
+            reading = decoders.read(picture)
+            assert reading is not None
+            assert reading.metadata == read(picture.read_bytes()).metadata
+            assert reading.image.tobytes() == read(picture.read_bytes()).image.tobytes()
             assert decoders.is_dated(picture)
             assert not decoders.is_dated(tmp_path / "text.jpg")
-            assert decoders.read(picture, lambda digest: False).reading is None
+            assert decoders.read(picture, lambda digest: False) is None
         assert len(decoders._workers) == 1

@@ -26,8 +26,9 @@ pytest.importorskip("onnx", reason="needs the package onnx to build a model")
 
 from mascot.photos.encoders import open_encoder
 from mascot.photos.encoders.clip import SMALL
+from mascot.photos.encoders.encoder import Report
 from mascot.photos.encoders.hub import Download, HubError, plan_download
-from mascot.photos.encoders.model_folders import Form, Report
+from mascot.photos.encoders.model_folders import Form
 
 LARGEST = "onnx/text_model_quantized.onnx"
 

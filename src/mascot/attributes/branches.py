@@ -68,7 +68,7 @@ class Branches(Value):
         count = int(valued.sum())
         if count > _MOST:
             raise InputError(f"Branches compares all pairs and takes at most {_MOST} rows, got {count}: use Clusters")
-        labels = _cuts(vectors[valued], self.counts)  # [cuts, count]
+        labels = _cuts(vectors[valued].astype(np.float64, copy=False), self.counts)  # [cuts, count]
         sizes = [int(cut.max(initial=-1)) + 1 for cut in labels]
         starts = np.cumsum([0, *sizes])
         depths = len(sizes)

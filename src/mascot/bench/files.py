@@ -1,13 +1,14 @@
-"""Atomic writes of files, hashes of files, and a lock file."""
+"""Atomic writes of files, JSON files, hashes of files, and a lock file."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from mascot.errors import InputError
 from mascot.extras import package
@@ -45,6 +46,15 @@ def replace_text(path: Path, text: str) -> None:
     """Write a text file atomically."""
     with replacing(path) as stream:
         stream.write(text.encode("utf-8"))
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the object in a JSON file, or an empty dictionary if it is absent or unreadable."""
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
 def sha256(path: Path) -> str:

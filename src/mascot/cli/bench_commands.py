@@ -19,6 +19,7 @@ from mascot.bench.protocol.studies import Benchmark
 from mascot.bench.protocol.tasks import BenchTask
 from mascot.bench.running.records import read, run_info
 from mascot.bench.running.run import run as run_benchmark
+from mascot.cli.command_group import STYLE
 from mascot.cli.printing import progress_bar
 from mascot.cli.ray_options import Ray, TakesRay
 from mascot.errors import InputError, Interrupted, OptionError
@@ -40,15 +41,7 @@ class _BenchGroup(TyperGroup):
             raise Interrupted(f"stopped; the same mascot bench {ctx.invoked_subcommand} resumes it") from None
 
 
-bench = typer.Typer(
-    cls=_BenchGroup,
-    name="bench",
-    help=__doc__,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
+bench = typer.Typer(cls=_BenchGroup, name="bench", help=__doc__, no_args_is_help=True, **STYLE)
 
 
 def _comma_list(content: str, default: str, metavar: str = "NAMES") -> Any:

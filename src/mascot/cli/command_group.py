@@ -25,7 +25,7 @@ MODULES = {  # the module of each command; it holds a function, or for a group a
     "serve": "serve_command",
     "bench": "bench_commands",
 }
-_STYLE: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
+STYLE: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
 
 
 class LazyGroup(TyperGroup):
@@ -57,12 +57,12 @@ def load(name: str) -> Any:
 
     program = getattr(import_module(f"mascot.cli.{MODULES[name]}"), name)
     if not isinstance(program, typer.Typer):
-        function, program = program, typer.Typer(**_STYLE)
+        function, program = program, typer.Typer(**STYLE)
         program.command(name, cls=TakesRay)(function)
     return typer.main.get_command(program)
 
 
-app = typer.Typer(name="mascot", cls=LazyGroup, no_args_is_help=True, **_STYLE)
+app = typer.Typer(name="mascot", cls=LazyGroup, no_args_is_help=True, **STYLE)
 
 
 def _print_version(is_set: bool) -> None:

@@ -86,21 +86,14 @@ def _joined(parts: Sequence[list[PointSelection]]) -> Iterator[PointSelection]:
 class RayCrew:
     """Workers of a Ray cluster, for `mascot.bench.running.run.run`. A task whose worker dies is retried.
 
-    Parameters
-    ----------
-    address
-        `local`, `auto`, or the address of a cluster.
-    cpus
-        Cores of a local cluster (default: all).
-    block
-        Queries per task.
+    For `address` and `cpus` see `mascot.cluster.connection.cluster`. `block` is the number of queries per task.
     """
 
     def __init__(self, address: str = LOCAL, cpus: int | None = None, block: int = _QUERIES) -> None:
         self._address, self._cpus, self._block = address, cpus, block
         self._open = ExitStack()
         self._ray: Any = None
-        self._datasets: dict[str, Any] = {}  # references, by content
+        self._references: dict[str, Any] = {}  # of datasets, by content
 
     def __enter__(self) -> Each:
         self._ray = self._open.enter_context(cluster(self._address, self._cpus))
@@ -109,7 +102,7 @@ class RayCrew:
         return self._each
 
     def __exit__(self, *_: object) -> None:
-        self._datasets.clear()
+        self._references.clear()
         self._open.close()
 
     def _each(self, jobs: Sequence[Job], width: int | None) -> Iterator[int]:
@@ -128,17 +121,14 @@ class RayCrew:
                 yield _write(job, self._ray.get(reference))
 
     def _submit(self, job: Job, undivided: bool) -> Any:
-        dataset = self._dataset(job.data_hash, job.source)
+        if job.data_hash not in self._references:
+            self._references[job.data_hash] = self._ray.put(job.source.load())
+        dataset = self._references[job.data_hash]
         worker_job = replace(job, source=_WorkerDataset(job.data_hash))
         queries = 0 if undivided else len(queries_of(job).queries)
         starts = range(0, queries, self._block) if queries > self._block else ()
         parts = [self._choose.remote(worker_job, dataset, first, first + self._block) for first in starts]
         return self._measure.remote(worker_job, dataset, *parts)
-
-    def _dataset(self, data_hash: str, source: Any) -> Any:
-        if data_hash not in self._datasets:
-            self._datasets[data_hash] = self._ray.put(source.load())
-        return self._datasets[data_hash]
 
 
 def _write(job: Job, results: Sequence[tuple[Point, Record]]) -> int:

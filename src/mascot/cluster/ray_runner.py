@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache, partial
 from typing import Any
 
@@ -34,24 +34,16 @@ _MOST_LOST = 16  # batches, or single files, that may be lost in one window
 
 @contextmanager
 def ray_runner(address: str, limits: Limits, device: str = "auto", workers: int | None = None) -> Iterator[RayRunner]:
-    """Connect to a Ray cluster, and yield a runner on it.
+    """Connect to a Ray cluster, and yield a runner on it; for `address` see `mascot.cluster.connection.cluster`.
 
-    Parameters
-    ----------
-    address
-        As in `mascot.cluster.connection.cluster`.
-    limits
-        Limits on one file.
-    device
-        Where encoders run. If they use GPUs, CPU tasks read files for them.
-    workers
-        Number of encoders (default: one for each GPU, or one for each core without GPUs).
+    If encoders run on GPUs, CPU tasks read files for them. `workers` is the number of encoders (default: one for each
+    GPU, or one for each core without GPUs).
     """
     with cluster(address) as ray, RayRunner(ray, limits, device, workers) as runner:
         yield runner
 
 
-class RayRunner:
+class RayRunner(AbstractContextManager["RayRunner"]):
     """A Ray cluster. Actors are reused from stage to stage, and end with the block; see `ray_runner`."""
 
     def __init__(self, ray: Any, limits: Limits, device: str, workers: int | None) -> None:
@@ -62,9 +54,6 @@ class RayRunner:
         self._encoders = workers or self._gpus or self._cores
         self._actors: dict[bool, list[Any]] = {False: [], True: []}  # without and with a GPU
         self.encoding_s = 0.0
-
-    def __enter__(self) -> RayRunner:
-        return self
 
     def __exit__(self, *_: object) -> None:
         for actor in (*self._actors[False], *self._actors[True]):
@@ -171,7 +160,6 @@ class Worker:
 
 @lru_cache(maxsize=1)
 def _opened(opener: Any) -> _Work:
-    """Return the work of this process."""
     import ray
 
     work: _Work = pickle.loads(ray.get(opener))()
@@ -210,11 +198,11 @@ def _whole(stage: Stage, limits: Limits) -> _Work:
     return lambda orders: finish(read(orders))
 
 
-def first_paths(paths: Sequence[str], most: int = 3) -> str:
-    """Return the first few paths as text, and how many more there are.
+def first_paths(paths: Sequence[str]) -> str:
+    """Return the first three paths as text, and how many more there are.
 
-    >>> first_paths(["a.jpg"]), first_paths(["a.jpg", "b.jpg", "c.jpg"], most=2)
-    ("'a.jpg'", "'a.jpg', 'b.jpg' and 1 more")
+    >>> first_paths(["a.jpg"]), first_paths(["a.jpg", "b.jpg", "c.jpg", "d.jpg"])
+    ("'a.jpg'", "'a.jpg', 'b.jpg', 'c.jpg' and 1 more")
     """
-    more = f" and {len(paths) - most} more" if len(paths) > most else ""
-    return ", ".join(repr(path) for path in paths[:most]) + more
+    more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+    return ", ".join(map(repr, paths[:3])) + more

@@ -84,8 +84,9 @@ class Selection:
         arrays: dict[str, Any] = {}
         for name in ("positions", "ranked", *_PER_QUERY):
             values = getattr(self, name)
-            mask = queries.reshape(-1, *(1 for _ in values.shape[1:]))
-            arrays[name] = np.where(mask, values, getattr(other, name))
+            if len(values):  # methods other than Mascot leave some empty
+                mask = queries.reshape(-1, *(1 for _ in values.shape[1:]))
+                arrays[name] = np.where(mask, values, getattr(other, name))
         return replace(self, **arrays)
 
 
@@ -228,23 +229,23 @@ def select_stages(
     `choose(allowed)` returns the best of the allowed candidates. It is called once for each result.
     """
     positions: list[int] = []
-    selected = np.zeros(count, bool)
-    selected[already] = True
-    stage = 0
-    while len(positions) < min(k, count - len(already)):
+    free = np.ones(count, bool)
+    free[already] = False
+    stage, length = 0, min(k, count - len(already))
+    while len(positions) < length:
         if len(positions) < len(protected):
             allowed = np.zeros(count, bool)
             allowed[protected[len(positions)]] = True
         else:
-            allowed = quotas.allowed(~selected, stage)
-            if not allowed.any():
+            allowed = quotas.allowed(free, stage)
+            if allowed is not free and not allowed.any():
                 if stage == STAGES - 1:
                     break
                 stage += 1
                 continue
         best = choose(allowed)
         positions.append(best)
-        selected[best] = True
+        free[best] = False
         quotas.add(best)
     return np.array(positions, np.int64), stage + 1
 
@@ -420,12 +421,7 @@ class WeighedQuery:
         return select_stages(self.protected, self.query.already, len(base), self.k, self._counts(), choose)
 
     def search(self) -> tuple[Ints, float, int]:
-        """Return the positions, the strength and the stages.
-
-        For `keep` the strength is the largest one, in hundredths, at which the results retain enough of the best
-        possible relevance. The search goes down from 1 in steps of 0.05 until the results retain enough, and then tries
-        the hundredths above that step from the top.
-        """
+        """Return the positions, the strength and the stages; `search_strength` finds the strength for `keep`."""
         options = self.options
         if options.keep <= 0:
             picks, stages = self.pick(options.strength, self.relevance)
@@ -434,25 +430,36 @@ class WeighedQuery:
         if self.query.quotas:
             best = self.ideal[self.pick(0.0, self.ideal)[0]]
         least = options.keep * float(best.sum()) - 1e-9
-        for hundredths in range(100, -1, -5):
-            picks, stages = self.pick(hundredths / 100, self.relevance)
-            if self.ideal[picks].sum() >= least:
-                break
-        else:
-            return picks, 0.0, stages
-        if hundredths == 100:
-            return picks, 1.0, stages
-        for finer in range(hundredths + 4, hundredths, -1):
-            finer_picks, finer_stages = self.pick(finer / 100, self.relevance)
-            if self.ideal[finer_picks].sum() >= least:
-                return finer_picks, finer / 100, finer_stages
-        return picks, hundredths / 100, stages
+        return search_strength(lambda strength: self.pick(strength, self.relevance), self.ideal, least)
 
     def ranked(self, picks: Ints) -> Ints:
         """Return selected positions, best first."""
         if not self.options.by_relevance:
             return picks
         return np.asarray(picks[np.lexsort((picks, -self.query.scores[picks], -self.ideal[picks]))])
+
+
+def search_strength(
+    pick: Callable[[float], tuple[Ints, int]], relevance: Floats, least: float
+) -> tuple[Ints, float, int]:
+    """Return the positions, the strength and the stages of a strength whose results retain `least` relevance in sum.
+
+    `pick(strength)` returns the positions and the stages that the quotas needed. The search goes down from 1 in steps
+    of 0.05 until the results retain enough, and then tries the hundredths above that step from the top.
+    """
+    for hundredths in range(100, -1, -5):
+        picks, stages = pick(hundredths / 100)
+        if relevance[picks].sum() >= least:
+            break
+    else:
+        return picks, 0.0, stages
+    if hundredths == 100:
+        return picks, 1.0, stages
+    for finer in range(hundredths + 4, hundredths, -1):
+        finer_picks, finer_stages = pick(finer / 100)
+        if relevance[finer_picks].sum() >= least:
+            return finer_picks, finer / 100, finer_stages
+    return picks, hundredths / 100, stages
 
 
 def select(queries: Iterable[QueryArrays], count: int, attributes: int, options: Options) -> Selection:

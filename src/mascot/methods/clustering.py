@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +40,7 @@ class Clustering(Value):
     - Clusters ignore the query. On focus, one good match in a cluster of bad ones waits for the cluster's turn;
       on spread, the best candidate of each cluster is a result, however bad it is.
     - All wishes share one set of clusters, so they must all be spread or all focus. Without wishes the
-      image vectors are spread; with neither vectors nor wishes the order is relevance.
+      image vectors are spread; candidates with neither vectors nor wishes are refused.
     - With as many clusters as candidates every cluster is one candidate, and the order is relevance.
     - Candidates of earlier pages are left out of the order, so a second page continues the first.
     """
@@ -59,15 +60,15 @@ class Clustering(Value):
         focused = problem.signs < 0
         if focused.any() and not focused.all():
             raise OptionError("Clustering has one direction: wishes must be all spread or all focus")
-        return select_each(problem, k, self.strength, lambda q, k: self._choose(problem, q, k))
+        return select_each(problem, k, self, lambda q, k: partial(self._choose, problem, q, k))
 
-    def _choose(self, problem: Problem, q: int, k: int) -> Ints:
+    def _choose(self, problem: Problem, q: int, k: int, strength: float) -> Ints:
         scores, vectors = problem.scores_of(q), problem.unit_vectors_of(q)
         rows = joined(problem.features_of(q), problem.signs, problem.weights, vectors)
         labels, _ = kmeans(rows, self.clusters, self.seed)
         by_clusters = _cluster_order(labels, scores, one_by_one=bool((problem.signs < 0).any()))
         by_score = np.argsort(-scores, kind="stable")
-        place = (1.0 - self.strength) * np.argsort(by_score) + self.strength * np.argsort(by_clusters)
+        place = (1.0 - strength) * np.argsort(by_score) + strength * np.argsort(by_clusters)
         order = np.argsort(place, kind="stable")
         return np.asarray(order[problem.open_positions(q)[order]][:k])
 

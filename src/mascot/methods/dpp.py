@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from mascot.kernels.reference import Floats, Ints
@@ -12,21 +14,23 @@ _TIE = 1e-10  # variances this close are a tie: eigenvectors leave equal candida
 _RELEASED_EPSILON = 1e-10
 
 
-def ensemble(similarity: Floats, scores: Floats, theta: float) -> Floats:
-    """Return L = diag(alpha) S diag(alpha) with quality alpha_i = exp(theta / (2 (1 - theta)) * r_i), r raw.
+def qualities(scores: Floats, theta: float) -> Floats:
+    """Return quality alpha_i = exp(theta / (2 (1 - theta)) * r_i) of scores r [N], 0 <= theta < 1.
 
-    S is [N, N], scores [N], 0 <= theta < 1. Scores whose quality would overflow (or all underflow) are shifted by a
-    constant first: that scales all of L, which does not change the exact greedy selection.
+    Scores whose quality would overflow (or all underflow) are shifted by a constant first: that scales all of L, which
+    does not change the exact greedy selection.
     """
     exponents = theta / (2.0 * (1.0 - theta)) * scores
     largest = exponents.max()
-    quality = np.exp(exponents - (largest - np.clip(largest, -_LARGEST_EXPONENT, _LARGEST_EXPONENT)))
-    return np.asarray(similarity * quality[:, None] * quality)
+    return np.asarray(np.exp(exponents - (largest - np.clip(largest, -_LARGEST_EXPONENT, _LARGEST_EXPONENT))))
 
 
-def greedy_map(kernel: Floats, scores: Floats, k: int, already: Ints, released: bool = False) -> Ints:
+def greedy_map(
+    row: Callable[[int], Floats], diagonal: Floats, scores: Floats, k: int, already: Ints, released: bool = False
+) -> Ints:
     """Return the greedy maximum-a-posteriori set of a DPP, by incremental Cholesky (Chen et al., 2018).
 
+    `row` returns a row of L, which is needed only for candidates that are taken, and `diagonal` is that of L.
     Every step takes the candidate i with the largest marginal variance d_i^2 = det L[Y+i] / det L[Y];
     ties go to the lowest position. With c_i the row of i in the Cholesky factor of the chosen set Y,
     taking j updates
@@ -40,7 +44,7 @@ def greedy_map(kernel: Floats, scores: Floats, k: int, already: Ints, released: 
     With `released`, divide by d_j^2 + 1e-10 in place of d_j, as the published experiments did. Repulsion is then
     weaker where the entries of L exceed 1, the values are no longer determinants, and the scale of the scores matters.
     """
-    variance = np.diagonal(kernel).copy()  # -inf: taken, or no longer positive
+    variance = diagonal.copy()  # -inf: taken, or no longer positive
     floor = _ROUNDING * np.abs(variance)
     spare_scores = scores.copy()  # of the candidates not selected yet
     steps = min(len(already) + k, len(scores))
@@ -54,7 +58,7 @@ def greedy_map(kernel: Floats, scores: Floats, k: int, already: Ints, released: 
             divisor = pick_variance + _RELEASED_EPSILON if released else np.sqrt(pick_variance)
             # Products are summed candidate by candidate: BLAS would give equal candidates unequal sums.
             explained = (factors[:step, pick, None] * factors[:step]).sum(axis=0)
-            factors[step] = (kernel[pick] - explained) / divisor
+            factors[step] = (row(pick) - explained) / divisor
             variance -= factors[step] * factors[step]
         # From the first pick on, which is selected whatever its variance.
         variance[~(variance > floor)] = -np.inf

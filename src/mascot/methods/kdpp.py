@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -9,49 +10,56 @@ import numpy as np
 
 from mascot.bins import Floats, Ints
 from mascot.errors import check_share, check_switch
-from mascot.methods.dpp import ensemble, greedy_map
-from mascot.methods.method import Problem, Selection, refuse_quotas, select_each
-from mascot.methods.similarity import similarities
+from mascot.methods.dpp import greedy_map, qualities
+from mascot.methods.method import Pick, Problem, Selection, check_strength, refuse_quotas, select_each
+from mascot.methods.similarity import Similarity
 from mascot.serialize import Value
 
 LARGEST_THETA = 0.99  # at 1 the quality exp(theta / (1 - theta) * r) is infinite
-_BLOCKS = 96  # blocks of features whose similarities are cached
+_CACHED_ROWS = 256  # similarities of one candidate to all, for the strengths that `keep` tries
 
 
 class Determinantal(Value):
     """Base class of the methods that select a set of large determinant."""
 
     __slots__ = ()
-    strength: float
+    strength: float | None
     beta: float
     released: bool
+    keep: float | None
 
     def __post_init__(self) -> None:
-        check_share(f"{type(self).__name__}.strength", self.strength)
+        check_strength(self, 0.1)
         check_share(f"{type(self).__name__}.beta", self.beta)
         check_switch(f"{type(self).__name__}.released", self.released)
 
-    def _similarity(self, problem: Problem, q: int) -> tuple[Floats, Floats]:
-        """Return the similarity [N, N] of one query's candidates and the scores [N] of their quality."""
+    def _similarity(self, problem: Problem, q: int) -> tuple[Callable[[int], Floats], Floats, Floats]:
+        """Return a function of one candidate's similarities [N], the diagonal [N], and the scores [N] of quality."""
         raise NotImplementedError
 
     def select(self, problem: Problem, k: int) -> Selection:
         """Select k candidates of each query, or all if there are fewer."""
         refuse_quotas(problem, self)
-        theta = min(1.0 - self.strength, LARGEST_THETA)
+        return select_each(problem, k, self, lambda q, k: self._prepare(problem, q, k))
 
-        def choose(q: int, k: int) -> Ints:
-            kernel = ensemble(*self._similarity(problem, q), theta)
-            return greedy_map(kernel, problem.scores_of(q), k, problem.already_of(q), self.released)
+    def _prepare(self, problem: Problem, q: int, k: int) -> Pick:
+        similarity, diagonal, scores = self._similarity(problem, q)
 
-        return select_each(problem, k, self.strength, choose)
+        def pick(strength: float) -> Ints:
+            quality = qualities(scores, min(1.0 - strength, LARGEST_THETA))
+            return greedy_map(
+                lambda position: similarity(position) * quality[position] * quality, diagonal * quality * quality,
+                problem.scores_of(q), k, problem.already_of(q), self.released,
+            )  # fmt: skip
+
+        return pick
 
 
 @dataclass(frozen=True, slots=True)
 class KDpp(Determinantal):
     """k-determinantal point process (Kulesza and Taskar, 2011), greedy set of largest determinant.
 
-    With theta = min(1 - strength, 0.99), raw scores r and similarities 1 / (1 + Euclidean distance)
+    With theta = min(1 - strength, 0.99), relevance r in 0..1 and similarities 1 / (1 + Euclidean distance)
 
         S = (1 - beta) * mean_j(s_j S_j) + beta * S_img
         L = diag(alpha) S diag(alpha),    alpha_i = exp(theta / (2 (1 - theta)) * r_i)
@@ -64,13 +72,20 @@ class KDpp(Determinantal):
     Parameters
     ----------
     strength
-        1 - theta; 0 is relevance only. The published search tried theta 0.8 and 0.9.
+        1 - theta; 0 is relevance only (default: 0.1, unless `keep` is given). The published search tried theta 0.8 and
+        0.9.
     beta
         Share of the image similarity, 0..1 (default: 0.5). It is 0 for candidates without vectors, and 1 if
         there are no wishes.
     released
         Use the update of the published experiments, which divides by the marginal variance; the exact
         algorithm divides by its root (default: False). See `mascot.methods.dpp.greedy_map`.
+    normalize
+        Rescale the scores to 0..1 over the candidates, where far outliers count as the outermost of the other scores;
+        otherwise use raw scores, as the published experiments did (default: True, but False with `released`).
+    keep
+        Share of the best possible summed relevance that the results must retain; the strength is found for each query
+        as for `Mascot` (default: None).
 
     Notes
     -----
@@ -79,28 +94,42 @@ class KDpp(Determinantal):
       or the first position (beta = 0.5), and the rest is filled up by score. Above 0.5 S is indefinite
       and the determinants mean little.
     - Quality grows with raw scores: the same strength acts more gently on scores in 0..1 than in 0..100.
+    - Time and memory are linear in the number of candidates: only the similarities of selected ones are computed.
+      Candidates with neither vectors nor attributes are refused.
     - Candidates of earlier pages count as chosen, so a second page continues the first.
     """
 
-    strength: float = 0.1
+    strength: float | None = None
     beta: float = 0.5
     released: bool = False
+    normalize: bool | None = None
+    keep: float | None = None
 
-    def _similarity(self, problem: Problem, q: int) -> tuple[Floats, Floats]:
-        scores, vectors = problem.scores_of(q), problem.unit_vectors_of(q)
-        similarity = np.zeros((len(scores), len(scores)))
-        for part, features in zip(problem.signs * problem.weights, problem.features_of(q), strict=True):
-            similarity += part * _similarities(features.shape, features.tobytes())
-        if len(problem.signs):
-            # Divided after the sum: the diagonal of a mean of ones is then exactly 1.
-            similarity /= problem.weights.sum()
-        if vectors is not None:
-            beta = self.beta if len(problem.signs) else 1.0
-            similarity = (1.0 - beta) * similarity + beta * _similarities(vectors.shape, vectors.tobytes())
-        return similarity, scores
+    def __post_init__(self) -> None:
+        Determinantal.__post_init__(self)
+        if self.normalize is not None:
+            check_switch("KDpp.normalize", self.normalize)
 
+    @property
+    def robust(self) -> bool:
+        """Whether scores are rescaled, and far outliers among them ignored."""
+        return not self.released if self.normalize is None else self.normalize
 
-@lru_cache(maxsize=_BLOCKS)
-def _similarities(shape: tuple[int, ...], content: bytes) -> Floats:
-    """Return the similarities of a block of features. They are cached for the next strength or beta."""
-    return similarities(np.frombuffer(content).reshape(shape))
+    def _similarity(self, problem: Problem, q: int) -> tuple[Callable[[int], Floats], Floats, Floats]:
+        vectors, signed = problem.unit_vectors_of(q), problem.signs * problem.weights
+        blocks = [*problem.features_of(q), *([] if vectors is None else [vectors])]
+        beta = 0.0 if vectors is None else self.beta if len(signed) else 1.0
+
+        def mixed(parts: Sequence[Floats]) -> Floats:
+            """Return the weighted mean of the attributes' similarities, mixed with that of the vectors."""
+            mean = sum((weight * part for weight, part in zip(signed, parts, strict=False)), np.zeros(len(parts[0])))
+            if len(signed):
+                # Divided after the sum: the diagonal of a mean of ones is then exactly 1.
+                mean /= problem.weights.sum()
+            return mean if vectors is None else (1.0 - beta) * mean + beta * parts[-1]
+
+        similarity = [Similarity(block) for block in blocks]
+        rows = lru_cache(_CACHED_ROWS)(lambda position: mixed([part.of(position) for part in similarity]))
+        scores = problem.scores_of(q)
+        diagonal = mixed([np.ones(len(scores)) for _ in blocks])
+        return rows, diagonal, problem.relevance_of(q, robust=True) if self.robust else scores

@@ -10,20 +10,11 @@ from typing import Literal
 import numpy as np
 
 from mascot.bins import Floats
-from mascot.errors import (
-    InputError,
-    OptionError,
-    check_one_of,
-    check_share,
-    check_switch,
-    check_whole,
-    require,
-    warn_once,
-)
+from mascot.errors import InputError, OptionError, check_one_of, check_switch, check_whole, warn_once
 from mascot.kernels import native, reference
 from mascot.kernels.native.pack import pack_bins, pack_once
 from mascot.kernels.reference import AnyQuota, Options
-from mascot.methods.method import Problem, Selection
+from mascot.methods.method import Problem, Selection, check_strength
 from mascot.serialize import Value
 
 DEFAULT_STRENGTH = 0.5
@@ -78,19 +69,7 @@ class Mascot(Value):
     balance: bool = True
 
     def __post_init__(self) -> None:
-        if self.keep is not None:
-            if self.strength is not None:
-                raise OptionError(
-                    f"Mascot.keep searches for the strength: give keep or strength, got keep={self.keep!r} "
-                    f"and strength={self.strength!r}"
-                )
-            rule = "must be in 0..1 and above 0"
-            check_share("Mascot.keep", self.keep, rule)
-            require(self.keep > 0, "Mascot.keep", rule, self.keep)
-        elif self.strength is None:
-            object.__setattr__(self, "strength", DEFAULT_STRENGTH)
-        if self.strength is not None:
-            check_share("Mascot.strength", self.strength)
+        check_strength(self, DEFAULT_STRENGTH)
         if self.protect is not None:
             check_whole("Mascot.protect", self.protect, 0)
         for switch in ("normalize", "scale", "balance"):
@@ -125,9 +104,8 @@ class Mascot(Value):
             options = options._replace(k=problem.longest)
         backend = _backend(problem)
         if options.keep > 0 and problem.quotas:
-            lengths = np.array([problem.open_positions(q).sum() for q in range(len(problem))])
             selection = reference.hold_limits_first(
-                lambda quotas: backend(problem, quotas, options), problem.quotas, np.minimum(lengths, options.k)
+                lambda quotas: backend(problem, quotas, options), problem.quotas, problem.most_results(options.k)
             )
         else:
             selection = backend(problem, problem.quotas, options)

@@ -11,12 +11,21 @@ from numpy.typing import NDArray
 
 from mascot.attributes.attribute import Attribute, Columns, as_matrix
 from mascot.bins import Bins, Bools, Floats, Ints, VectorBins
-from mascot.errors import InputError, OptionError
+from mascot.errors import InputError, OptionError, check_share, require
 from mascot.kernels.novelty import QueryVectors, unit_vectors
-from mascot.kernels.reference import AnyQuota, QueryArrays, QueryBins, QuotaCounts, select_stages
+from mascot.kernels.reference import (
+    AnyQuota,
+    QueryArrays,
+    QueryBins,
+    QuotaCounts,
+    normalized,
+    search_strength,
+    select_stages,
+)
 from mascot.kernels.reference import Selection as Selection
 
 NO_POSITIONS = np.empty(0, np.int64)
+Pick = Callable[[float], Ints]  # selects positions of one query at a strength
 
 
 @dataclass(slots=True)
@@ -110,6 +119,10 @@ class Problem:
     def scores_of(self, q: int) -> Floats:
         return self.scores[self.ptr[q] : self.ptr[q + 1]]
 
+    def relevance_of(self, q: int, robust: bool) -> Floats:
+        """Return one query's scores in 0..1; with a named focus blended in, the far ones are no outliers."""
+        return normalized(self.scores_of(q), robust and not self.named_weight)
+
     def already_of(self, q: int) -> Ints:
         if self.already is None or self.already_ptr is None:
             return NO_POSITIONS
@@ -121,16 +134,16 @@ class Problem:
         fresh[self.already_of(q)] = False
         return fresh
 
+    def most_results(self, k: int) -> Ints:
+        """Return how many results each query can have, at most k."""
+        return np.array([min(k, int(self.open_positions(q).sum())) for q in range(len(self))])
+
     def table_of(self, q: int) -> Table:
         """Return columns and vectors of one query's candidates."""
         if len(self.tables) > 1:
             return self.tables[q]
         (table,) = self.tables
         return table if len(self) == 1 and self.rows is None else table.take(self.rows_of(q))
-
-    def comparable(self, q: int) -> bool:
-        """Return whether one query's candidates have attributes or vectors to compare them by."""
-        return len(self.signs) > 0 or self.tables[q if len(self.tables) > 1 else 0].vectors is not None
 
     def counts_of(self, q: int) -> QuotaCounts:
         return QuotaCounts(self.quotas, self.rows_of(q))
@@ -181,21 +194,59 @@ class Method(Protocol):
     def to_dict(self) -> dict[str, Any]: ...
 
 
-def select_each(
-    problem: Problem, k: int, strength: float, choose: Callable[[int, int], Ints] | None = None
-) -> Selection:
-    """Select query by query: `choose(q, k)` returns at most k positions of query q.
+def check_strength(method: Any, default: float) -> None:
+    """Check the `strength` and the `keep` of a method, which exclude each other (default: strength is `default`)."""
+    owner, strength, keep = type(method).__name__, method.strength, method.keep
+    if keep is not None:
+        if strength is not None:
+            raise OptionError(
+                f"{owner}.keep searches for the strength: give keep or strength, got keep={keep!r} "
+                f"and strength={strength!r}"
+            )
+        rule = "must be in 0..1 and above 0"
+        check_share(f"{owner}.keep", keep, rule)
+        require(keep > 0, f"{owner}.keep", rule, keep)
+    elif strength is None:
+        object.__setattr__(method, "strength", default)
+    else:
+        check_share(f"{owner}.strength", strength)
 
-    Relevance decides if `choose` is None, if the strength is 0, and for queries without attributes and vectors.
+
+def select_each(problem: Problem, k: int, method: Any, prepare: Callable[[int, int], Pick] | None = None) -> Selection:
+    """Select query by query: `prepare(q, k)` returns a function that selects at most k positions at a strength.
+
+    The method has a `strength`, or a `keep` for which the strength is searched for. Relevance decides at strength 0, if
+    `prepare` is None, and for queries without attributes and vectors.
     """
-    picks = []
-    for q in range(len(problem)):
-        steered = strength > 0 and len(problem.scores_of(q)) > 0 and problem.comparable(q)
-        picks.append(choose(q, k) if choose is not None and steered else best_positions(problem, q, k))
-    positions = np.full((len(picks), max(map(len, picks), default=0)), -1, np.int64)
-    for row, pick in zip(positions, picks, strict=True):
-        row[: len(pick)] = pick
-    return Selection(positions, positions, np.where(np.diff(problem.ptr) > 0, strength, 0.0))
+    strength, keep = getattr(method, "strength", 0.0), getattr(method, "keep", None)
+    positions, strengths = np.full((len(problem), min(k, problem.longest)), -1, np.int64), np.zeros(len(problem))
+    for q in np.flatnonzero(np.diff(problem.ptr)).tolist():
+        pick = prepare(q, k) if prepare and strength != 0 and _is_comparable(problem, q, method) else None
+        if pick is not None and keep is not None:
+            picks, strengths[q] = _search(problem, q, k, pick, method)
+        else:
+            strengths[q] = strength or 0.0
+            picks = best_positions(problem, q, k) if pick is None else pick(strengths[q])
+        positions[q, : len(picks)] = picks
+    return Selection(positions, positions, strengths)
+
+
+def _is_comparable(problem: Problem, q: int, method: Any) -> bool:
+    """Return whether one query's candidates have attributes or vectors; raise if they have no wish at all either."""
+    if len(problem.signs) > 0 or problem.tables[q if len(problem.tables) > 1 else 0].vectors is not None:
+        return True
+    if not problem.quotas and not problem.named_weight:
+        name, remedy = type(method).__name__, "give Candidates(vectors=...) or a wish such as spread('city')"
+        raise InputError(f"{name} compares candidates by vectors or wishes, got neither: {remedy}")
+    return False
+
+
+def _search(problem: Problem, q: int, k: int, pick: Pick, method: Any) -> tuple[Ints, float]:
+    """Return one query's selection, and the strength at which it retains what `keep` asks for."""
+    relevance, best = problem.relevance_of(q, getattr(method, "robust", False)), best_positions(problem, q, k)
+    least = method.keep * float(relevance[best].sum()) - 1e-9
+    picks, strength, _ = search_strength(lambda s: (pick(s) if s > 0 else best, 1), relevance, least)
+    return picks, strength
 
 
 def best_positions(problem: Problem, q: int, k: int) -> Ints:

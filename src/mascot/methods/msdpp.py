@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -34,7 +35,7 @@ class MsDpp(Determinantal):
 
     Parameters
     ----------
-    strength, beta, released
+    strength, beta, released, keep
         As for `KDpp`.
     normalize
         ``"tn"``, tangent normalisation: with c = ||log r||, every T is scaled to Frobenius norm c, and so is the
@@ -53,16 +54,17 @@ class MsDpp(Determinantal):
       trying many strengths and betas on one query computes its logarithms once.
     """
 
-    strength: float = 0.1
+    strength: float | None = None
     beta: float = 0.5
     normalize: Literal["tn", "tn+tvms"] | None = None
     released: bool = False
+    keep: float | None = None
 
     def __post_init__(self) -> None:
         Determinantal.__post_init__(self)
         check_one_of("MsDpp.normalize", self.normalize, None, "tn", "tn+tvms")
 
-    def _similarity(self, problem: Problem, q: int) -> tuple[Floats, Floats]:
+    def _similarity(self, problem: Problem, q: int) -> tuple[Callable[[int], Floats], Floats, Floats]:
         scores, vectors = problem.scores_of(q), problem.unit_vectors_of(q)
         if self.normalize is not None and not (scores > 0).all():
             raise InputError(f"MsDpp.normalize takes logarithms and needs scores > 0, got {scores.min()}")
@@ -72,7 +74,8 @@ class MsDpp(Determinantal):
             tuple((block.shape, block.tobytes()) for block in blocks), vectors is not None, scores.tobytes(),
             tuple(problem.signs.tolist()), tuple(problem.weights.tolist()), self.beta, self.normalize,
         )  # fmt: skip
-        return similarity, unit_logarithm(scores) if self.normalize == "tn+tvms" else scores
+        own_scores = unit_logarithm(scores) if self.normalize == "tn+tvms" else scores
+        return similarity.__getitem__, np.diagonal(similarity), own_scores
 
 
 @lru_cache(maxsize=_QUERIES)

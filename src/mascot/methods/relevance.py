@@ -17,4 +17,4 @@ class Relevance(Value):
 
     def select(self, problem: Problem, k: int) -> Selection:
         """Select k candidates of each query, or all if there are fewer."""
-        return select_each(problem, k, 0.0)
+        return select_each(problem, k, self)

@@ -1,4 +1,4 @@
-"""Feature rows to similarities."""
+"""Feature rows to similarities: of all pairs, or of one row at a time."""
 
 from __future__ import annotations
 
@@ -26,6 +26,20 @@ def similarities(features: Floats, out: Floats | None = None) -> Floats:
     return np.reciprocal(matrix, out=matrix)
 
 
+class Similarity:
+    """The same similarities, row by row: time and memory are linear in the number of rows [N, d]."""
+
+    def __init__(self, rows: Floats) -> None:
+        self._rows, self._lengths = rows, np.einsum("nd,nd->n", rows, rows)  # squared
+
+    def of(self, position: int) -> Floats:
+        """Return the similarities [N] of one row to all rows."""
+        squared = self._lengths + self._lengths[position] - 2.0 * (self._rows @ self._rows[position])
+        close = np.flatnonzero(squared <= _CLOSE * self._lengths.max())
+        squared[close] = ((self._rows[close] - self._rows[position]) ** 2).sum(axis=-1)
+        return np.asarray(1.0 / (1.0 + np.sqrt(squared)))
+
+
 def joined(features: Sequence[Floats], signs: Floats, weights: Floats, vectors: Floats | None) -> Floats:
     """Return one row per candidate: [unit image vector, (s_j w_j / sum w) * features of each attribute j].
 
@@ -35,7 +49,7 @@ def joined(features: Sequence[Floats], signs: Floats, weights: Floats, vectors: 
     if len(weights):
         factors = signs * weights / weights.sum()
         blocks += [factor * block for factor, block in zip(factors, features, strict=True)]
-    return np.concatenate(blocks, axis=-1)
+    return blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=-1)
 
 
 def _squared_distances(rows: Floats, squared: Floats) -> None:

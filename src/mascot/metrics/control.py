@@ -66,10 +66,10 @@ def prs(diversity: ArrayLike) -> float:
 
 
 def kendall_tau(strength: ArrayLike, diversity: ArrayLike) -> float:
-    """Kendall's tau-b of strength and diversity: 1 if every step of strength changes diversity as wished.
+    """Kendall's tau-b of strength and diversity, from -1 (every step the wrong way) to 1 (every step the right way).
 
     Over the pairs of steps, ``tau = (concordant - discordant) / sqrt(n_s * n_d)`` with n_s and n_d the
-    pairs that are not tied in strength and in diversity.
+    pairs that are not tied in strength and in diversity; 0 if either is constant.
 
     Parameters
     ----------
@@ -77,11 +77,6 @@ def kendall_tau(strength: ArrayLike, diversity: ArrayLike) -> float:
         The settings of the knob, in any order.
     diversity : array_like of shape [S]
         As for :func:`prs`: more is better for the wish.
-
-    Returns
-    -------
-    float
-        From -1 (every step the wrong way) to 1 (every step the right way); 0 if either is constant.
 
     Examples
     --------
@@ -168,7 +163,7 @@ def displacement(first: ArrayLike, base_first: ArrayLike, base_right: ArrayLike,
 
 
 def fixed_recall_front(recall: ArrayLike, diversity: ArrayLike, floors: ArrayLike) -> tuple[OperatingPoint | None, ...]:
-    """Best diversity of the operating points that reach each recall floor.
+    """Best diversity of the operating points that reach each recall floor; None if no point reaches it.
 
     ``front(f) = argmax{diversity(i) : recall(i) >= f}``; ties go to the higher recall, then to the first.
 
@@ -178,11 +173,6 @@ def fixed_recall_front(recall: ArrayLike, diversity: ArrayLike, floors: ArrayLik
         One method's operating points.
     floors : array_like of shape [F]
         Floors on recall.
-
-    Returns
-    -------
-    tuple of OperatingPoint or None, length F
-        None if no point reaches the floor.
 
     Examples
     --------

@@ -92,12 +92,7 @@ def vendi_by_attribute(
     A diagnostic: the metadata channel of :func:`dm_per_query` comes from the concatenated features and
     is not a mean of these.
 
-    Parameters
-    ----------
-    features : mapping of str to array_like of shape [Q, K, d]
-        The features of each attribute, by its name.
-    order, ridge : float
-        As for :func:`vendi`.
+    `features` holds the features of each attribute, [Q, K, d], by its name; for `order` and `ridge` see :func:`vendi`.
 
     Examples
     --------
@@ -171,10 +166,8 @@ def dm_per_query(appearance: ArrayLike, metadata: ArrayLike, *, focus: bool) -> 
     ----------
     appearance : array_like of shape [Q]
         :func:`normalised_vendi` of the results' unit image vectors.
-    metadata : array_like of shape [Q]
-        :func:`normalised_vendi` of the results' concatenated metadata features, not yet inverted.
-    focus : bool
-        Whether the wish is to focus rather than to spread.
+    metadata, focus
+        As for :func:`metadata_channel`: the score of the results' concatenated features, not yet inverted.
 
     Examples
     --------
@@ -202,12 +195,7 @@ def dm(appearance: ArrayLike, metadata: ArrayLike, *, focus: bool) -> float:
 
 
 def harmonic_mean(values: ArrayLike) -> float:
-    """Harmonic mean ``n / sum_i (1 / x_i)``; 0 if a value is 0.
-
-    Parameters
-    ----------
-    values : array_like of shape [n]
-        Numbers >= 0.
+    """Harmonic mean ``n / sum_i (1 / x_i)`` of n numbers >= 0; 0 if a value is 0.
 
     Examples
     --------

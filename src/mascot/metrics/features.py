@@ -92,11 +92,8 @@ def similarity_kernel(features: ArrayLike) -> Floats:
 
     ``S(q, i, j) = 1 / (1 + ||x(q, i) - x(q, j)||)``
 
-    Parameters
-    ----------
-    features : array_like of shape [Q, K, d]
-        One feature vector for each result. For the metadata channel of several attributes concatenate
-        their features along the last axis: *one* kernel, not a mean of kernels.
+    The features are those of :func:`pairwise_distances`. For the metadata channel of several attributes concatenate
+    their features along the last axis: *one* kernel, not a mean of kernels.
 
     Examples
     --------

@@ -88,8 +88,8 @@ def cluster_recall_at_k(clusters: ArrayLike, total: ArrayLike, k: int) -> Floats
         not relevant, or pads a short list).
     total : array_like of int, shape [Q]
         Number of clusters of the topic in the ground truth.
-    k : int
-        Cutoff, 1 <= k <= K.
+    k
+        As for :func:`recall_at_k`.
 
     Examples
     --------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -19,7 +19,6 @@ from mascot.attributes.attribute import Missing
 from mascot.errors import InputError, OptionError, require
 from mascot.photos.database import encodings
 from mascot.photos.database.filters import Cancelled, SearchCancelled, matching
-from mascot.photos.database.library_encoders import LibraryEncoders
 from mascot.photos.database.store import FOLDER, Store, UnknownPhoto, is_full, write_failure
 from mascot.photos.database.vector_index import EXACT
 from mascot.photos.files.decode_limits import Limits
@@ -34,8 +33,8 @@ from mascot.photos.wish_text import PhotoResolver, StoredRows, place_meant, wish
 
 if TYPE_CHECKING:
     from mascot.methods.method import Method
-    from mascot.photos.encoders.encoder import Encoder
-    from mascot.photos.indexing.indexer import Report, Summary
+    from mascot.photos.encoders.encoder import Encoder, Report
+    from mascot.photos.indexing.indexer import Summary
 
 _Path = str | os.PathLike[str]
 
@@ -43,7 +42,7 @@ _LOCK = "indexing.lock"
 _VARIABLE = "MASCOT_LIBRARY"
 
 
-class Library:
+class Library(AbstractContextManager["Library"]):
     """The photographs of a folder, or of several, ready to be searched.
 
     >>> with Library.open("Pictures") as library:  # doctest: +SKIP
@@ -61,7 +60,7 @@ class Library:
         self.folder = self.root / FOLDER if index is None else Path(index).resolve()
         self._is_confirmed = True  # whether this user, and not only the index, named the folder
         self.exact = exact  # photographs up to which every vector is compared
-        self._encoders = LibraryEncoders(self.root, device)
+        self._encoders = encodings.LibraryEncoders(self.root, device)
 
     @classmethod
     def open(cls, folder: _Path | None = None, device: str = "auto", index: _Path | None = None) -> Library:
@@ -130,9 +129,6 @@ class Library:
         library = type(self)(self.root, self._encoders.device, self.exact, self.folder)
         library._encoders.opened.update(self._encoders.opened)
         return library
-
-    def __enter__(self) -> Library:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -250,10 +246,9 @@ class Library:
         import filelock
 
         lock = filelock.FileLock(self.folder / _LOCK, timeout=0.5)
-        while True:
+        while not lock.is_locked:
             try:
                 lock.acquire()
-                break
             except filelock.Timeout:
                 if report is not None:
                     report("waiting for another process to finish indexing", 0, 0)
@@ -293,21 +288,16 @@ class Library:
     @property
     def unfinished(self) -> str | None:
         """A message while not all photographs can be searched, or a change of encoder is unfinished."""
-        next_encoding = encodings.replacement(self.store)
-        photos = self.store.count()
+        next_encoding, photos = encodings.replacement(self.store), self.store.count()
         if next_encoding is not None:
-            count = self.store.count_vectors(next_encoding.fingerprint)
-            return (
-                f"{count} of {photos} photographs are encoded with {next_encoding.encoder} so far, and searches use "
-                f"{self.encoder} until all are: `mascot index` continues"
-            )
-        encoded = len(self._photos.open_nearest())
-        if encoded >= photos:
-            return None
-        return (
-            f"{encoded} of {photos} photographs are encoded with {self.encoder} so far, and only these are found: "
-            "`mascot index` encodes the others"
-        )
+            count, encoder = self.store.count_vectors(next_encoding.fingerprint), next_encoding.encoder
+            state = f"searches use {self.encoder} until all are: `mascot index` continues"
+        else:
+            count, encoder = len(self._photos.open_nearest()), self.encoder
+            state = "only these are found: `mascot index` encodes the others"
+            if count >= photos:
+                return None
+        return f"{count} of {photos} photographs are encoded with {encoder} so far, and {state}"
 
     @property
     def state(self) -> int:

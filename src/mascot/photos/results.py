@@ -332,8 +332,6 @@ class Results:
 
 def ids_before(already: Results | Iterable[int] | None) -> list[int] | None:
     """Return the ids of all photographs that earlier pages showed."""
-    if already is None:
-        return None
-    if not isinstance(already, Results):
-        return list(already)
-    return [] if already.ranking is None else [*already.ranking.already, *already.ranking.ids]
+    if isinstance(already, Results):
+        return [] if already.ranking is None else [*already.ranking.already, *already.ranking.ids]
+    return None if already is None else list(already)

@@ -28,14 +28,8 @@ def stacks(cells: Cells, looks: NDArray[np.float32]) -> list[list[int]]:
 
     Photographs belong together if their files are equal, if a camera took them within seconds and they look alike, or
     if they look the same and one of them has no time, like a copy from a messenger. Photographs with different captions
-    never do.
-
-    Parameters
-    ----------
-    cells
-        The columns `COMPARED` of the photographs; times as datetime64.
-    looks
-        Visual descriptors, shape (n, `look.DIM`), of length one.
+    never do. `cells` has the columns `COMPARED`, times as datetime64. `looks` are visual descriptors of length one,
+    shape (n, `look.DIM`).
     """
     union = _Union(cells)
     by_hash: dict[str, int] = {}

@@ -6,6 +6,7 @@ import hmac
 from collections.abc import Iterable
 from hashlib import sha256
 from html import escape
+from pathlib import Path
 from urllib.parse import parse_qsl, quote, urlencode
 
 import anyio
@@ -25,13 +26,7 @@ _ATTEMPTS_TTL_S = 600.0  # after the last wrong token
 _MOST_DELAYED = 100  # answers that are delayed at the same time; further ones are sent at once
 _BEARER = {"www-authenticate": "Bearer"}
 _REQUIRED = "this server requires its token: ?token=... or a Bearer header"
-_FORM = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<meta name="color-scheme" content="light dark"><title>MASCOT</title></head>
-<body><main><h1>MASCOT</h1><p>{message}</p>
-<form action="/" method="get"><label>Token <input name="token" type="password" autofocus required></label>{fields}
-<button>Open</button></form></main></body></html>
-"""
+_FORM = Path(__file__).with_name("token_form.html").read_text("utf-8")
 
 
 class Guard:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -18,18 +20,8 @@ from mascot.server.responses import INTERNAL, JsonAnswer
 SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # where the workers of a server store their counts
 REQUEST_ID = "x-request-id"
 _REQUEST_ID = re.compile(rb"[\w.:/+=-]{1,128}")
-_POLICY = "; ".join([
-    "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data:", "connect-src 'self'",
-    "manifest-src 'self'", "base-uri 'none'", "form-action 'self'", "frame-ancestors 'none'",
-])  # fmt: skip
-_HEADERS = (
-    (b"content-security-policy", _POLICY.encode()),
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
-)
+_FIXED: dict[str, str] = json.loads(Path(__file__).with_name("headers.json").read_bytes())
+_HEADERS = tuple((name.encode(), value.encode()) for name, value in _FIXED.items())  # of every answer
 _BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
 log = logging.getLogger("mascot.server")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,43 +18,13 @@ from starlette.types import Receive, Scope, Send
 import mascot as mc
 from mascot.server import schemas
 from mascot.server.guard import OPEN_PATHS
-from mascot.server.responses import JSON, Failure
+from mascot.server.responses import JSON, STATUSES, Failure
 
 GZIP = Middleware(GZipMiddleware, minimum_size=8 * 1024, compresslevel=5)  # compressing less is not worth it
 _REFS = "#/components/schemas/{name}"
-_TEXTS = {
-    206: "The requested range",
-    304: "The client already has this version",
-    400: "The request is refused; the message says why",
-    401: "The token is missing or wrong",
-    403: "A foreign host or origin",
-    404: "There is no such photograph, or no library",
-    408: "The body did not arrive in time",
-    413: "The request is too large",
-    415: "The content type is not supported, or the body is compressed",
-    416: "The file has no such range",
-    422: "The body cannot be decoded, or a field is missing, unknown, of the wrong type or beyond a limit",
-    503: "The library cannot be read, or too many requests are unfinished",
-}
-_EXAMPLES: dict[str, dict[str, Any]] = {
-    "Search": {
-        "text": "sunset over water",
-        "k": 20,
-        "wishes": [{"spread": "place"}, {"focus": "hour", "near": "18:00"}],
-    },
-    "Rerank": {
-        "ids": ["a", "b", "c"],
-        "scores": [0.9, 0.8, 0.7],
-        "columns": {"camera": ["X100", "X100", "Pixel"]},
-        "wishes": [{"spread": {"kind": "Category", "column": "camera"}}],
-        "k": 2,
-    },
-}
+# The parts of the document that do not depend on the operations: parameters of paths, examples.
+_FIXED: dict[str, Any] = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes())
 _WISHES = {"Rerank": schemas.WISHES, "RerankOptions": schemas.WISHES, "Search": schemas.PHOTO_WISHES}
-_PARAMETERS: dict[str, dict[str, Any]] = {
-    "id": {"type": "integer", "minimum": 1, "maximum": 2**53},
-    "name": {"type": "string", "minLength": 1, "maxLength": 200},
-}
 
 
 @dataclass(frozen=True)
@@ -93,22 +64,18 @@ def document(operations: Sequence[Operation], token: bool) -> dict[str, Any]:
         for content in (*operation.bodies.values(), *operation.answers.values()):
             types |= set(content) if isinstance(content, tuple) else {content} - {None, str}
     _, components = msgspec.json.schema_components(sorted(types, key=lambda type_: type_.__name__), ref_template=_REFS)
-    for name in _EXAMPLES.keys() & components.keys():
-        components[name]["examples"] = [_EXAMPLES[name]]
+    for name in _FIXED["examples"].keys() & components.keys():
+        components[name]["examples"] = [_FIXED["examples"][name]]
     for name in _WISHES.keys() & components.keys():
         components[name]["properties"]["wishes"]["items"] = {"anyOf": [_schema(cls) for cls in _WISHES[name].values()]}
     paths: dict[str, Any] = {}
     for operation in operations:
         paths.setdefault(operation.template, {})[operation.method.lower()] = _openapi_entry(operation)
-    return {
-        "openapi": "3.1.0",
-        "info": {
-            "title": "MASCOT",
-            "version": mc.__version__,
-            "description": "Re-rank search results: spread or focus any attribute, keep the best matches.",
-        },
+    fixed = _FIXED["document"]
+    return fixed | {
+        "info": fixed["info"] | {"version": mc.__version__},
         "paths": paths,
-        "components": {"schemas": components, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+        "components": fixed["components"] | {"schemas": components},
         "security": [{"token": []}] if token else [{}, {"token": []}],
     }
 
@@ -122,14 +89,14 @@ def _openapi_entry(operation: Operation) -> dict[str, Any]:
     }
     if operation.path in OPEN_PATHS:
         entry["security"] = []
-    for name, schema in _PARAMETERS.items():
+    for name, schema in _FIXED["parameters"].items():
         if f"{{{name}}}" in operation.template:
             entry["parameters"] = [{"name": name, "in": "path", "required": True, "schema": schema}]
     if operation.bodies:
         entry["requestBody"] = {"required": True, "content": _content(operation.bodies)}
     for status in sorted({*operation.failures, 403}):
         content = {"content": _content({JSON: Failure})} if status >= 400 else {}
-        entry["responses"][str(status)] = {"description": _TEXTS[status], **content}
+        entry["responses"][str(status)] = {"description": STATUSES[str(status)]["description"], **content}
     return entry
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,16 +15,8 @@ from starlette.responses import Response
 import mascot as mc
 
 JSON = "application/json"
-_KINDS = {
-    404: "NotFound",
-    405: "MethodNotAllowed",
-    408: "Timeout",
-    413: "TooLarge",
-    415: "UnsupportedMediaType",
-    416: "BadRange",
-    422: "ValidationError",
-    503: "Busy",
-}
+# By status: the kind of the error in the answer, and the description in the OpenAPI document.
+STATUSES: dict[str, dict[str, str]] = msgspec.json.decode(Path(__file__).with_name("statuses.json").read_bytes())
 
 
 class BadBody(HTTPException):
@@ -71,8 +64,8 @@ INTERNAL = failure("InternalError", "the server failed; see its log")
 def failure_of(error: Exception) -> tuple[int, Failure]:
     """Return the status and the body of the answer to an error."""
     if isinstance(error, HTTPException):
-        kind = getattr(error, "kind", _KINDS.get(error.status_code, "HttpError"))
-        return error.status_code, failure(kind, error.detail)
+        status = STATUSES.get(str(error.status_code), {})
+        return error.status_code, failure(getattr(error, "kind", status.get("kind", "HttpError")), error.detail)
     if isinstance(error, sqlite3.Error):
         return 503, failure("LibraryError", f"the library cannot be read ({error}): is its folder still there?")
     return 400, failure(type(error).__name__, str(error))

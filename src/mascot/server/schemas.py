@@ -42,7 +42,6 @@ Vector = Annotated[list[Number], Meta(min_length=1, max_length=LONGEST_VECTOR)]
 Near = bool | Number | Text | Annotated[list[Number], Meta(min_length=2, max_length=2)] | None
 Count = Annotated[int, Meta(ge=1, le=MOST_RESULTS)]
 Wishes = Annotated[list[dict[str, Any]], Meta(max_length=12)]  # decoded one by one: the key of each tells its kind
-_SHARES = Meta(min_length=1, max_length=MOST_RESULTS)
 
 
 class _Body(Struct, forbid_unknown_fields=True):
@@ -108,40 +107,32 @@ AttributeIn: Any = Union[Name, Union[tuple(ATTRIBUTES.values())]]  # noqa: UP007
 # Wishes: one type each, identified by its first field, in the form that `mascot.from_dict` reads
 
 
-class SpreadWish(_Body):
-    """Results from many different values of an attribute."""
-
-    spread: AttributeIn
-    weight: Weight = 1.0
-
-
-class FocusWish(_Body):
-    """Results from few values of an attribute, or near one value."""
-
-    focus: AttributeIn
-    near: Near = None
-    within: Within | None = None
-    weight: Weight = 1.0
-
-
-class LimitWish(_Body):
-    """At most `n` results per value of an attribute."""
-
-    limit: AttributeIn
-    n: Count
-    fill: bool = False
+def _wish_types(names: str, docs: dict[str, str], attribute: Any, near: Any, weight: Any, label: Any) -> dict[str, Any]:
+    """Return the type of each kind of wish, by its first field; `names` is the template of the names of the types."""
+    members: dict[str, list[Any]] = {
+        "spread": [("weight", weight, 1.0)],
+        "focus": [("near", near, None), ("within", Within | None, None), ("weight", weight, 1.0)],
+        "limit": [("n", Count), ("fill", bool, False)],
+        "share": [("shares", Annotated[dict[label, Share], Meta(min_length=1, max_length=MOST_RESULTS)])],
+    }
+    return {
+        kind: msgspec.defstruct(
+            names.format(kind.capitalize()),
+            [(kind, attribute), *others],
+            bases=(_Body,),
+            namespace={"__doc__": docs[kind]},
+        )
+        for kind, others in members.items()
+    }
 
 
-class ShareWish(_Body):
-    """Target shares of the values of an attribute; a value is written as text."""
-
-    share: AttributeIn
-    shares: Annotated[dict[str, Share], _SHARES]
-
-
-WISHES: dict[str, type[_Body]] = {
-    cls.__struct_fields__[0]: cls for cls in (SpreadWish, FocusWish, LimitWish, ShareWish)
+_WISH_DOCS = {
+    "spread": "Results from many different values of an attribute.",
+    "focus": "Results from few values of an attribute, or near one value.",
+    "limit": "At most `n` results per value of an attribute.",
+    "share": "Target shares of the values of an attribute; a value is written as text.",
 }
+WISHES = _wish_types("{}Wish", _WISH_DOCS, AttributeIn, Near, Weight, str)
 
 
 class RerankOptions(_Body):
@@ -204,40 +195,14 @@ _Attribute = Annotated[str, Meta(max_length=40, examples=["place"])]
 _PhotoWeight = Annotated[float, Meta(ge=0.001, le=1000)]
 
 
-class PhotoSpread(_Body):
-    """Results from many values of an attribute of the photographs: `{"spread": "place"}`."""
-
-    spread: _Attribute
-    weight: _PhotoWeight = 1.0
-
-
-class PhotoFocus(_Body):
-    """Results from few values, or near one: `{"focus": "hour", "near": "18:00", "within": 1}`."""
-
-    focus: _Attribute
-    near: Annotated[str, _NEAR] | Number | Annotated[list[Number], Meta(min_length=2, max_length=2)] | None = None
-    within: Within | None = None
-    weight: _PhotoWeight = 1.0
-
-
-class PhotoLimit(_Body):
-    """At most `n` results per value: `{"limit": "day", "n": 2}`."""
-
-    limit: _Attribute
-    n: Count
-    fill: bool = False
-
-
-class PhotoShare(_Body):
-    """Target shares of values, each as people write it: `{"share": "country", "shares": {"Portugal": 0.6}}`."""
-
-    share: _Attribute
-    shares: Annotated[dict[Text, Share], _SHARES]
-
-
-PHOTO_WISHES: dict[str, type[_Body]] = {
-    cls.__struct_fields__[0]: cls for cls in (PhotoSpread, PhotoFocus, PhotoLimit, PhotoShare)
+_PHOTO_WISH_DOCS = {
+    "spread": 'Results from many values of an attribute of the photographs: `{"spread": "place"}`.',
+    "focus": 'Results from few values, or near one: `{"focus": "hour", "near": "18:00", "within": 1}`.',
+    "limit": 'At most `n` results per value: `{"limit": "day", "n": 2}`.',
+    "share": 'Target shares of values, each as people write it: `{"share": "country", "shares": {"Portugal": 0.6}}`.',
 }
+_PhotoNear = Annotated[str, _NEAR] | Number | Annotated[list[Number], Meta(min_length=2, max_length=2)] | None
+PHOTO_WISHES = _wish_types("Photo{}", _PHOTO_WISH_DOCS, _Attribute, _PhotoNear, _PhotoWeight, Text)
 # The fields of a search whose type over HTTP differs from that of `SearchRequest`: a server needs upper limits.
 _SEARCH_TYPES: dict[str, Any] = {
     "text": Annotated[str, _TEXT] | None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -16,49 +15,24 @@ _MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of `make_app` and of the connections.
+    """Settings of `make_app` and of the connections. Numbers of connections and bytes are per process."""
 
-    Parameters
-    ----------
-    library
-        Folder of an indexed photo library (default: None, serve re-ranking only).
-    token
-        Required from every client except health checks (default: None, answer only requests to `hosts`).
-    hosts
-        Host names that are answered without a token.
-    cors
-        Origins whose pages may use the API.
-    header_timeout_s, body_timeout_s
-        Seconds that a client has to send the headers and the body of a request, or the next part of a stream.
-    keep_alive_s
-        Seconds that an idle connection stays open.
-    grace_s
-        Seconds that running requests have to finish after SIGTERM.
-    connections
-        Largest number of connections per process; beyond it the connection that was idle longest is closed.
-    request_bytes
-        Largest size of a request body, and of a line of a stream.
-    held_bytes
-        Largest size of all unfinished bodies per process; beyond it the oldest one is refused.
-    """
-
-    library: str | None = None
-    token: str | None = None
-    hosts: tuple[str, ...] = LOCAL_NAMES
-    cors: tuple[str, ...] = ()
-    header_timeout_s: float = 10.0
-    body_timeout_s: float = 30.0
-    keep_alive_s: float = 75.0
-    grace_s: float = 20.0
-    connections: int = 1000
-    request_bytes: int = 16 * _MIB
-    held_bytes: int = 128 * _MIB
+    library: str | None = None  # folder of an indexed photo library; None serves re-ranking only
+    token: str | None = None  # required from every client except health checks; None answers only requests to `hosts`
+    hosts: tuple[str, ...] = LOCAL_NAMES  # names that are answered without a token
+    cors: tuple[str, ...] = ()  # origins whose pages may use the API
+    header_timeout_s: float = 10.0  # for a client to send the headers of a request
+    body_timeout_s: float = 30.0  # for a client to send the body, or the next part of a stream
+    keep_alive_s: float = 75.0  # that an idle connection stays open
+    grace_s: float = 20.0  # for running requests to finish after SIGTERM
+    connections: int = 1000  # at most; beyond it the connection that was idle longest is closed
+    request_bytes: int = 16 * _MIB  # of a request body, and of a line of a stream
+    held_bytes: int = 128 * _MIB  # of all unfinished bodies; beyond it the oldest one is refused
 
     @classmethod
-    def from_environment(cls, environ: Mapping[str, str] | None = None) -> Settings:
+    def from_environment(cls) -> Settings:
         """Return the settings of `MASCOT_LIBRARY`, `MASCOT_TOKEN`, `MASCOT_BODY_TIMEOUT_S` and so on."""
-        variables = os.environ if environ is None else environ
-        texts = {field: variables.get(PREFIX + field.name.upper()) for field in fields(cls)}
+        texts = {field: os.environ.get(PREFIX + field.name.upper()) for field in fields(cls)}
         return cls(**{field.name: _parse(field.name, text, field.default) for field, text in texts.items() if text})
 
     def to_environment(self) -> dict[str, str]:

@@ -42,7 +42,7 @@ class Judge:
         for column in (judged, clusters):
             if column is not None and all(cell is None for query in queries for cell in _cells(query, column)):
                 raise mc.InputError(f"no hit has a value in the column {column!r}, which must hold judgements")
-        judgements = _padded([_grades(query, judged) for query in queries], 0.0)
+        judgements = padded([_grades(query, judged) for query in queries], 0.0)
         grades = np.maximum(np.nan_to_num(judgements), 0.0)  # 0 if not relevant, not judged, or after the end
         codes = np.full(grades.shape, -1, np.int64)  # clusters of relevant hits, numbered from 0 in each query
         for row, query in enumerate(queries if clusters else ()):
@@ -70,9 +70,7 @@ class Judge:
         self.notes = [note for note, number in notes.items() if number]
 
     def score(self, wishes: Sequence[mc.AnyWish], method: mc.Mascot) -> tuple[Floats, Floats, Floats]:
-        positions = self._positions(wishes, method)
-        results = np.full((len(positions), self.k), -1, np.int64)
-        results[:, : positions.shape[1]] = positions
+        results = padded(self._positions(wishes, method), -1, self.k)
         grades = _picked(self.grades, results, 0.0)
         if self.metric == "ndcg":
             relevance = metrics.ndcg_at_k(grades, self.grades, self.k)
@@ -110,9 +108,9 @@ def _corpus(queries: Sequence[mc.Candidates[Any]], wishes: Sequence[mc.AnyWish])
     return {name: np.concatenate([query.columns[name] for query in queries]) for name in names}
 
 
-def _padded(rows: Sequence[NDArray[Any]], padding: float) -> NDArray[Any]:
-    """Return the rows as one array, with the shorter rows padded at the end."""
-    table = np.full((len(rows), max(map(len, rows))), padding)
+def padded(rows: Sequence[NDArray[Any]] | NDArray[Any], padding: float, width: int | None = None) -> NDArray[Any]:
+    """Return [Q, width] the rows, with the shorter ones padded (default width: the longest row's)."""
+    table = np.full((len(rows), max(map(len, rows)) if width is None else width), padding)
     for row, values in zip(table, rows, strict=True):
         row[: len(values)] = values
     return table
@@ -131,7 +129,7 @@ def _entropy(wish: mc.Wish, queries: Sequence[mc.Candidates[Any]], _: int) -> Ca
         bins, _ = wish.bins(query.columns, query.vectors, len(query)).resolve().sparse().compact()
         return metrics.primary_bin(bins.dense()) if bins.count else np.full(len(query), -1, np.int64)
 
-    codes = _padded([primary_bins(query) for query in queries], -1)
+    codes = padded([primary_bins(query) for query in queries], -1)
     different = np.array([len(set(row[row >= 0].tolist())) for row in codes])
     size = int(codes.max(initial=0)) + 1
 
@@ -153,7 +151,7 @@ def _entropy(wish: mc.Wish, queries: Sequence[mc.Candidates[Any]], _: int) -> Ca
 
 def _closeness(wish: mc.Wish, queries: Sequence[mc.Candidates[Any]], k: int) -> Callable[[Ints], Floats]:
     """Return the measure of a focus near a value: mean closeness as a share of the best possible."""
-    near = _padded([wish.closeness(query.columns, query.vectors, len(query), k) for query in queries], 0.0)
+    near = padded([wish.closeness(query.columns, query.vectors, len(query), k) for query in queries], 0.0)
     ranked = np.cumsum(np.sort(near, axis=1)[:, ::-1], axis=1)
 
     def measure(positions: Ints) -> Floats:

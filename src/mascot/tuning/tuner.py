@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 import mascot as mc
-from mascot.errors import require
+from mascot.errors import check_whole, require
 from mascot.extras import package
 from mascot.grammar import WIDTHS, columns_of
 from mascot.tuning.judge import Floats, Ints, Judge, Metric
@@ -28,16 +28,6 @@ STRENGTHS = tuple(round(step / 10, 1) for step in range(1, 11))
 FACTORS = (0.25, 0.5, 2.0, 4.0)  # of the width an attribute has, or takes from the candidates
 FEW_QUERIES = 20
 FIGURES = (".png", ".pdf", ".svg")
-_FIGURE_STYLE: Any = {
-    "font.size": 7.0,
-    "savefig.dpi": 200,
-    "pdf.fonttype": 42,
-    "legend.frameon": False,
-    "axes.grid": True,
-    "grid.color": "#E4E4E4",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-}
 _RESAMPLES = 2000
 _PROBED = 30  # queries from which an open width is taken
 _DEFAULT_STRENGTH = mc.Mascot().strength or 0.0
@@ -102,18 +92,8 @@ Verdict = Literal["tuned", "default", "relevance alone"]
 class Tuning:
     """The result of `tune`. Objectives are held out: no query is scored with knobs that it helped to choose.
 
-    Attributes
-    ----------
-    verdict
-        ``"tuned"`` only if the tuned knobs beat the defaults and relevance alone on held-out queries, by intervals
-        that exclude 0; otherwise ``"default"`` or ``"relevance alone"``.
-    knobs
-        The recommended knobs: `best`, the defaults, or strength 0, according to the verdict.
-    best
-        The knobs with the best mean objective over all queries. They are not held out, so they are never a reason
-        by themselves to use these knobs.
-    python
-        The recommended call, in Python.
+    The verdict is ``"tuned"`` only if the tuned knobs beat the defaults and relevance alone on held-out queries, by
+    intervals that exclude 0; otherwise ``"default"`` or ``"relevance alone"``.
     """
 
     verdict: Verdict
@@ -125,8 +105,8 @@ class Tuning:
     diversity_metric: str
     relevance_weight: float
     seed: int
-    knobs: Knobs
-    best: Knobs
+    knobs: Knobs  # recommended: `best`, the defaults, or strength 0, according to the verdict
+    best: Knobs  # with the best mean objective over all queries; not held out, so by itself not a reason to use them
     relevance_alone: MeanInterval
     default: MeanInterval
     tuned: MeanInterval
@@ -134,7 +114,7 @@ class Tuning:
     over_default: MeanInterval  # tuned minus the defaults
     default_over_relevance: MeanInterval
     wishes: tuple[mc.AnyWish, ...]
-    python: str
+    python: str  # the recommended call
     scores: dict[str, MeanScores]  # of relevance alone, the defaults, the tuned (held out) and `best` (not held out)
     folds: tuple[TuningFold, ...]
     curve: tuple[tuple[float, MeanScores], ...]  # by strength, with the other `knobs`
@@ -248,7 +228,7 @@ def draw(tuning: Tuning, path: str | Path) -> None:
     import matplotlib
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(_FIGURE_STYLE):
+    with matplotlib.rc_context(fname=Path(__file__).with_name("tuning.mplstyle")):
         figure = Figure(figsize=(5.2, 3.4), layout="constrained")
         axes = figure.subplots()
         labels = (tuning.relevance_metric, tuning.diversity_metric, "objective")
@@ -273,8 +253,7 @@ def _check(
     if not any(isinstance(wish, mc.Wish) for wish in wishes):
         raise mc.OptionError("tune needs a wish to tune: at least one spread(...) or focus(...)")
     for name, value, least in (("k", k, 1), ("folds", folds, 2), ("seed", seed, 0)):
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        require(whole and value >= least, f"tune {name}", f"must be a whole number >= {least}", value)
+        check_whole(f"tune {name}", value, least)
     require(metric in ("ndcg", "precision"), "tune metric", "must be 'ndcg' or 'precision'", metric)
     require(0 < weight < 1, "tune relevance_weight", "must be between 0 and 1", weight)
     for column in {judged, clusters} & {name for wish in wishes for name in columns_of(wish)}:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from mascot.bench.datasets.attributes import as_columns, check_attributes, is_missing, read_parquet
 from mascot.bench.datasets.dataset import Dataset, Floats, Ints, Split, Stamp, grouped, stamp
+from mascot.connect.converters.hit_lists import as_vectors
 from mascot.errors import InputError
 
 CLUSTER = "cluster"
@@ -209,15 +210,9 @@ def _numbered(name: str, values: Sequence[Any]) -> tuple[list[Any], Ints]:
 
 
 def _vectors(rows: list[Any]) -> Floats:
-    present = [row for row in rows if row is not None]
-    if not present:
+    vectors = as_vectors(rows)
+    if vectors is None:
         raise InputError("vector must not be empty in every row")
-    for row in present:
-        if not isinstance(row, list) or not row or not all(isinstance(value, (int, float)) for value in row):
-            raise InputError(f"vector must be a list of numbers, got {row!r:.60}")
-        if len(row) != len(present[0]):
-            raise InputError(f"vector must have {len(present[0])} numbers like the first, got {len(row)}")
-    vectors = np.array([[np.nan] * len(present[0]) if row is None else row for row in rows], np.float64)
     if np.isinf(vectors).any():
         raise InputError("vector must be finite, got inf")
     return vectors

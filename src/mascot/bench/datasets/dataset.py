@@ -157,14 +157,6 @@ def grouped(owners: Ints, values: NDArray[Any], count: int) -> list[NDArray[Any]
     return np.split(values[np.argsort(owners, kind="stable")], ends[:-1])
 
 
-def padded(rows: Sequence[NDArray[Any]], padding: float, width: int | None = None) -> NDArray[Any]:
-    """Return [Q, width] the rows, with the shorter ones padded (default width: the longest row's)."""
-    table = np.full((len(rows), max(map(len, rows)) if width is None else width), padding)
-    for row, values in zip(table, rows, strict=True):
-        row[: len(values)] = values
-    return table
-
-
 def stamp(path: Path) -> Stamp:
     """Return when a file was written and its size, to detect changes, or None if it does not exist."""
     try:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from mascot.bench.datasets.attributes import as_columns, check_attributes, read_parquet
 from mascot.bench.datasets.dataset import Dataset, Floats, Ints, Split, Stamp, grouped, stamp
-from mascot.bench.files import replace_text, replacing, sha256
+from mascot.bench.files import read_json, replace_text, replacing, sha256
 from mascot.errors import InputError
 from mascot.extras import package
 
@@ -161,7 +161,7 @@ def encoded(folder: Path, model: str | None = None) -> Path:
         folders = [folder / ENCODED / slug(model)]
     else:
         folders = sorted(path.parent for path in folder.glob(f"{ENCODED}/*/{MODEL}"))
-    complete = [path for path in folders if _model_info(path).get("complete")]
+    complete = [path for path in folders if read_json(path / MODEL).get("complete")]
     if len(complete) > 1:
         raise InputError(f"{folder} is encoded by {', '.join(path.name for path in complete)}: choose one with --model")
     if not complete:
@@ -186,7 +186,7 @@ class Folder:
         """Read the tables, the model's image vectors, and the best candidates of each query."""
         stored = read_folder(self.path)
         where = encoded(self.path, self.model)
-        info = _model_info(where)
+        info = read_json(where / MODEL)
         model = str(info.get("model", self.model or "blip2"))
         remedy = f"make it again with: mascot bench encode {self.path} --model {model}"
         if info.get("data") != content(stored):
@@ -219,14 +219,6 @@ def is_published(model: str) -> bool:
     kind, _, where = model.partition(":")
     names = {part.rpartition("--")[2] for part in re.split(r"[/\\]", where)}  # the hub's cache: models--OWNER--NAME
     return kind == "blip2" and (not where or _CHECKPOINT in names)
-
-
-def _model_info(where: Path) -> dict[str, Any]:
-    try:
-        content = json.loads((where / MODEL).read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}
 
 
 def _lists(where: Path, queries: int) -> tuple[list[Ints], list[Floats]]:

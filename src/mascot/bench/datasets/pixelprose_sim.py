@@ -25,7 +25,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.bench.datasets.dataset import Dataset, Floats, Ints, Split
-from mascot.errors import require
 
 # Share of photographs by local hour, 0 to 23, in arbitrary units: daylight, with a long evening.
 _HOURS = np.array(
@@ -65,19 +64,6 @@ class PixelProseSim:
     caption_level: float = 0.355  # cosine between a caption vector and the shared direction
     caption_signal: float = 0.72  # cosine between a caption vector and the content it tells
 
-    def __post_init__(self) -> None:
-        owner = "PixelProseSim"
-        for name, least in (("seed", 0), ("dimension", 4), ("topics", 1)):
-            require(getattr(self, name) >= least, f"{owner}.{name}", f"must be >= {least}", getattr(self, name))
-        require(1 <= self.validation < self.images, f"{owner}.validation", "must be >= 1 and < images", self.validation)
-        for name in ("blend", "place_km", "hour_width"):
-            require(getattr(self, name) > 0, f"{owner}.{name}", "must be > 0", getattr(self, name))
-        for name in ("place_link", "hour_link"):
-            require(0 < getattr(self, name) < 1, f"{owner}.{name}", "must be > 0 and < 1", getattr(self, name))
-        require(0 <= self.shared < 1, f"{owner}.shared", "must be >= 0 and < 1", self.shared)
-        size = self.caption_level**2 + self.caption_signal**2
-        require(size <= 1, f"{owner}.caption_level and caption_signal", "must have squares summing to <= 1", size)
-
     def load(self) -> Dataset:
         """Make the dataset: image i's caption is query i, and image i its one positive.
 
@@ -87,7 +73,9 @@ class PixelProseSim:
         # One stream for each part, so that a parameter of the captions leaves the places as they are.
         streams = [np.random.default_rng(child) for child in np.random.SeedSequence(self.seed).spawn(5)]
         for_topics, for_metadata, for_looks, for_captions, for_split = streams
-        blend = self._blend(for_topics)
+        popularity = self.blend * _falling(self.topics, self.topic_skew)
+        # The weights of the topics in each image, [M, T].
+        blend = _shares(for_topics.gamma(np.broadcast_to(popularity, (self.images, self.topics))))
         vectors, captions = self._vectors(blend, for_looks, for_captions)
         order = for_split.permutation(self.images)
         validation, test = order[: self.validation], order[self.validation :]
@@ -99,11 +87,6 @@ class PixelProseSim:
             vectors=vectors,
             query_vectors=captions,
         )
-
-    def _blend(self, rng: np.random.Generator) -> Floats:
-        """Return the weights of the topics in each image, [M, T], rows sum to 1."""
-        popularity = _falling(self.topics, self.topic_skew)
-        return _shares(rng.gamma(np.broadcast_to(self.blend * popularity, (self.images, self.topics))))
 
     def _columns(self, blend: Floats, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
         cities, count = _cities(), self.images

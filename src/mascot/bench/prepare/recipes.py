@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from mascot.bench.files import alone, replace_text
+from mascot.bench.files import alone, read_json, replace_text
 from mascot.bench.prepare.incidents1m import Incidents1M
 from mascot.bench.prepare.outcomes import NO_ANSWER, Loss
 from mascot.bench.prepare.pixelprose import PixelProse
@@ -85,9 +84,7 @@ def options_of(name: str) -> list[str]:
 def _claim(out: Path, claim: dict[str, Any]) -> None:
     """Refuse a folder that holds something else; note what is made here."""
     begun, complete = out / "work" / "recipe.json", out / "dataset.json"
-    stored: dict[str, Any] = {}
-    with suppress(OSError, ValueError):
-        stored = json.loads((begun if begun.is_file() else complete).read_text("utf-8"))
+    stored = read_json(begun if begun.is_file() else complete)
     if stored and {key: stored.get(key) for key in claim} != claim:
         raise InputError(
             f"{out} was begun as {stored.get('recipe', stored.get('name'))} with {stored.get('settings')}; choose "

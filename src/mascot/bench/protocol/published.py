@@ -14,16 +14,8 @@ from typing import Any
 
 DIRECTIONS = {"spread": "increase", "focus": "decrease"}
 
-# Which published dataset, with which prefix of its task names, a dataset of ours is compared with.
-_DATASETS = {
-    "pixelprose": ("pixelprose", "PP"),
-    "pixelprose-sim": ("pixelprose", "PP"),
-    "pixelprose_sim": ("pixelprose", "PP"),
-    "visual-genome": ("visual_genome", "VG"),
-    "visual_genome": ("visual_genome", "VG"),
-    "incidents1m": ("incidents1m", "I1M"),
-    "skyscript": ("skyscript", "SkyScript"),
-}
+# The datasets of the paper, with the prefix of their task names.
+_PREFIXES = {"pixelprose": "PP", "visual_genome": "VG", "incidents1m": "I1M", "skyscript": "SkyScript"}
 _ONLY_TASK = {"visual_genome": "hour", "incidents1m": "geo", "skyscript": "geo"}
 _MIXED = {"geo+hour-": ("increase", "decrease"), "geo-hour+": ("decrease", "increase")}
 _CENTRAL = "mascot"  # the method that the sweeps and the analyses are about
@@ -50,11 +42,13 @@ class Published:
     @property
     def exists(self) -> bool:
         """Whether the paper has this dataset."""
-        return self.dataset in _DATASETS
+        return bool(self._name)
 
     @property
     def _name(self) -> str:
-        return _DATASETS.get(self.dataset, ("", ""))[0]
+        """The name in the file, or an empty text; the simulated PixelProse is compared with the real one."""
+        name = self.dataset.replace("-", "_").removesuffix("_sim")
+        return name if name in _PREFIXES else ""
 
     def _pixelprose(self, table: str) -> Any:
         """Return a table that the paper has only for PixelProse; an empty one for other datasets."""
@@ -97,7 +91,7 @@ class Published:
 
     def operating_point(self, task: str, direction: str, label: str) -> dict[str, float | None]:
         """Return `strength`, `sigma_geo` (degrees), `sigma_time` (hours), and `retrieval`, its R@10 or MAP."""
-        key = (f"{_DATASETS.get(self.dataset, ('', ''))[1]}_{task}", DIRECTIONS.get(direction), label)
+        key = (f"{_PREFIXES.get(self._name)}_{task}", DIRECTIONS.get(direction), label)
         for point in load()["operating_points"]:
             if (point["task"], point["direction"], point["method"]) == key:
                 return {"strength": point["lam"]} | {n: point[n] for n in ("sigma_geo", "sigma_time", "retrieval")}

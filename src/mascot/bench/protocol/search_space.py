@@ -1,16 +1,18 @@
 """The settings each method is searched over, as published, and the choice among them on the validation split.
 
-A setting is a `Point`. `INFERRED` holds the operating points of Prob-Coverage. The paper prints only the grid from
-which they were chosen. Ours are the points of that grid whose R@10 and DM on the simulated PixelProse (test split, mean
-of the seeds 0 to 2) are nearest to the published row, with differences in units of 0.07 and 0.04. That they are near
-shows only that the grid has such a point; "validated" is the searched setting.
+A setting is a `Point`. The paper prints no operating points of Prob-Coverage, only the grid they were chosen from. The
+inferred ones are the points of that grid whose R@10 and DM on the simulated PixelProse (test split, mean of the seeds 0
+to 2) are nearest to the published row, with differences in units of 0.07 and 0.04. That they are near shows only that
+the grid has such a point; "validated" is the searched setting.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib.resources import files
 from itertools import product
 from typing import Any, Literal
 
@@ -29,50 +31,25 @@ _NORMALIZE: dict[str, Literal["tn", "tn+tvms"] | None] = {
     "ms-dpp": None, "ms-dpp+tn": "tn", "ms-dpp+tn+tvms": "tn+tvms",
 }  # fmt: skip
 DPPS = ("k-dpp", *_NORMALIZE)
-# Published coverage methods: bin weight and normalisation. Their grids: strengths, widths in degrees and in hours.
-_COVERAGE: dict[str, tuple[Literal["uniform", "query"], bool]] = {
-    "prob-coverage": ("uniform", False),
-    "no-normalization": ("query", False),
-    "uniform-binning": ("uniform", True),
-    "mascot": ("query", True),
-}
-_GRIDS: dict[str, tuple[tuple[float, ...], ...]] = {
-    "prob-coverage": ((0.1, 0.2, 0.4, 0.5), (1, 10), (0.5, 1.5)),
-    "no-normalization": ((0.5, 0.9), (1, 5, 10), (0.5,)),
-    "uniform-binning": ((0.5, 0.7), (1, 10), (0.5,)),
-    "mascot": ((0.1, 0.3, 0.4, 0.5, 0.7, 0.8, 0.9), (1, 10, 15), (0.5, 1.5, 3)),
-    "wide": (_WIDE_STRENGTHS, (1, 5, 10, 15), (0.5, 1.5, 3)),
-}
-COVERAGE = tuple(_COVERAGE)
+# "coverage": the published coverage methods, with bin weight and normalisation. "grids": their strengths, widths in
+# degrees and in hours. "released_dpps": beta and theta of the released study on PixelProse, by direction, the same for
+# every task. "inferred": strength and widths by task and direction; the released study has the strength of geo, focus.
+_SPACE: dict[str, Any] = json.loads(files("mascot.bench.protocol").joinpath("search_space.json").read_text("utf-8"))
+COVERAGE = tuple(_SPACE["coverage"])
 GUARDED = {"guarded": mc.Mascot(), "guarded-10": mc.Mascot(protect=10)}
 LABELS = ("base", "clustering", "mmr", *DPPS, *COVERAGE, *GUARDED)
-# Beta and theta of the released study on PixelProse, by label and direction, the same for every task.
-_RELEASED_DPPS = {
-    ("ms-dpp", "spread"): (0.5, 0.9),
-    ("ms-dpp+tn+tvms", "focus"): (0.5, 0.8),
-    ("ms-dpp+tn+tvms", "spread"): (0.4, 0.8),
-}
-# By label, task and direction: strength, width in degrees, width in hours.
-INFERRED = {
-    ("prob-coverage", "geo", "focus"): (0.2, 10.0, 0.5),  # the strength is that of the released study
-    ("prob-coverage", "geo", "spread"): (0.1, 10.0, 0.5),
-    ("prob-coverage", "hour", "focus"): (0.4, 1.0, 0.5),
-    ("prob-coverage", "hour", "spread"): (0.4, 1.0, 0.5),
-    ("prob-coverage", "geo_hour", "focus"): (0.4, 1.0, 0.5),
-    ("prob-coverage", "geo_hour", "spread"): (0.1, 1.0, 1.5),
-}
 
 
 def coverage(label: str, strength: float) -> mc.Mascot:
     """Return a published coverage method by its label."""
-    return mc.Mascot.paper(strength, *_COVERAGE[label])
+    return mc.Mascot.paper(strength, *_SPACE["coverage"][label])
 
 
 def dpp(label: str, beta: float, theta: float, released: bool = False) -> mc.KDpp | mc.MsDpp:
     """Return a DPP by its label; strength is 1 - theta."""
     strength = round(1.0 - theta, 10)
     if label == "k-dpp":
-        return mc.KDpp(strength, beta, released)
+        return mc.KDpp(strength, beta, released, normalize=False)
     return mc.MsDpp(strength, beta, _NORMALIZE[label], released)
 
 
@@ -83,8 +60,10 @@ def is_dpp(method: Any) -> bool:
 
 def published(label: str, task: BenchTask, direction: Direction, dataset: str = "pixelprose") -> Point | None:
     """Return the operating point of the paper or of the released study on a dataset, or None if there is none."""
-    if dataset == "pixelprose" and (label, direction) in _RELEASED_DPPS:
-        method = dpp(label, *_RELEASED_DPPS[label, direction], released=True)
+    released_dpp = _SPACE["released_dpps"].get(label, {}).get(direction)
+    if dataset == "pixelprose" and released_dpp:
+        beta, theta = released_dpp
+        method = dpp(label, beta, theta, released=True)
         return Point(label, task, direction, method, Widths(), point="published")
     printed = Published(dataset).operating_point(task.name, direction, label)
     strength = printed.get("strength")
@@ -96,9 +75,10 @@ def published(label: str, task: BenchTask, direction: Direction, dataset: str = 
 
 def inferred(label: str, task: BenchTask, direction: Direction, dataset: str = "pixelprose") -> Point | None:
     """Return the operating point that is inferred from the rows of the paper, which prints none on PixelProse."""
-    if dataset != "pixelprose" or (label, task.name, direction) not in INFERRED:
+    setting = _SPACE["inferred"].get(label, {}).get(task.name, {}).get(direction)
+    if dataset != "pixelprose" or setting is None:
         return None
-    strength, geo, hour = INFERRED[label, task.name, direction]
+    strength, geo, hour = setting
     return Point(label, task, direction, coverage(label, strength), Widths(geo, hour), point="inferred")
 
 
@@ -121,11 +101,11 @@ def settings(label: str, task: BenchTask, direction: Direction, dataset: str | N
     wide = dataset in WIDE
     pairs: list[tuple[Method, Widths | None]]
     if label in COVERAGE:
-        strengths, geo, hour = _GRIDS["wide" if wide else label]
+        strengths, geo, hour = _SPACE["grids"]["wide" if wide else label]
         geo = geo if task.has(PLACE) else geo[:1]
         hour = hour if task.has(HOUR_OF_DAY) else hour[:1]
         grid = product(strengths, geo, hour)
-        pairs = [(coverage(label, strength), Widths(float(g), float(h))) for strength, g, h in grid]
+        pairs = [(coverage(label, strength), Widths(g, h)) for strength, g, h in grid]
     elif label in DPPS:
         pairs = [(dpp(label, beta, theta), Widths()) for beta, theta in product(BETAS, THETAS)]
     elif label in GUARDED:

@@ -8,17 +8,8 @@ from itertools import product
 from typing import Any
 
 import mascot as mc
-from mascot.bench.protocol.search_space import (
-    DPPS,
-    GUARDED,
-    Chosen,
-    coverage,
-    inferred,
-    published,
-    released,
-    search_key,
-    settings,
-)
+from mascot.bench.protocol import search_space
+from mascot.bench.protocol.search_space import DPPS, GUARDED, Chosen
 from mascot.bench.protocol.tasks import (
     CLUSTERS,
     FOCUS,
@@ -101,30 +92,30 @@ def studies(benchmark: Benchmark, chosen: Chosen) -> list[Point]:
 
 def searched(benchmark: Benchmark) -> Iterator[Point]:
     """Yield the points of the validation search, for methods with several settings; DPPs with either update."""
-    grids = [settings(*case, benchmark.published) for case in benchmark.cases()]
+    grids = [search_space.settings(*case, benchmark.published) for case in benchmark.cases()]
     if benchmark.clusters and "mascot" in benchmark.labels:
-        grids += [settings("mascot", CLUSTERS, direction) for direction in benchmark.directions]
+        grids += [search_space.settings("mascot", CLUSTERS, direction) for direction in benchmark.directions]
     for grid in grids:
-        for point in (*grid, *released(*grid)) if len(grid) > 1 else ():
+        for point in (*grid, *search_space.released(*grid)) if len(grid) > 1 else ():
             yield replace(point, study="search", point=None, split="validation", k=benchmark.search_k, n=benchmark.n)
 
 
 def _setting(case: Case, chosen: Chosen) -> Point:
     """Return the point that the search chose, or the only point of the method."""
-    default = settings(*case)[0]
-    point = chosen.get(search_key(default))
+    default = search_space.settings(*case)[0]
+    point = chosen.get(search_space.search_key(default))
     return default if point is None else replace(point, point="validated")
 
 
 def _released_setting(case: Case, chosen: Chosen) -> list[Point]:
     """Return the point that the search chose with the released update of a DPP; an empty list for other methods."""
-    defaults = released(settings(*case)[0])
-    return [replace(chosen.get(search_key(default), default), point="released") for default in defaults]
+    defaults = search_space.released(search_space.settings(*case)[0])
+    return [replace(chosen.get(search_space.search_key(default), default), point="released") for default in defaults]
 
 
 def _printed(case: Case, benchmark: Benchmark) -> list[Point]:
     """Return the points that the paper prints, or that its rows imply."""
-    lookups = (published, inferred) if benchmark.published else ()
+    lookups = (search_space.published, search_space.inferred) if benchmark.published else ()
     return list(filter(None, (lookup(*case, str(benchmark.published)) for lookup in lookups)))
 
 
@@ -160,13 +151,13 @@ def _preference(benchmark: Benchmark, _: Chosen) -> Iterator[Point]:
         if label in _RELEASED_PRS_WIDTHS and (task.has(PLACE) or task.has(HOUR_OF_DAY)):
             point = Point(label, task, direction, widths=_RELEASED_PRS_WIDTHS[label], study="prs", point="published")
             for strength in STRENGTHS:
-                yield replace(point, method=coverage(label, strength), value=strength)
+                yield replace(point, method=search_space.coverage(label, strength), value=strength)
 
 
 def _bins(benchmark: Benchmark, _: Chosen) -> Iterator[Point]:
     """Yield three sweeps of the published bins: MASCOT as published, and the guarded method on the same bins."""
     for label, task, direction in benchmark.cases() if benchmark.published else ():
-        anchor = published("mascot", task, direction, str(benchmark.published))
+        anchor = search_space.published("mascot", task, direction, str(benchmark.published))
         if label not in ("mascot", "guarded") or anchor is None or anchor.widths is None:
             continue
         method = anchor.method if label == "mascot" else GUARDED[label]
@@ -192,7 +183,7 @@ def _mixed(benchmark: Benchmark, _: Chosen) -> Iterator[Point]:
         }
         if label in points:
             point = replace(points[label], study="mixed", k=_MIXED_K)
-            updates = [point, *released(point)]
+            updates = [point, *search_space.released(point)]
             yield from updates
             if benchmark.released_pixelprose and label != "guarded":
                 bins = _RELEASED_MIXED_WIDTHS if label == "mascot" else point.widths
@@ -211,7 +202,7 @@ def _released_clusters(benchmark: Benchmark) -> Iterator[Point]:
     """Yield the ten clusters as the released study did: validation split, 50 candidates, strength 0.5, no search."""
     for label, direction in product(benchmark.labels, benchmark.directions):
         if label in ("base", "mascot") and benchmark.clusters and benchmark.released_pixelprose:
-            point = replace(settings(label, CLUSTERS, direction)[0], study="clusters", point="published")
+            point = replace(search_space.settings(label, CLUSTERS, direction)[0], study="clusters", point="published")
             method = mc.Mascot.paper(_RELEASED_CLUSTERS_STRENGTH) if label == "mascot" else point.method
             yield replace(point, method=method, split="validation", k=_CLUSTERS_K, n=_RELEASED_CLUSTERS_N)
 

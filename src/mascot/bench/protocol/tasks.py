@@ -112,7 +112,7 @@ class Point:
     """A method with a setting, and a task.
 
     `point` says how the setting was chosen: "published" (printed in the paper), "inferred" (the paper does not print
-    it; see `search_space.INFERRED`), "validated" (searched on the validation split), "released" (a DPP with the greedy
+    it; see `search_space`), "validated" (searched on the validation split), "released" (a DPP with the greedy
     update of the published experiments, searched with that update, or swept from there; fixed in the mixed study),
     "default" (there is nothing to choose), "batch" or "single" (runtime), or None.
     """

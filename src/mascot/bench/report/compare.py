@@ -38,11 +38,14 @@ def _frame(datasets: Iterable[RunResults]) -> pd.DataFrame:
 
 def _differences(results: RunResults, published: Published) -> Iterator[Mapping[str, Any]]:
     main = results.where(study="main")
-    paper = {"sizes": {f"{split} images": count for split, count in published.sizes().items()}}
-    for name, numbers in (paper | {"places": published.places()}).items():
-        values = [_described(record)[name] for record in main.records]
-        ours = pd.DataFrame(values, columns=list(numbers)).mean()
-        yield from _rows(name, {}, ours.dropna(), numbers)
+    sizes = [{split: size["images"] for split, size in record.get("sizes", {}).items()} for record in main.records]
+    places = [record.get("places", {}) for record in main.records]
+    for name, suffix, values, numbers in (
+        ("sizes", " images", sizes, published.sizes()),
+        ("places", "", places, published.places()),
+    ):
+        ours = pd.DataFrame(values, columns=list(numbers)).mean().dropna()
+        yield from _rows(name, {}, ours.add_suffix(suffix), {f"{key}{suffix}": value for key, value in numbers.items()})
     yield from _compared(main, "main", MEASURES, published.row)
     yield from _compared(main, "appearance", ["appearance"], lambda *case: {"appearance": published.appearance(*case)})
     yield from _compared(main, "first result", ["agrees"], published.top1)
@@ -73,15 +76,6 @@ def _differences(results: RunResults, published: Published) -> Iterator[Mapping[
     yield from _compared(results.where(study="clusters"), "clusters", ["dm", "r@10"], published.clusters)
     runtime = results.where(study="runtime")
     yield from _compared(runtime, "runtime", ["ms"], lambda *case: {"ms": published.runtime(case[-1])})
-
-
-def _described(record: Record) -> dict[str, Mapping[str, float]]:
-    """Return the numbers of a record that describe the dataset, not a method."""
-    sizes = record.get("sizes", {})
-    return {
-        "sizes": {f"{split} images": size["images"] for split, size in sizes.items()},
-        "places": record.get("places", {}),
-    }
 
 
 def _compared(results: RunResults, table: str, keys: Iterable[str], lookup: Lookup) -> Iterator[Mapping[str, Any]]:

@@ -1,43 +1,22 @@
-"""Display names, and the order of methods, tasks and directions in all tables and figures."""
+"""Display names, and the order of methods, tasks and directions in all tables and figures.
+
+`names.csv` lists them in this order, with their looks in figures.
+"""
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterable
+from importlib.resources import files
 
-METHODS = {
-    "base": "Base",
-    "clustering": "Clustering",
-    "mmr": "MMR",
-    "k-dpp": "k-DPP",
-    "ms-dpp": "MS-DPP",
-    "ms-dpp+tn": "MS-DPP+TN",
-    "ms-dpp+tn+tvms": "MS-DPP+TN+TVMS",
-    "prob-coverage": "Prob-Coverage",
-    "no-normalization": "w/o Normalization",
-    "uniform-binning": "Uniform Binning",
-    "mascot": "MASCOT",
-    "guarded": "Guarded",
-    "guarded-10": "Guarded-10",
-}
-OUTSIDE = {f"pyversity-{name.lower()}": f"pyversity {name}" for name in ("MMR", "MSD", "DPP", "COVER", "SSD")}
-TASKS = {
-    "geo_hour": "geo + hour",
-    "hour": "hour",
-    "geo": "geo",
-    "clusters": "10 clusters",
-    "all": "all",
-    "all-k-means": "all, look by k-means",
-}
-DIRECTIONS = {
-    "spread": "spread",
-    "focus": "focus",
-    "geo+hour-": "geo spread, hour focus",
-    "geo-hour+": "geo focus, hour spread",
-}
 POINTS = {"published": "at the published operating points", "validated": "at the points chosen on validation"}
 BASE = "base"
 _RELEASED = " released"  # suffix of a DPP with the greedy update of the published experiments
-_NAMES = {"label": METHODS | OUTSIDE, "task": TASKS, "direction": DIRECTIONS}  # by field of a record
+ROWS = list(csv.DictReader(files("mascot.bench.report").joinpath("names.csv").read_text("utf-8").splitlines()))
+_NAMES = {  # by field of a record
+    field: {row["key"]: row["name"] for row in ROWS if row["field"] == field}
+    for field in ("label", "task", "direction")
+}
 
 
 def released(label: str) -> str:

@@ -9,8 +9,9 @@ import numpy as np
 
 import mascot as mc
 from mascot import metrics
-from mascot.bench.datasets.dataset import Bools, Dataset, Floats, Ints, QueryHits, padded
+from mascot.bench.datasets.dataset import Bools, Dataset, Floats, Ints, QueryHits
 from mascot.bench.protocol.tasks import SPREAD, BenchTask, Widths, metric_features, unit_rows
+from mascot.tuning.judge import padded
 
 _LISTS = 1024  # lists whose vectors are in memory at once
 

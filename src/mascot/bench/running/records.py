@@ -21,7 +21,7 @@ from typing import Any, TypedDict, cast
 import numpy
 
 import mascot
-from mascot.bench.files import replace_text
+from mascot.bench.files import read_json, replace_text
 from mascot.bench.protocol.tasks import Direction, Study
 from mascot.errors import InputError
 
@@ -53,9 +53,9 @@ class Record(TypedDict, total=False):
     seed: int  # of the dataset
     split: str  # "test" or "validation"
     study: Study
-    task: str  # one of `naming.TASKS`, or one of the dataset's own
+    task: str  # one of `report/names.csv`, or one of the dataset's own
     direction: Direction
-    label: str  # one of `naming.METHODS` or `naming.OUTSIDE`
+    label: str  # of the method, see `report/names.csv`
     point: str | None  # how the setting was chosen, see `Point.point`
     method: dict[str, Any]  # its parameters; for DPPs "released" says which update
     wishes: list[dict[str, Any]]  # their parameters
@@ -142,7 +142,7 @@ class RunInfo:
 
 def run_info(folder: Path | str) -> RunInfo | None:
     """Read the ``run.json`` of a folder; return None if it is absent or unreadable."""
-    content = _parsed(Path(folder) / _RUN)
+    content = read_json(Path(folder) / _RUN)
     try:
         data = {int(seed): str(data_hash) for seed, data_hash in content["data"].items()}
         return RunInfo(**{**content, "data": data, "notes": tuple(content["notes"])})
@@ -171,17 +171,8 @@ def read(folder: Path | str) -> list[Record]:
     return sorted(current, key=age)
 
 
-def _parsed(path: Path) -> dict[str, Any]:
-    """Return the content of a JSON file, or an empty dictionary if it is absent or unreadable."""
-    try:
-        content = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}
-
-
 def _read_record(path: Path) -> Record | None:
-    record = cast(Record, _parsed(path))
+    record = cast(Record, read_json(path))
     return record if record.get("id") == path.stem else None
 
 

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 import mascot as mc
-from mascot.bench.datasets.dataset import Floats, Ints, padded
+from mascot.bench.datasets.dataset import Floats, Ints
 from mascot.bench.protocol.search_space import is_dpp
 from mascot.bench.protocol.tasks import SPREAD, Method, Point
 from mascot.bench.running.query_set import QuerySet
+from mascot.tuning.judge import padded
 
 _DPP_QUERIES = 32
 

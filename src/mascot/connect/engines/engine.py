@@ -20,6 +20,9 @@ from mascot.connect.engines.address import Address
 from mascot.errors import InputError, MascotError, OptionError, check_whole, require, warn
 
 if TYPE_CHECKING:
+    pass
+
+if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 CANDIDATES = 200
@@ -196,38 +199,33 @@ class EngineSource(EngineTable):
         vectors
             Whether to fetch the vectors (default: True).
         """
-        return self._answers([vector], candidates, where, columns, vectors)[0]
+        return self.search_many([vector], candidates=candidates, where=where, columns=columns, vectors=vectors)[0]
 
     def search_many(
-        self, queries: ArrayLike, *, candidates: int = CANDIDATES, **options: Unpack[SearchOptions]
+        self,
+        queries: Iterable[ArrayLike],
+        *,
+        candidates: int = CANDIDATES,
+        where: str | None = None,
+        columns: Sequence[str] | None = None,
+        vectors: bool = True,
     ) -> list[Found]:
         """Return the nearest rows for each row of `queries`. The options are those of `search`.
 
         Qdrant and Milvus answer all of them in one request; LanceDB and PostgreSQL one after the other.
         """
-        return self._answers(np.asarray(queries, np.float32), candidates, **options)
+        check_whole("candidates", candidates, 1)
+        require(where is None or isinstance(where, str), "where", "must be text in the engine's own language", where)
+        where = where if where and where.strip() else None  # an empty filter means no filter
+        with self._in_use(where):
+            arrays = list(map(self._query, queries))
+            return self._search(Request(arrays, int(candidates), where, columns, vectors)) if arrays else []
 
     async def asearch(
         self, vector: ArrayLike, *, candidates: int = CANDIDATES, **options: Unpack[SearchOptions]
     ) -> Found:
         """Run `search` in a thread, so that other tasks of the event loop continue."""
         return await asyncio.to_thread(self.search, vector, candidates=candidates, **options)
-
-    def _answers(
-        self,
-        queries: Iterable[ArrayLike],
-        candidates: int,
-        where: str | None = None,
-        columns: Sequence[str] | None = None,
-        vectors: bool = True,
-    ) -> list[Found]:
-        """Check the arguments of a search, and search. An empty filter means no filter."""
-        check_whole("candidates", candidates, 1)
-        require(where is None or isinstance(where, str), "where", "must be text in the engine's own language", where)
-        where = where if where and where.strip() else None
-        with self._in_use(where):
-            arrays = list(map(self._query, queries))
-            return self._search(Request(arrays, int(candidates), where, columns, vectors)) if arrays else []
 
     def _query(self, vector: ArrayLike) -> NDArray[np.float32]:
         try:

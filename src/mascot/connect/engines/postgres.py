@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -17,7 +18,7 @@ from mascot.connect.engines import engine
 from mascot.connect.engines.address import METRICS, Address, Metric, address_of_client
 from mascot.connect.engines.engine import EngineSource, EngineTable, Found, Request
 from mascot.connect.engines.sink import VECTOR, Layout, OpenSink
-from mascot.errors import InputError, OptionError
+from mascot.errors import InputError
 from mascot.extras import package
 
 _OPERATORS: dict[Metric, str] = {"cosine": "<=>", "ip": "<#>", "l2": "<->"}
@@ -25,6 +26,9 @@ _VECTOR = re.compile(r"(vector|halfvec)(?:\((\d+)\))?|(vector)(?:\((\d+)\))?\[\]
 _TIMEOUT_S = 10  # to connect, and to run a search
 _WIDEST = 1000  # the largest hnsw.ef_search that pgvector accepts
 _Result = TypeVar("_Result")
+_PRIMARY_KEY, _VECTOR_INDEXES = (
+    Path(__file__).with_name(f"postgres_{name}.sql").read_text("utf-8") for name in ("primary_key", "vector_indexes")
+)
 _KINDS = {str: "text", int: "bigint", float: "double precision"}
 
 
@@ -217,13 +221,10 @@ class PostgresSource(PostgresTable, EngineSource):
             values = {"query": _text(query), "count": request.count}
             return list(connection.execute(statement, values).fetchall())
 
-        try:
-            return self._run(work)
-        except self._errors as error:
-            # An error with an SQLSTATE is about the statement; any other is about the connection.
-            if request.where is None or error.sqlstate is None:
-                raise InputError(f"cannot search {self._address.label}: {engine.one_line(error)}") from error
-            raise OptionError(f"where: {engine.one_line(error)} in {request.where!r}") from error
+        return self._run(work)
+
+    def _blames_where(self, error: Any) -> bool:
+        return error.sqlstate is not None  # otherwise it is about the connection
 
     def _prepare(self, connection: Any, candidates: int, exact: bool) -> None:
         run = connection.execute
@@ -248,10 +249,8 @@ class PostgresSource(PostgresTable, EngineSource):
         """Return the nearest rows by an exact scan; none if it times out."""
         try:
             return self._rows(statement, query, request, exact=True)
-        except (InputError, OptionError) as error:
-            if isinstance(error.__cause__, _psycopg().errors.QueryCanceled):
-                return []
-            raise
+        except _psycopg().errors.QueryCanceled:
+            return []
 
     def _release(self) -> None:
         with self._lock:
@@ -328,19 +327,6 @@ class PostgresSink(PostgresTable, OpenSink):
 
     def _write_facts(self, facts: Mapping[str, str]) -> None:
         self._upsert(self._facts_table, ["name", "value"], "%s, %s", list(facts.items()))
-
-
-_PRIMARY_KEY = (  # where it is one column
-    "SELECT a.attname FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] "
-    "WHERE i.indrelid = to_regclass(%s) AND i.indisprimary AND i.indnkeyatts = 1"
-)
-_VECTOR_INDEXES = (  # their kind, operator class and number of lists
-    "SELECT am.amname, opc.opcname, coalesce((SELECT option_value FROM pg_options_to_table(c.reloptions) "
-    "WHERE option_name = 'lists'), '100')::int FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid "
-    "JOIN pg_am am ON am.oid = c.relam JOIN pg_opclass opc ON opc.oid = i.indclass[0] "
-    "JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] "
-    "WHERE i.indrelid = to_regclass(%s) AND a.attname = %s AND am.amname IN ('hnsw', 'ivfflat')"
-)
 
 
 def _in_transaction(connection: Any, work: Callable[[Any], _Result]) -> _Result:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
@@ -126,7 +126,7 @@ async def asteer(source: Searchable, vector: ArrayLike, wishes: Wishes, k: int =
 
 def steer_many(
     source: EngineSource,
-    queries: ArrayLike,
+    queries: Iterable[ArrayLike],
     wishes: Wishes,
     k: int = 20,
     *,

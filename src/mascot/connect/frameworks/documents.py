@@ -33,8 +33,12 @@ class DocumentKind:
 class Steering:
     """Wishes, the number of results, and a method, for the documents of any query.
 
-    Wishes and methods may be dictionaries. `columns` are the metadata keys to read (default: those of the wishes; all
-    keys if a wish has your own attribute). `location.lat` is the `lat` of a dictionary `location`, unless it is a key.
+    The components of all frameworks take `wishes` (default: none), `k` (default: 20) and `method` (default:
+    `Mascot()`) as `mascot.rerank` does, or as dictionaries. `columns` are the metadata keys to read (default: those of
+    the wishes; all keys if a wish has your own attribute). `location.lat` is the `lat` of a dictionary `location`,
+    unless it is a key. `explain` says whether to add the reason to the metadata (default: False).
+
+    If no document has a score, their order is the relevance. If only some have one, the others get the lowest.
     """
 
     kind: DocumentKind
@@ -77,7 +81,8 @@ class Steering:
         """Return the selected documents, best first.
 
         `vectors` returns the vector of each document, and is called only if vectors are needed. `already` are documents
-        or ids of earlier pages; they are not shown again, and count as covered.
+        or ids of earlier pages (default: None). They are not shown again, and count as covered. Ids that are not among
+        the documents are ignored.
         """
         shown_ids = self._ids(already)
         if not documents:
@@ -95,7 +100,12 @@ class Steering:
         selection = [documents[at] for at in ranking.positions.tolist()]
         if not explain:
             return selection
-        return [self.kind.noted(document, note) for document, note in zip(selection, _notes(ranking), strict=True)]
+        return [
+            self.kind.noted(
+                document, {"rank": rank, "was": reason.was, "gains": reason.gains, "because": reason.because}
+            )
+            for rank, (document, reason) in enumerate(zip(selection, ranking.explain().results, strict=True), 1)
+        ]
 
     def _ids(self, already: Any) -> list[Hashable] | None:
         """Return the ids of earlier results, which may be ids or the documents themselves."""
@@ -174,14 +184,6 @@ def plain_method(method: Any) -> dict[str, Any]:
         raise mc.OptionError(f"a method cannot be saved unless it has to_dict(), got {method!r}")
     plain: dict[str, Any] = method.to_dict()
     return plain
-
-
-def _notes(ranking: mc.Ranking) -> list[dict[str, Any]]:
-    """Return for each result its rank, its rank by relevance, the gains by name, and one sentence that says why."""
-    return [
-        {"rank": rank, "was": reason.was, "gains": reason.gains, "because": reason.because}
-        for rank, reason in enumerate(ranking.explain().results, 1)
-    ]
 
 
 def _is_built_in(attribute: Any) -> bool:

@@ -38,18 +38,7 @@ class SteeredRanker:
     the retriever has ``return_embedding=True``. The selected documents are the same objects with the same scores. With
     `explain` they are copies whose meta holds `rank`, `was`, `gains` and `because` under ``"mascot"``.
 
-    Parameters
-    ----------
-    wishes, k, method
-        See `mascot.rerank` (default: no wishes, 20 documents, `Mascot()`).
-    columns
-        Meta keys to read (default: those of the wishes). `location.lat` is the `lat` of a dictionary `location`.
-    explain
-        Whether to add the reason to the meta (default: False).
-    top_k
-        Haystack's name for `k` (default: None).
-
-    If no document has a score, their order is the relevance. If only some have one, the others get the lowest.
+    For the parameters see `mascot.connect.frameworks.documents.Steering`. `top_k` is Haystack's name for `k`.
     """
 
     def __init__(
@@ -90,9 +79,8 @@ class SteeredRanker:
     ) -> dict[str, list[Document]]:
         """Return the selected documents, best first; `query` is not read, because the documents have their scores.
 
-        `wishes` and `k`, which Haystack calls `top_k`, replace those of the component (default: None). `already` are
-        documents or ids of earlier pages, which are not shown again and count as covered (default: None). Ids that are
-        not among the documents are ignored.
+        `wishes` and `k`, which Haystack calls `top_k`, replace those of the component (default: None). For `already`
+        see `Steering.select`.
         """
         selection = self._steering.for_call(wishes, _one_k(top_k, k)).select(
             documents,

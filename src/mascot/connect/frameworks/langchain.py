@@ -43,24 +43,19 @@ class SteeredCompressor(SteeredModel, BaseDocumentCompressor):
     Metadata keys are columns: `Category("source")` reads ``metadata["source"]``. The selected documents are the same
     objects. With `explain` they are copies, whose metadata has `rank`, `was`, `gains` and `because` in ``"mascot"``.
 
+    For the other parameters see `mascot.connect.frameworks.documents.Steering`.
+
     Parameters
     ----------
-    wishes, k, method
-        See `mascot.rerank` (default: no wishes, 20 documents, `Mascot()`).
     score_keys
         Metadata keys of the relevance; the first one that a document has is read (default: `relevance_score`, which
-        LangChain's rerankers write). If no document has a score, their order is the relevance. If only some have one,
-        the others get the lowest.
+        LangChain's rerankers write).
     distances
         Whether scores, including those of pairs, are distances: smaller is better (default: False).
     vector_key
         Metadata key of the vector, read only if a wish or the method compares vectors (default: None).
     embeddings
         Makes the vectors from the texts for each query, which is slow (default: None).
-    columns
-        Metadata keys to read (default: those of the wishes); `location.lat` is the `lat` of a dictionary `location`.
-    explain
-        Whether to add the reason to the metadata (default: False).
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, frozen=True, extra="forbid")
@@ -101,9 +96,8 @@ class SteeredCompressor(SteeredModel, BaseDocumentCompressor):
     ) -> list[Document]:
         """Return the selected documents, best first; `query` and `callbacks` are not read.
 
-        `k` and `wishes` replace those of the compressor (default: None). `already` are documents or ids of earlier
-        pages, which are not shown again and count as covered (default: None). The text of a document without an id is
-        its id. Ids that are not among the documents are ignored.
+        `k` and `wishes` replace those of the compressor (default: None). For `already` see `Steering.select`; the text
+        of a document without an id is its id.
         """
         pairs = [(document, self._score(document.metadata)) for document in documents]
         return [document for document, _ in self._select(pairs, k, wishes, already)]

@@ -39,19 +39,9 @@ class SteeredPostprocessor(SteeredModel, BaseNodePostprocessor):
     vector. The selected nodes are the same objects with the same scores. With `explain` they are copies whose metadata
     holds `rank`, `was`, `gains` and `because` under ``"mascot"``, which prompts and embeddings exclude.
 
-    Parameters
-    ----------
-    wishes, k, method
-        See `mascot.rerank` (default: no wishes, 20 nodes, `Mascot()`).
-    embed_model
-        Makes the vectors of nodes without an embedding, if a wish or the method compares vectors (default: None).
-        Retrievers of LlamaIndex do not return embeddings.
-    columns
-        Metadata keys to read (default: those of the wishes); `location.lat` is the `lat` of a dictionary `location`.
-    explain
-        Whether to add the reason to the metadata (default: False).
-
-    If no node has a score, their order is the relevance. If only some have one, the others get the lowest.
+    For the parameters see `mascot.connect.frameworks.documents.Steering`. `embed_model` makes the vectors of nodes
+    without an embedding, if a wish or the method compares vectors (default: None): retrievers of LlamaIndex do not
+    return embeddings.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
@@ -99,9 +89,7 @@ class SteeredPostprocessor(SteeredModel, BaseNodePostprocessor):
     ) -> list[NodeWithScore]:
         """Return the selected nodes, best first; `query_bundle` and `query_str` are not read.
 
-        `k` and `wishes` replace those of the postprocessor (default: None). `already` are nodes or ids of earlier
-        pages, which are not shown again and count as covered (default: None). Ids that are not among the nodes are
-        ignored.
+        `k` and `wishes` replace those of the postprocessor (default: None). For `already` see `Steering.select`.
         """
         if k is None and wishes is None and already is None:
             return super().postprocess_nodes(nodes, query_bundle, query_str)

@@ -120,21 +120,17 @@ class CheckedRows:
         results = np.empty(len(self._array), np.float32)
         step = max(_PART // max(self._array[:1].nbytes, 1) // 64, 1) * 64
 
-        def fill(starts: range) -> None:
-            for first in starts:
-                part = slice(first, first + step)
-                last = min(part.stop, len(results))
-                self._verify(np.arange(first // self._block_rows, -(-last // self._block_rows)))
-                results[part] = compute(self._array[part])
+        def fill(first: int) -> None:
+            last = min(first + step, len(results))
+            self._verify(np.arange(first // self._block_rows, -(-last // self._block_rows)))
+            results[first:last] = compute(self._array[first:last])
 
         starts = range(0, len(results), step)
         if self._array.nbytes < _LARGE:
-            fill(starts)
+            list(map(fill, starts))
         else:
-            threads = os.cpu_count() or 1
-            ranges = [starts[len(starts) * i // threads : len(starts) * (i + 1) // threads] for i in range(threads)]
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(fill, ranges))
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                list(pool.map(fill, starts))
         return results
 
     def take(self, rows: NDArray[np.int64]) -> Rows:

@@ -85,16 +85,15 @@ class PhotoColumns(Mapping[str, NDArray[Any]]):
         self._columns: dict[str, NDArray[Any]] = {}
 
     def __getitem__(self, name: str) -> NDArray[Any]:
+        if name not in self.NAMES:
+            raise KeyError(name)
         if name not in self._columns:
-            if name not in self.NAMES:
-                raise KeyError(name)
-            stored = "taken" if name in CALENDAR else name
-            column: Any
             if name == "look":
-                column = self._rows.looks(self._ids)
+                self._columns[name] = self._rows.looks(self._ids)
+            elif name in CALENDAR:
+                self._columns[name] = _calendar_labels(self["taken"], CALENDAR[name])
             else:
-                column = self._rows.cells([stored], self._ids)[stored]
-            self._columns[name] = _calendar_labels(column, CALENDAR[name]) if name in CALENDAR else column
+                self._columns |= self._rows.cells([name], self._ids)
         return self._columns[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The encoding that a library is searched with, and the encoding that will replace it.
+"""The encoders of a library, the encoding that it is searched with, and the one that will replace it.
 
 A change of encoder takes as long as indexing everything. Until it is complete, the old vectors are searched. A run that
 was stopped or killed is continued by the next run.
@@ -7,16 +7,12 @@ was stopped or killed is continued by the next run.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mascot.errors import InputError, OptionError
 from mascot.photos.database.store import Store, stamp_of
-from mascot.photos.encoders import parse_spec
-
-if TYPE_CHECKING:
-    from mascot.photos.encoders.encoder import Encoder
+from mascot.photos.encoders import Encoder, open_encoder, parse_spec
 
 _NEXT = "next_encoding"
 
@@ -134,3 +130,42 @@ def encoder_refusal(owner: str, current: str, spec: str) -> OptionError:
         f"this {owner} was encoded with {current}, and {spec} is not the same: "
         f"keep that one with --encoder {current}, or encode everything anew with --encoder {spec} --again"
     )
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryEncoders:
+    """Encoders by name, opened once."""
+
+    root: Path  # of the library
+    device: str
+    opened: dict[str, Encoder] = field(default_factory=dict)
+
+    def open(self, encoder: str | Encoder, offline: bool = False) -> Encoder:
+        """Return an encoder that the user named or passed."""
+        if not isinstance(encoder, str):
+            self.opened[encoder.name] = encoder  # it cannot be opened by its name
+            return encoder
+        if encoder not in self.opened:
+            self.opened[encoder] = open_encoder(encoder, device=self.device, offline=offline)
+        return self.opened[encoder]
+
+    def named(self, name: str) -> Encoder:
+        """Return the encoder that the library names. A library may be from elsewhere, so it cannot start a download."""
+        if name in self.opened:
+            return self.opened[name]
+        folder = Path(name.partition(":")[2])
+        if folder.is_absolute() and folder.resolve().is_relative_to(self.root):
+            raise OptionError(
+                f"this library names a model inside its own folder: if you trust it, add --encoder {name}"
+            )
+        try:
+            return self.open(name, offline=True)
+        except InputError as error:
+            raise InputError(f"{error}. A library cannot start a download; allow it with --encoder {name}") from None
+
+    def for_index(self, store: Store, encoder: str | Encoder | None, again: bool) -> Encoder:
+        """Return the encoder to index with; a change without `again` is refused."""
+        if encoder is not None and not isinstance(encoder, str):
+            return self.open(encoder)
+        name = check_change(store, encoder, again)
+        return self.named(name) if encoder is None else self.open(name)

@@ -60,19 +60,11 @@ class SearchCancelled(MascotError):
 def matching(
     database: Path, where: str | Sequence[str], values: Sequence[Any] = (), cancelled: Cancelled | None = None
 ) -> NDArray[np.int64]:
-    """Return the ids of the photographs for which the SQL expression holds, in order.
+    """Return the ids, in order, of the photographs for which an SQL expression holds, or all of several.
 
     An expression reads the columns of `photos` and calls plain functions, among them `fold`, which ignores case and
-    the form of accents. Subqueries and everything else are refused.
-
-    Parameters
-    ----------
-    where
-        An expression, or several that must all hold.
-    values
-        The values of the question marks.
-    cancelled
-        Called every few milliseconds; when it returns True, `SearchCancelled` is raised.
+    the form of accents. Subqueries and everything else are refused. `values` are those of the question marks.
+    `cancelled` is called every few milliseconds; when it returns True, `SearchCancelled` is raised.
     """
     wheres = [where] if isinstance(where, str) else list(where)
     for text in [*wheres, *values]:

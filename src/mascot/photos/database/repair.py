@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from mascot.errors import InputError, MascotError
-from mascot.photos.database.store import LOOKS, UNREADABLE, Store, plain_cursor, reading_only
-from mascot.photos.database.vector_index import damage_of
+from mascot.photos.database.store import LOOKS, UNREADABLE, Space, Store, plain_cursor, reading_only
+from mascot.photos.database.vector_index import damages_of
 from mascot.photos.library import Library
 from mascot.photos.locations import DATABASE
 from mascot.photos.photo import COLUMNS, TYPES, Photo
@@ -24,6 +24,7 @@ DAMAGED = "library.damaged.sqlite"  # the database as it was before a repair
 _MOST = 20  # findings of one kind that are listed
 _PROBES = 10_000  # ids tried one by one after an unreadable row; then the steps grow
 _LARGEST_ID = 1 << 40
+_ENDINGS = ("", "-wal", "-shm")  # of the files of a database
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +52,10 @@ def _findings(library: Library) -> tuple[list[str], list[str]]:
         if not library.store_path.is_file():
             raise
         return [str(error)], []
-    damage = None
+    of_index = []
     with suppress(MascotError):
-        damage = damage_of(library.folder, library.store, library.exact)
-    return of_database, [] if damage is None else [damage]
+        of_index = damages_of(library.folder, library.store, library.exact)
+    return of_database, of_index
 
 
 def repair(library: Library) -> Repair:
@@ -65,14 +66,13 @@ def repair(library: Library) -> Repair:
         of_database, of_index = _findings(library)
         findings = (*of_database, *of_index)
         lost_rows: int | None = 0
-        damaged = None
         if of_database:
             library.close()
             lost_rows = _salvage(library.store_path)
-            damaged = library.folder / DAMAGED
         for place in (*(library.folder.glob("nearest-*") if findings else ()), *library.folder.glob("building-*")):
             shutil.rmtree(place, ignore_errors=True)
         encoded = library.rebuild_index()
+        damaged = library.folder / DAMAGED if of_database else None
         return Repair(findings, library.store.count(), encoded, lost_rows, damaged)
 
 
@@ -98,32 +98,28 @@ def _damaged_ids(store: Store) -> Iterator[int]:
         "LEFT JOIN vectors ON vectors.photo = id AND vectors.space = ? ORDER BY id"
     )
     for row in store.connection.execute(query, (space.fingerprint,)):
-        has_vector = row["stamp"] is None or _is_vector(row["vector"], space.dim * space.tokens, space.dim)
-        if not (has_vector and _is_pixels(row["thumbnail"], row["look"]) and _is_photo(row)):
+        is_encoded = row["stamp"] is None or _is_vector(row["vector"], space)
+        if not (is_encoded and _is_pixels(row["thumbnail"], row["look"]) and _is_photo(row)):
             yield row["id"]
 
 
 def _is_photo(row: Any) -> bool:
-    """Return whether the values of a row have the right types."""
-    if not all(isinstance(row[name], types) for name, types in TYPES.items()):
-        return False
-    try:
+    with suppress(ValueError, TypeError):
         Photo.from_row(row)
-    except (ValueError, TypeError):
-        return False
-    return True
+        return all(isinstance(row[name], types) for name, types in TYPES.items())
+    return False
 
 
 def _is_pixels(thumbnail: Any, look: Any) -> bool:
     is_jpeg = isinstance(thumbnail, bytes) and thumbnail.startswith(b"\xff\xd8")
-    return is_jpeg and _is_vector(look, LOOKS.dim, LOOKS.dim)
+    return is_jpeg and _is_vector(look, LOOKS)
 
 
-def _is_vector(content: Any, numbers: int, dim: int) -> bool:
-    """Return whether the content is this many numbers, in unit vectors."""
-    if not isinstance(content, bytes) or len(content) != 4 * numbers:
+def _is_vector(content: Any, space: Space) -> bool:
+    """Return whether the content is unit vectors of a space."""
+    if not isinstance(content, bytes) or len(content) != 4 * space.dim * space.tokens:
         return False
-    rows = np.frombuffer(content, np.float32).reshape(-1, dim)
+    rows = np.frombuffer(content, np.float32).reshape(-1, space.dim)
     with np.errstate(all="ignore"):
         return bool(np.all(np.abs(np.linalg.norm(rows, axis=1) - 1) < 1e-3))
 
@@ -132,22 +128,19 @@ def _salvage(path: Path) -> int | None:
     """Replace the database by one of all readable rows; return how many rows were lost, None if unknown."""
     new_path = path.with_name("library.repaired.sqlite")
     _remove_database(new_path)
-    count: int | None = None
+    count = None
     try:
-        store = Store(new_path, create=True)
-        with closing(store):
-            try:
-                with closing(reading_only(path)) as damaged:
-                    damaged.text_factory = _text
-                    damaged.row_factory = None
-                    count = _number(damaged, "SELECT count(*) FROM photos")
-                    _copy(damaged, store)
-            except UNREADABLE:
-                pass  # not a database any more: no row can be read
+        with closing(Store(new_path, create=True)) as store:
+            # No row can be read if it is not a database any more.
+            with suppress(*UNREADABLE), closing(reading_only(path)) as damaged:
+                damaged.text_factory = _text
+                damaged.row_factory = None
+                count = _number(damaged, "SELECT count(*) FROM photos")
+                _copy(damaged, store)
             saved_rows = store.count()
             store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         _remove_database(path.with_name(DAMAGED))
-        for ending in ("", "-wal", "-shm"):
+        for ending in _ENDINGS:
             with suppress(FileNotFoundError):
                 os.replace(f"{path}{ending}", f"{path.with_name(DAMAGED)}{ending}")
         os.replace(new_path, path)
@@ -157,7 +150,7 @@ def _salvage(path: Path) -> int | None:
 
 
 def _remove_database(path: Path) -> None:
-    for ending in ("", "-wal", "-shm"):
+    for ending in _ENDINGS:
         Path(f"{path}{ending}").unlink(missing_ok=True)
 
 
@@ -165,7 +158,7 @@ def _copy(damaged: sqlite3.Connection, store: Store) -> None:
     """Copy facts, every photograph whose row and pixels are sound, and every sound vector."""
     rows = _rows(damaged, "facts", "rowid", ("name", "value"))
     facts = {name: value for _, name, value in rows if isinstance(name, str) and isinstance(value, str)}
-    numbers, dim = _shape(facts)
+    space = _space(facts)
     with store.writing() as connection:
         connection.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", list(facts.items()))
         insert = f"INSERT OR IGNORE INTO photos ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
@@ -176,7 +169,7 @@ def _copy(damaged: sqlite3.Connection, store: Store) -> None:
             if _is_pixels(thumbnail, look):
                 _insert(connection, "pixels", photo, thumbnail, look)
         for _, photo, stamp, vector in _rows(damaged, "vectors", "rowid", ("photo", "stamp", "vector")):
-            if isinstance(stamp, str) and stamp.isascii() and _is_vector(vector, numbers, dim):
+            if isinstance(stamp, str) and stamp.isascii() and _is_vector(vector, space):
                 _insert(connection, "vectors", photo, stamp.rpartition("-")[0], stamp, vector)
         # `mascot index` reads photographs without pixels again, and encodes those without a vector.
         connection.execute("DELETE FROM photos WHERE id NOT IN (SELECT photo FROM pixels)")
@@ -188,13 +181,11 @@ def _insert(connection: sqlite3.Connection, table: str, photo: int, *values: Any
         connection.execute(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", (photo, *values))
 
 
-def _shape(facts: Mapping[str, str]) -> tuple[int, int]:
-    """Return the count of numbers in all vectors of a photograph, and in one vector."""
-    try:
-        dim, tokens = int(facts["dim"]), int(facts["tokens"])
-    except (KeyError, ValueError):
-        return 0, 1
-    return max(dim * tokens, 0), max(dim, 1)
+def _space(facts: Mapping[str, str]) -> Space:
+    """Return the space of the vectors; one of empty vectors if the facts are damaged."""
+    with suppress(KeyError, ValueError):
+        return Space("", max(int(facts["dim"]), 1), max(int(facts["tokens"]), 0))
+    return Space("", 1, 0)
 
 
 def _rows(damaged: sqlite3.Connection, table: str, key: str, columns: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
@@ -203,7 +194,7 @@ def _rows(damaged: sqlite3.Connection, table: str, key: str, columns: tuple[str,
     last, failures = -1, 0
     largest = _number(damaged, f"SELECT max({key}) FROM {table}") or _LARGEST_ID
     while last <= largest:
-        try:
+        with suppress(*UNREADABLE):
             for row in plain_cursor(damaged).execute(query, (last,)):
                 if not isinstance(row[0], int) or row[0] <= last:
                     break
@@ -211,23 +202,19 @@ def _rows(damaged: sqlite3.Connection, table: str, key: str, columns: tuple[str,
                 yield row
             else:
                 return
-        except UNREADABLE:
-            pass
         failures += 1
         last += 1 if failures < _PROBES else 1 << min(failures - _PROBES, 40)
 
 
 def _text(content: bytes) -> str | bytes:
     """Return the text of a cell; its bytes, which no check accepts, if it is not UTF-8."""
-    try:
+    with suppress(UnicodeDecodeError):
         return content.decode()
-    except UnicodeDecodeError:
-        return content
+    return content
 
 
 def _number(connection: sqlite3.Connection, query: str) -> int | None:
-    try:
+    with suppress(*UNREADABLE):
         value = plain_cursor(connection).execute(query).fetchone()[0]
-    except UNREADABLE:
-        return None
-    return value if isinstance(value, int) else None
+        return value if isinstance(value, int) else None
+    return None

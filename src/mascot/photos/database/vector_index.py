@@ -75,24 +75,18 @@ class Nearest:
         The score of a photograph is the largest dot product over its vectors. Ties go to the lower id.
         """
         query = np.ascontiguousarray(query, np.float32)
+        rows = None  # all
         if allowed is not None:
             rows = np.searchsorted(self.ids, allowed[self.contains(allowed)])
-            scores = self._scores(query, rows)
         elif self._graph is not None and count * _SPARE < len(self):
             rows = self._graph.search(query, count * _SPARE * self.space.tokens)
-            scores = self._scores(query, rows)
-        else:
-            rows = np.arange(len(self))
-            scores = self._scores(query, None)
-        best = _best(scores, count)
-        return self.ids[rows[best]], scores[best].astype(np.float64)
-
-    def _scores(self, query: Vectors, rows: Ids | None) -> Vectors:
-        """Return the score of every row, or of the given rows."""
         if rows is None:
-            return self._rows.map(lambda vectors: self._products(vectors, query))
-        parts = [self._products(self._rows.take(rows[i : i + _BLOCK]), query) for i in range(0, len(rows), _BLOCK)]
-        return np.concatenate([np.zeros(0, np.float32), *parts])
+            scores = self._rows.map(lambda vectors: self._products(vectors, query))
+        else:
+            parts = [self._products(self._rows.take(rows[i : i + _BLOCK]), query) for i in range(0, len(rows), _BLOCK)]
+            scores = np.concatenate([np.zeros(0, np.float32), *parts])
+        best = _best(scores, count)
+        return self.ids[best if rows is None else rows[best]], scores[best].astype(np.float64)
 
     def _products(self, vectors: Vectors, query: Vectors) -> Vectors:
         # As one matrix, so that BLAS is used.
@@ -159,8 +153,7 @@ def open_nearest(
         place = _place(folder, store, space, exact)
         with suppress(DamagedIndex):
             return _load(place, space, exact, verify=rebuild)
-        recent = _recent(place, space, exact) if hurry and not rebuild else None
-        if recent is not None:
+        if hurry and not rebuild and (recent := _recent(place, space, exact)) is not None:
             return recent
         shutil.rmtree(place, ignore_errors=True)
         try:
@@ -176,15 +169,15 @@ def open_nearest(
     raise InputError(f"cannot build the vector index in {folder}: the library keeps changing")
 
 
-def damage_of(folder: Path, store: Store, exact: int) -> str | None:
-    """Read every byte of the index of the current state; return a description of the damage, or None."""
+def damages_of(folder: Path, store: Store, exact: int) -> list[str]:
+    """Read every byte of the index of the current state; return a description of the damage, if there is one."""
     place = _place(folder, store, store.space, exact)
     try:
         if place.exists():
             _load(place, store.space, exact, verify=True)
     except DamagedIndex as error:
-        return f"{place.name}: {error}"
-    return None
+        return [f"{place.name}: {error}"]
+    return []
 
 
 def _place(folder: Path, store: Store, space: Space, exact: int) -> Path:
@@ -263,9 +256,8 @@ def _build(place: Path, store: Store, space: Space, exact: int, progress: Progre
         try:
             work.rename(place)
         except OSError:
-            if not place.is_dir():
+            if not place.is_dir():  # otherwise another process built the same index first; either can be used
                 raise
-            # Another process built the same index first; either can be used.
     finally:
         shutil.rmtree(work, ignore_errors=True)
 

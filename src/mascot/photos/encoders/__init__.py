@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from mascot.errors import OptionError
 from mascot.photos.encoders.describe import describe
-from mascot.photos.encoders.encoder import Encoder, Picture
-from mascot.photos.encoders.model_folders import Report
+from mascot.photos.encoders.encoder import Encoder, Picture, Report
 
 __all__ = ["Encoder", "Picture", "describe", "open_encoder", "parse_spec"]
 _SPECS = "lite, clip, clip:MODEL, blip2 or blip2:MODEL"
 
 
 def open_encoder(
-    spec: str = "lite", *, device: str = "auto", offline: bool = False, report: Report | None = None
+    spec: str | Encoder = "lite", *, device: str = "auto", offline: bool = False, report: Report | None = None
 ) -> Encoder:
     """Open the encoder that `spec` names.
 
@@ -20,7 +19,7 @@ def open_encoder(
     ----------
     spec
         ``"lite"``; ``"clip"`` or ``"clip:MODEL"``; ``"blip2"`` or ``"blip2:MODEL"``. MODEL is a folder or a name on
-        the model hub.
+        the model hub. An encoder is returned as it is.
     device
         ``"auto"``, ``"cpu"`` or ``"cuda"``.
     offline
@@ -33,6 +32,8 @@ def open_encoder(
     >>> open_encoder("lite").dim
     513
     """
+    if not isinstance(spec, str):
+        return spec
     kind, model = parse_spec(spec)
     if kind == "lite":
         from mascot.photos.encoders.lite import Lite

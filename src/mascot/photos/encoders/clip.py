@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -11,9 +12,9 @@ from numpy.typing import NDArray
 
 from mascot.errors import InputError
 from mascot.extras import installed, package
-from mascot.photos.encoders.encoder import Encoder, Picture, Vectors
+from mascot.photos.encoders.encoder import Encoder, Picture, Report, Vectors
 from mascot.photos.encoders.hub import Download, cached_model, cached_models, find_model, plan_download
-from mascot.photos.encoders.model_folders import Form, Model, Report, quiet, read_json, weight_files
+from mascot.photos.encoders.model_folders import Form, Model, quiet, read_json, weight_files
 from mascot.photos.encoders.pixels import Pixels
 from mascot.photos.encoders.runtime import encode_batches, fingerprint_of, open_session, pick_device
 
@@ -55,14 +56,10 @@ def local_clip(device: str = "auto") -> str | None:
         return None
     for name in dict.fromkeys((DEFAULT, SMALL, *cached_models())):
         model = cached_model(name, clip_forms(device))
-        if model is None:
-            continue
-        try:
-            architectures = read_json(model.folder / "config.json").get("architectures")
-        except InputError:
-            continue
-        if isinstance(architectures, list) and _ARCHITECTURES.intersection(map(str, architectures)):
-            return f"clip:{name}"
+        with suppress(InputError):
+            architectures = read_json(model.folder / "config.json").get("architectures") if model else None
+            if isinstance(architectures, list) and _ARCHITECTURES.intersection(map(str, architectures)):
+                return f"clip:{name}"
     return None
 
 

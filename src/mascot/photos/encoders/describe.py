@@ -144,9 +144,8 @@ def _shortened(text: str) -> str:
     return text[: text.rfind(" ", 0, _CAPTION_LIMIT + 1)] if " " in text[:_CAPTION_LIMIT] else text[:_CAPTION_LIMIT]
 
 
-def _distinct(words: Iterable[str]) -> Iterator[str]:
-    seen: set[str] = set()
-    for word in words:
-        if word and word.casefold() not in seen:
-            seen.add(word.casefold())
-            yield word
+def _distinct(words: Iterable[str]) -> Iterable[str]:
+    first: dict[str, str] = {}
+    for word in filter(None, words):
+        first.setdefault(word.casefold(), word)
+    return first.values()

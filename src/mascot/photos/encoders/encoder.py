@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 Vectors = NDArray[np.float32]
+Report = Callable[[str, int, int], None]  # current step, items done, total (0: unknown)
 
 
 @dataclass(frozen=True, slots=True)

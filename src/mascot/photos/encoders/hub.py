@@ -18,15 +18,8 @@ from typing import Any
 
 from mascot.errors import InputError, MascotError
 from mascot.extras import install_command, package
-from mascot.photos.encoders.model_folders import (
-    Form,
-    Model,
-    Report,
-    checked_model,
-    complete_model,
-    local_folder,
-    remedy,
-)
+from mascot.photos.encoders.encoder import Report
+from mascot.photos.encoders.model_folders import Form, Model, checked_model, complete_model, local_folder, remedy
 
 _ANSWER_S = 10.0  # timeout of the first answer of the hub
 _SILENCE_S = 30.0  # timeout within a download

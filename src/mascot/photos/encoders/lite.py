@@ -80,7 +80,10 @@ class Lite:
     def pictures(self, pictures: Sequence[Picture]) -> Vectors:
         """Return unit rows [n, 1, dim]."""
         descriptions = [parts(picture.words) for picture in pictures]
-        groups = list(map(_weighted_words, descriptions, self._classify(pictures)))
+        names: list[list[classes.ClassName]] = [[] for _ in pictures]
+        if self._classifier is not None:
+            names = self._classifier([picture.image for picture in pictures])
+        groups = list(map(_weighted_words, descriptions, names))
         vectors = self._vectors(word for group in groups for words, _ in group for word in words)
         sentences = self.texts([", ".join(lines.values()).replace("; ", ", ") for lines in descriptions])
         rows = np.zeros((len(pictures), self.dim))
@@ -96,11 +99,6 @@ class Lite:
     @cached_property
     def _classifier(self) -> classes.Classifier | None:
         return classes.Classifier(self._device) if classes.available() else None
-
-    def _classify(self, pictures: Sequence[Picture]) -> list[list[classes.ClassName]]:
-        if self._classifier is None:
-            return [[] for _ in pictures]
-        return self._classifier([picture.image for picture in pictures])
 
     def _vectors(self, words: Iterable[str]) -> dict[str, NDArray[np.float32]]:
         """Return the vector of each of these words, from the cache if possible."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
@@ -23,8 +23,6 @@ _REQUIRED_FILES: tuple[Variants, ...] = (
     (("preprocessor_config.json",), ("processor_config.json",)),
     (("tokenizer.json",), ("vocab.json", "merges.txt"), ("vocab.txt",), ("spiece.model",)),
 )
-
-Report = Callable[[str, int, int], None]  # current step, items done, total
 
 
 class Form(Enum):

@@ -55,7 +55,7 @@ class Pixels:
 
     def __call__(self, images: Sequence[Image]) -> NDArray[np.float32]:
         """Return an array [n, 3, height, width]."""
-        rows = [self._cropped(self._resized(image)).transpose(2, 0, 1) for image in images]
+        rows = [np.asarray(self._cropped(self._resized(image)), np.uint8).transpose(2, 0, 1) for image in images]
         pixels = np.empty((len(rows), *rows[0].shape), np.float32)
         # Channel by channel: interleaved channels are slow.
         for channel, (mean, std) in enumerate(zip(self.mean, self.std, strict=True)):
@@ -64,22 +64,21 @@ class Pixels:
             pixels[:, channel] -= np.float32(mean / std)
         return pixels
 
-    def _resized(self, image: Image) -> NDArray[np.uint8]:
+    def _resized(self, image: Image) -> Image:
         height, width = self.size or (image.height, image.width)
         if self.shortest is not None:
             short, long = sorted(image.size)
             other = int(self.shortest * long / short)
             height, width = (other, self.shortest) if image.width <= image.height else (self.shortest, other)
-        return np.asarray(image.resize((width, height), self.resample), np.uint8)
+        return image.resize((width, height), self.resample)
 
-    def _cropped(self, pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    def _cropped(self, image: Image) -> Image:
+        """Return the centre; an image that is too small gets a black border."""
         if self.crop is None:
-            return pixels
+            return image
         height, width = self.crop
-        gaps = [max(target - size, 0) for target, size in zip(self.crop, pixels.shape, strict=False)]
-        pixels = np.pad(pixels, [(-(-gap // 2), gap // 2) for gap in gaps] + [(0, 0)])
-        first_row, first_column = (pixels.shape[0] - height) // 2, (pixels.shape[1] - width) // 2
-        return pixels[first_row : first_row + height, first_column : first_column + width]
+        left, top = (image.width - width) // 2, (image.height - height) // 2
+        return image.crop((left, top, left + width, top + height))
 
 
 def _pair(size: Any) -> tuple[int, int]:

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -55,15 +55,7 @@ class DecodersClosed(MascotError):
     """The pool was closed while a file was being read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
-    """The hash of a file, and its content if it was decoded."""
-
-    hash: str
-    reading: Reading | None
-
-
-class DecoderPool:
+class DecoderPool(AbstractContextManager["DecoderPool"]):
     """Worker processes, each started when it is first needed. Safe to use from several threads."""
 
     def __init__(self, limits: Limits) -> None:
@@ -71,9 +63,6 @@ class DecoderPool:
         self._idle: list[_Decoder] = []
         self._workers: set[_Decoder] = set()
         self._lock = threading.Lock()
-
-    def __enter__(self) -> DecoderPool:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -88,15 +77,14 @@ class DecoderPool:
 
     def read(
         self, path: Path, is_wanted: Callable[[str], bool] = lambda digest: True, sidecars: Sequence[Path] = ()
-    ) -> Decoded:
-        """Hash a file, and decode it with its sidecars if `is_wanted(hash)`. Raises `Unreadable`."""
+    ) -> Reading | None:
+        """Hash a file, and decode it with its sidecars; return None unless `is_wanted(hash)`. Raises `Unreadable`."""
 
-        def exchange(worker: _Decoder, request: dict[str, Any]) -> Decoded:
-            digest = worker.ask(request).header["hash"]
-            if is_wanted(digest):
-                return Decoded(digest, worker.ask({"decode": True}).reading())
+        def exchange(worker: _Decoder, request: dict[str, Any]) -> Reading | None:
+            if is_wanted(worker.ask(request).header["hash"]):
+                return worker.ask({"decode": True}).reading()
             worker.tell({"decode": False})
-            return Decoded(digest, None)
+            return None
 
         return self._exchange({"task": "read", "path": os.fspath(path)}, sidecars, exchange)
 
@@ -191,10 +179,9 @@ class _Decoder:
 
     def start(self) -> None:
         """Wait until the process is ready."""
-        if self._is_ready:
-            return
         try:
-            self.ask(asdict(self._pool.limits))
+            if not self._is_ready:
+                self.ask(asdict(self._pool.limits))
         except Unreadable:
             raise MascotError(
                 f"the process that decodes pictures did not start (status {self._process.returncode}): "
@@ -250,7 +237,6 @@ class _Decoder:
         return BrokenDecoder(f"crashes its decoder ({name})")
 
     def kill(self) -> None:
-        """End the process."""
         self._process.kill()
         self._process.wait()
 
@@ -316,7 +302,6 @@ def _sidecars(request: dict[str, Any]) -> Sidecars:
 
 
 def _convert(file: BinaryIO, limits: Limits, request: dict[str, Any]) -> tuple[Any, ...]:
-    """Return a picture as JPEG."""
     content = io.BytesIO()
     with open_image(file, request["max_megapixels"]) as image:
         upright(image, request["side"]).save(content, "JPEG", quality=_QUALITY)

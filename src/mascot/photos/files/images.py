@@ -6,7 +6,7 @@ import io
 import logging
 import math
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import IO, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.errors import InputError, MissingExtra, require
+from mascot.errors import InputError, MissingExtra
 from mascot.extras import install_extra
 
 try:
@@ -71,7 +71,6 @@ def open_image(source: Path | bytes | BinaryIO, max_megapixels: float = 150) -> 
     more than `max_megapixels`. If there are several frames, the first one (in HEIC the primary one) is used. For a RAW
     file the largest preview is used, with the metadata of the file.
     """
-    require(max_megapixels > 0, "open_image.max_megapixels", "must be > 0", max_megapixels)
     try:
         content = source.read_bytes() if isinstance(source, Path) else source
         stream = io.BytesIO(content) if isinstance(content, bytes) else content
@@ -87,14 +86,13 @@ def open_image(source: Path | bytes | BinaryIO, max_megapixels: float = 150) -> 
         raise
     except Exception as error:  # decoders raise whatever they like on damaged headers
         raise Unreadable(_reason(error)) from error
-    width, height = image.size
-    megapixels = width * height / 1e6
-    if 0 < megapixels <= max_megapixels:
-        return image
+    megapixels = image.width * image.height / 1e6
     if megapixels <= 0:
-        raise Unreadable(f"no pixels ({width} x {height})")
-    allowed = f"{max_megapixels:g} allowed (--max-megapixels)"
-    raise Unreadable(f"{math.ceil(megapixels)} megapixels, more than the {allowed}")
+        raise Unreadable(f"no pixels ({image.width} x {image.height})")
+    if megapixels > max_megapixels:
+        allowed = f"{max_megapixels:g} allowed (--max-megapixels)"
+        raise Unreadable(f"{math.ceil(megapixels)} megapixels, more than the {allowed}")
+    return image
 
 
 def orientation(image: Image.Image) -> int:
@@ -125,7 +123,6 @@ def upright(image: Image.Image, side: int, *, srgb: bool = True) -> Image.Image:
     Read the metadata first: a JPEG decoded at a smaller scale keeps that smaller size. Raises `Unreadable` if the data
     are truncated or damaged.
     """
-    require(side >= 1, "upright.side", "must be >= 1", side)
     turn = _TURN.get(orientation(image))
     shrink = min(1.0, side / max(image.size))
     size = (max(1, round(image.width * shrink)), max(1, round(image.height * shrink)))
@@ -133,10 +130,7 @@ def upright(image: Image.Image, side: int, *, srgb: bool = True) -> Image.Image:
         if shrink < 1:
             # The decoder itself scales a JPEG to 1/2, 1/4 or 1/8; a margin of one half is left for a good filter.
             image.draft(None, (size[0] * 3 // 2, size[1] * 3 // 2))
-        if image.format == "TIFF":
-            with quietly():
-                image.load()
-        else:
+        with quietly() if image.format == "TIFF" else nullcontext():
             image.load()
         pixels = _resizable(image)
         if pixels.size != size:
@@ -154,13 +148,11 @@ def in_srgb(image: Image.Image, profile: bytes | None) -> Image.Image:
     if not profile or image.mode not in _SRGB_MODES or len(profile) > _LARGEST_PROFILE:
         return image
     transform = _srgb_transform(bytes(profile), image.mode)
-    converted = None if transform is None else ImageCms.applyTransform(image, transform)
-    return image if converted is None else converted
+    return image if transform is None else ImageCms.applyTransform(image, transform) or image
 
 
 def shrunk(image: Image.Image, side: int = 256) -> Image.Image:
     """Return the picture with a longest side of at most `side` pixels."""
-    require(side >= 1, "shrunk.side", "must be >= 1", side)
     times = max(image.size) / side
     if times <= 1:
         return image
@@ -195,7 +187,7 @@ def _open_preview(stream: BinaryIO) -> Image.Image | None:
     preview = preview_of(stream)
     if preview is None:
         return None
-    tags = _tags_of(stream, preview)
+    tags = _raw_tags(stream, preview)
     image = _open(ContainerIO(stream, preview.offset, preview.length))
     image.info[_SIZE] = preview.size
     if tags.exposure or not exif.read(image).picture:
@@ -206,8 +198,7 @@ def _open_preview(stream: BinaryIO) -> Image.Image | None:
     return image
 
 
-def _tags_of(file: BinaryIO, preview: Preview) -> exif.Exif:
-    """Return the EXIF of a RAW file."""
+def _raw_tags(file: BinaryIO, preview: Preview) -> exif.Exif:
     if preview.is_tiff:
         file.seek(0)
         return exif.read_block(lambda block: block.load_from_fp(file))

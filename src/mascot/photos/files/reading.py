@@ -71,17 +71,9 @@ def photos_of(files: Sequence[File], readings: Sequence[Reading]) -> list[Photo]
         metadata = _with_time(reading.metadata, file.path, city)
         values = {name: getattr(metadata, name) for name in _METADATA}
         values |= {"path": file.path, "size": file.size, "mtime_ns": file.mtime_ns, "hash": file.hash}
-        values |= {"city": city.name, "country": city.country} if city else {"city": None, "country": None}
-        photos.append(
-            Photo(
-                id=0,
-                folder=folder_of(file.path),
-                season=season(metadata.taken, metadata.lat),
-                part_of_day=part_of_day(metadata.taken),
-                moment=None,
-                **values,
-            )
-        )
+        values |= {"folder": folder_of(file.path), "city": city and city.name, "country": city and city.country}
+        values |= {"season": season(metadata.taken, metadata.lat), "part_of_day": part_of_day(metadata.taken)}
+        photos.append(Photo(id=0, moment=None, **values))
     return photos
 
 
@@ -128,19 +120,18 @@ def look_of_file(path: Path, limits: Limits | None = None) -> NDArray[np.float32
 
 def vector_of_file(path: Path, encoder: Encoder) -> NDArray[np.float32]:
     """Return the query vector of a photograph outside the library. Raises `Unreadable`."""
-    reading = _reading_of_file(path, None)
+    reading = _reading_of_file(path)
     photo = photos_of([File(path.name, 0, 0, "")], [reading])[0]
     mean = encoder.pictures([picture(photo, reading)])[0].mean(axis=0)
     return mean / max(float(np.linalg.norm(mean)), 1e-12)
 
 
-def _reading_of_file(path: Path, limits: Limits | None) -> Reading:
-    """Decode a file in a worker process."""
+def _reading_of_file(path: Path, limits: Limits | None = None) -> Reading:
     from mascot.photos.files.decoder_pool import DecoderPool
 
     try:
         with DecoderPool(limits or Limits()) as decoders:
-            reading = decoders.read(path).reading
+            reading = decoders.read(path)
     except Unreadable as error:
         separator = " " if str(error).startswith("cannot be read") else ": "
         raise Unreadable(f"{path}{separator}{error}") from None

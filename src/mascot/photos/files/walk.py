@@ -136,7 +136,7 @@ class _Walk:
             reason = "loop of links" if error.errno == errno.ELOOP else f"broken link: {error.strerror}"
             yield Skipped(Path(path), reason)
             return
-        if not self._follow_links and self._leads_out(path):
+        if not self._follow_links and not Path(os.path.realpath(path)).is_relative_to(self._real_top):
             if is_folder or os.path.splitext(path)[1].lower() in SUFFIXES:
                 yield Skipped(Path(path), "link out of the library (--follow-links)")
             return
@@ -145,10 +145,6 @@ class _Walk:
             yield from self._folder(reading)
         elif reading is not None:
             yield reading
-
-    def _leads_out(self, path: str) -> bool:
-        target = os.path.realpath(path)
-        return target != self._real_top and not target.startswith(os.path.join(self._real_top, ""))
 
     def _target(self, path: str, is_folder: bool, files: Companions) -> PictureFile | Skipped | str | None:
         suffix = os.path.splitext(path)[1].lower()
@@ -188,7 +184,6 @@ def _is_file(entry: os.DirEntry[str]) -> bool:
 
 
 def _picture(path: str, status: os.stat_result, files: Companions) -> PictureFile:
-    """Return the file with the files that belong to it."""
     folder = os.path.dirname(path)
     sidecars: list[Path] = []
     states: list[str] = []

@@ -11,9 +11,9 @@ from mascot.errors import InputError
 from mascot.photos.database.encodings import encoder_refusal
 from mascot.photos.database.store import stamp_of
 from mascot.photos.encoders import open_encoder
-from mascot.photos.encoders.encoder import Encoder
+from mascot.photos.encoders.encoder import Encoder, Report
 from mascot.photos.files.decode_limits import Limits
-from mascot.photos.indexing.indexer import Indexer, Report, Summary
+from mascot.photos.indexing.indexer import Indexer, Summary
 from mascot.photos.indexing.runners import LocalRunner, Runner
 from mascot.photos.indexing.stages import Encode
 from mascot.photos.indexing.table_sink import FIELDS, TableSink
@@ -63,12 +63,12 @@ def index_into(
         if isinstance(into, str):
             from mascot.connect.engines import open_sink
 
-            model = _opened(encoder or _table_encoder(into) or "lite", local_device)
+            model = open_encoder(encoder or _table_encoder(into) or "lite", device=local_device)
             table: Sink = open_sink(into, fields=FIELDS, dim=model.dim, tokens=model.tokens)
             stack.callback(table.close)
         else:
             table = into
-            model = _opened(encoder or table.facts().get("encoder", "lite"), local_device)
+            model = open_encoder(encoder or table.facts().get("encoder", "lite"), device=local_device)
         stamp = _claim(table, model, again)
         open_stage = partial(Encode, model)
         if runner is not None and (encoder is None or isinstance(encoder, str)):
@@ -98,10 +98,6 @@ def _table_encoder(uri: str) -> str | None:
         return None
     with source:
         return source.facts().get("encoder")
-
-
-def _opened(encoder: str | Encoder, device: str) -> Encoder:
-    return open_encoder(encoder, device=device) if isinstance(encoder, str) else encoder
 
 
 def _claim(table: Sink, encoder: Encoder, again: bool) -> str:

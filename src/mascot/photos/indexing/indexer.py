@@ -6,13 +6,14 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from mascot.errors import InputError
+from mascot.photos.encoders.encoder import Report
 from mascot.photos.files.walk import Skipped, walk
 from mascot.photos.indexing.runners import Runner
 from mascot.photos.indexing.stages import Encode, Hashed, IndexRow, Order, Stage, Unread, read_picture
@@ -21,8 +22,6 @@ from mascot.photos.locations import name_of
 _BATCH = 32  # photographs encoded together
 _TOP = PurePosixPath(".")
 _UNMOUNTED = "does not exist (drive not mounted?); its photographs stay in the library"
-
-Report = Callable[[str, int, int], None]  # current step, items done, total (0: unknown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,24 +79,14 @@ class IndexSink(Protocol):
 
 @dataclass(slots=True)
 class Indexer:
-    """One run over folders. Paths of photographs are relative to the first folder.
-
-    Parameters
-    ----------
-    open_encoder
-        Opens the second part of the stage that encodes.
-    confirmed
-        The folders that may be walked (default: all).
-    prune
-        Whether rows without a file are removed.
-    """
+    """One run over folders. Paths of photographs are relative to the first folder."""
 
     folders: Sequence[Path]
     sink: IndexSink
     runner: Runner
-    open_encoder: Callable[[], Encode]
-    confirmed: Collection[Path] | None = None
-    prune: bool = False
+    open_encoder: Callable[[], Encode]  # opens the second part of the stage that encodes
+    confirmed: Collection[Path] | None = None  # the folders that may be walked (default: all)
+    prune: bool = False  # remove rows without a file
     hidden: bool = False
     follow_links: bool = False
     report: Report | None = None
@@ -154,15 +143,13 @@ class Indexer:
         if len(missing) == len(self.folders):
             raise InputError(f"{missing[0]} {_UNMOUNTED}")
         for folder in self.folders:
-            reason = None
             if folder in missing:
-                reason = _UNMOUNTED
+                self._skipped.append(Skipped(folder, _UNMOUNTED))
             elif self.confirmed is not None and folder not in self.confirmed:
                 reason = f"was added to this library elsewhere; `mascot index {self.folders[0]} {folder}` includes it"
-            if reason is None:
-                yield folder
-            else:
                 self._skipped.append(Skipped(folder, reason))
+            else:
+                yield folder
 
     def _missing_paths(self) -> list[str]:
         """Return the paths of rows whose files are gone. A drive that is not mounted must not empty the index."""
@@ -220,10 +207,9 @@ def _emptied(root: Path, missing: Iterable[str], is_mounted: bool) -> Iterator[S
 
 def _is_empty(folder: Path) -> bool:
     """Return whether a folder has no files except hidden ones."""
-    try:
+    with suppress(OSError):
         return all(name.startswith(".") for name in os.listdir(folder))
-    except OSError:
-        return False
+    return False
 
 
 def _in_sight(root: Path, paths: Iterable[str], skipped: Iterable[Skipped]) -> list[str]:

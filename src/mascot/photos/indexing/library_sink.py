@@ -16,11 +16,11 @@ from pathlib import Path
 
 from mascot.photos.database.store import DamagedLibrary, Store, put_photo, put_pixels, put_sidecars, put_vector
 from mascot.photos.encoders.describe import path_words
+from mascot.photos.encoders.encoder import Report
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.files.decoder_pool import DecoderPool
 from mascot.photos.files.reading import File, folder_of, time_in_name
 from mascot.photos.files.walk import PictureFile, Skipped
-from mascot.photos.indexing.indexer import Report
 from mascot.photos.indexing.runners import Runner, in_batches
 from mascot.photos.indexing.stages import Hashed, IndexRow, Order, Unread
 from mascot.photos.metadata import validate
@@ -60,16 +60,9 @@ class _EncodedRow:
 
 
 class LibrarySink:
-    """The rows of one library during one run.
+    """The rows of one library during one run. `folders` are those of the library, the first one first.
 
-    Parameters
-    ----------
-    folders
-        The folders of the library, its first folder first.
-    stamp
-        The stamp of the vectors of this run; vectors with another stamp are computed again.
-    uses_words
-        Whether the words of a path are part of a vector.
+    Vectors whose stamp is not `stamp` are computed again. `uses_words`: the words of a path are part of its vector.
     """
 
     def __init__(
@@ -151,7 +144,8 @@ class LibrarySink:
 
     def wants(self, order: Order, digest: str) -> bool:
         """Return whether a content must be decoded, and claim it: no thread has encoded it or is about to."""
-        if not order.source.sidecars and self._is_dated(order.path) and self._shares:
+        is_dated = order.path not in self._rows or self._rows[order.path].is_dated
+        if not order.source.sidecars and is_dated and self._shares:
             words = self._words(order.path)
             if any(self._words(path) == words for path in self._fresh.get(digest, ())):
                 return False
@@ -160,9 +154,6 @@ class LibrarySink:
                     return False
                 self._claimed.add((digest, words))
         return True
-
-    def _is_dated(self, path: str) -> bool:
-        return path not in self._rows or self._rows[path].is_dated
 
     def _words(self, path: str) -> tuple[str, ...]:
         """Return the words of a path that are part of a vector: those of the part below its folder."""
@@ -308,7 +299,6 @@ def _move(connection: sqlite3.Connection, moves: Mapping[int, File]) -> None:
 
 
 def _copy(connection: sqlite3.Connection, source: int, file: File) -> None:
-    """Write a row for this file as a copy of another row."""
     row = connection.execute("SELECT * FROM photos WHERE id = ?", (source,)).fetchone()
     photo = replace(
         Photo.from_row(row), path=file.path, folder=folder_of(file.path), size=file.size, mtime_ns=file.mtime_ns

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from itertools import islice
 from typing import Any, Protocol, TypeVar
 
@@ -30,15 +30,12 @@ class Runner(Protocol):
         """Yield the results of `count` orders, batch by batch, each batch in any order."""
 
 
-class LocalRunner:
+class LocalRunner(AbstractContextManager["LocalRunner"]):
     """Runs stages in this process: threads and their decoders read the next batch while this thread encodes."""
 
     def __init__(self, limits: Limits) -> None:
         self._decoders = DecoderPool(limits)
         self.encoding_s = 0.0
-
-    def __enter__(self) -> LocalRunner:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._decoders.close()

@@ -124,14 +124,14 @@ def read_picture(
         return hash_ not in broken and wants(order, hash_)
 
     try:
-        decoded = decoders.read(order.source.path, is_wanted, order.source.sidecars)
+        reading = decoders.read(order.source.path, is_wanted, order.source.sidecars)
     except BrokenDecoder as error:
         broken[digest] = str(error)
         return Unread(order, str(error), is_broken=True)
     except Unreadable as error:
         return Unread(order, str(error))
-    if decoded.reading is not None:
-        return ReadFile(order, digest, decoded.reading)
+    if reading is not None:
+        return ReadFile(order, digest, reading)
     if digest in broken:
         return Unread(order, broken[digest], is_broken=True)
     return Hashed(order, digest)
@@ -162,20 +162,18 @@ def make_rows(items: Sequence[Any], encoder: Encoder | None = None) -> list[Any]
             for item, photo in zip(reads, photos, strict=True)
         ]
         vectors = list(interruptible(partial(encoder.pictures, pictures)))
-    rows = [
-        IndexRow(
-            item.order, replace(photo, moment=item.order.moment), item.reading.thumbnail, item.reading.look, tokens
-        )
-        for item, photo, tokens in zip(reads, photos, vectors, strict=True)
-    ]
-    return [*rows, *(item for item in items if not isinstance(item, ReadFile))]
+    results = [item for item in items if not isinstance(item, ReadFile)]
+    for item, photo, tokens in zip(reads, photos, vectors, strict=True):
+        row = replace(photo, moment=item.order.moment)
+        results.append(IndexRow(item.order, row, item.reading.thumbnail, item.reading.look, tokens))
+    return results
 
 
 class Encode:
     """Makes rows of files. An encoder given by its name is opened here, and must have this fingerprint."""
 
     def __init__(self, encoder: str | Encoder, device: str = "auto", fingerprint: str | None = None) -> None:
-        self._encoder = open_encoder(encoder, device=device) if isinstance(encoder, str) else encoder
+        self._encoder = open_encoder(encoder, device=device)
         if fingerprint not in (None, self._encoder.fingerprint):
             raise InputError(
                 f"{self._encoder.name} has the fingerprint {self._encoder.fingerprint} on a worker, and {fingerprint} "

@@ -13,7 +13,7 @@ import pickle
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mascot.photos.encoders.encoder import Report
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.files.walk import Skipped
-from mascot.photos.indexing.indexer import Report
 from mascot.photos.indexing.runners import Runner
 from mascot.photos.indexing.stages import HEADERS, Hashed, IndexRow, Order, Unread
 from mascot.photos.metadata.moments import Shot, label_moments
@@ -62,15 +62,10 @@ _STALE = (  # files whose rows the engine does not have
 )
 
 
-class TableSink:
-    """The rows of one table during one run, which begins and ends with the block.
+class TableSink(AbstractContextManager["TableSink"]):
+    """The rows of one table, which stays open, during one run, which begins and ends with the block.
 
-    Parameters
-    ----------
-    table
-        The table; it stays open.
-    stamp
-        The first part of the stamps of this run: the space of the vectors.
+    `stamp` is the first part of the stamps of this run: the space of the vectors.
     """
 
     is_in_folder = False
@@ -88,9 +83,6 @@ class TableSink:
         self._database.create_function("stamp_of", 3, self._stamp_of, deterministic=True)
         states = table.select(("path", "size", "mtime_ns", "stamp"))
         self._database.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, 1)", states)
-
-    def __enter__(self) -> TableSink:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._database.close()
@@ -120,10 +112,10 @@ class TableSink:
                 for result in results:
                     if isinstance(result, IndexRow):
                         self._add_header(result.photo)
-                    else:
-                        if result.order.checks_pixels:
-                            self._note_damaged(result.order)
-                        yield result
+                        continue
+                    if result.order.checks_pixels:
+                        self._note_damaged(result.order)
+                    yield result
                 done += len(results)
                 report("reading headers", done, count)
 
@@ -147,12 +139,8 @@ class TableSink:
         return self._count("files LEFT JOIN rows USING (path)", _STALE)
 
     def _shots(self) -> Iterator[Shot]:
-        """Yield the shots of all readable files, by time."""
-        rows = self._run(
-            "SELECT number, taken, lat, lon, city, camera FROM files WHERE is_readable AND taken IS NOT NULL "
-            "ORDER BY taken, number"
-        )
-        for number, taken, *place in rows:
+        query = "SELECT number, taken, lat, lon, city, camera FROM files WHERE is_readable AND taken IS NOT NULL"
+        for number, taken, *place in self._run(f"{query} ORDER BY taken, number"):
             yield Shot(number, datetime.fromisoformat(taken), *place)
 
     def orders(self) -> Iterator[Order]:
@@ -175,13 +163,12 @@ class TableSink:
         for value in values:
             del value["id"]  # meaningful in a library only
         self._table.put(values, np.stack([row.vectors for row in rows]))
-        for value in values:
-            self._run(
-                "INSERT INTO rows VALUES (?1, ?2, ?3, ?4, 0) ON CONFLICT (path) DO UPDATE "
-                "SET size = ?2, mtime_ns = ?3, stamp = ?4",
-                *(value[name] for name in ("path", "size", "mtime_ns", "stamp")),
-            )
-            self._run("UPDATE files SET written = 1 WHERE path = ?", value["path"])
+        upsert = (
+            "INSERT INTO rows VALUES (:path, :size, :mtime_ns, :stamp, 0) ON CONFLICT (path) DO UPDATE "
+            "SET size = excluded.size, mtime_ns = excluded.mtime_ns, stamp = excluded.stamp"
+        )
+        self._database.executemany(upsert, values)
+        self._database.executemany("UPDATE files SET written = 1 WHERE path = :path", values)
 
     def drop(self, file: Unread) -> None:
         """Record that a file gives no row and belongs to no moment."""
@@ -196,16 +183,11 @@ class TableSink:
 
     def finish(self, skipped: Sequence[Skipped]) -> Mapping[str, int]:
         self._note_unreadable()
+        photos, written = self._count("files", "is_readable"), self._count("files", "written")
         changed = self._count("files JOIN rows USING (path)", "written AND old")
-        photos = self._count("files", "is_readable")
-        return {
-            "photos": photos + len(self.missing),
-            "new": self._count("files", "written") - changed,
-            "changed": changed,
-            "moved": 0,
-            "copied": 0,
-            "unchanged": self._count("files", "is_readable AND NOT written"),
-        }
+        unchanged = self._count("files", "is_readable AND NOT written")
+        counts = {"photos": photos + len(self.missing), "new": written - changed, "changed": changed}
+        return counts | {"moved": 0, "copied": 0, "unchanged": unchanged}
 
     def _note_unreadable(self) -> None:
         """Store which files have damaged pixels, so that the next run does not count them in a moment."""

@@ -42,7 +42,9 @@ def land() -> str:
 
 def figures(photos: Sequence[Photo], before: Sequence[Photo] = ()) -> str:
     """Return the figures of photographs after and before steering; figures without values are omitted."""
-    content = "".join(draw(photos, before) for draw in (_map, _clock, _line))
+    everything = [*photos, *before]
+    content = _map(photos, before) if _points(everything) else ""
+    content += _clock(photos, before) + _line(photos, before) if _times(everything) else ""
     return f'<div class="figures">{content}</div>' if content else ""
 
 
@@ -78,8 +80,6 @@ def _y(lat: float) -> float:
 
 def _map(photos: Sequence[Photo], before: Sequence[Photo]) -> str:
     points, points_before = _points(photos), _points(before)
-    if not points and not points_before:
-        return ""
     west, span = _stretch([x for x, _ in points + points_before])
     ys = [y for _, y in points + points_before]
     width, height = _MAP
@@ -122,21 +122,19 @@ def _times(photos: Sequence[Photo]) -> list[datetime]:
 
 
 def _clock(photos: Sequence[Photo], before: Sequence[Photo]) -> str:
-    times, times_before = _times(photos), _times(before)
-    if not times and not times_before:
-        return ""
+    hours = _hours(photos)
     marks = ((hour, *_on_dial(hour, 45)) for hour in range(0, 24, 3))
     labels = "".join(
         f'<text x="{x:.1f}%" y="{y:.1f}%" dy="4" text-anchor="middle">{hour}</text>' for hour, x, y in marks
     )
-    dots = _dots([_on_dial(_hour(time), 24) for time in times_before], [_on_dial(_hour(time), 34) for time in times])
+    dots = _dots([_on_dial(hour, 24) for hour in _hours(before)], [_on_dial(hour, 34) for hour in hours])
     content = f'<circle class="face" cx="50%" cy="50%" r="39%"/>{labels}{dots}'
-    caption = _caption("hour of day", len(photos) - len(times), "a time", bool(before))
+    caption = _caption("hour of day", len(photos) - len(hours), "a time", bool(before))
     return _figure("clock", "Clock of 24 hours", caption, content)
 
 
-def _hour(time: datetime) -> float:
-    return time.hour + time.minute / 60
+def _hours(photos: Sequence[Photo]) -> list[float]:
+    return [time.hour + time.minute / 60 for time in _times(photos)]
 
 
 def _on_dial(hour: float, distance: float) -> tuple[float, float]:
@@ -147,8 +145,6 @@ def _on_dial(hour: float, distance: float) -> tuple[float, float]:
 
 def _line(photos: Sequence[Photo], before: Sequence[Photo]) -> str:
     times, times_before = _times(photos), _times(before)
-    if not times and not times_before:
-        return ""
     first, last = min(times + times_before), max(times + times_before)
     length = max(last - first, timedelta(days=1))
 

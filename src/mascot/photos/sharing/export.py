@@ -55,7 +55,7 @@ def original(root: Path, photo: Photo) -> Path:
         raise InputError(f"the file {photo.path!r} is gone: it is not in the library's folder any more")
     status = path.stat()
     is_indexed = (status.st_size, status.st_mtime_ns) == (photo.size, photo.mtime_ns)
-    if not path.is_relative_to(root) and not is_indexed:
+    if not (is_indexed or path.is_relative_to(root)):
         raise InputError(
             f"the file {photo.path!r} is a link to a file outside the library that was not indexed: "
             "run `mascot index` again"
@@ -195,16 +195,17 @@ def finished(target: Path, replace: bool = False) -> Iterator[Path]:
 def _rename(part: Path, target: Path) -> None:
     """Give a file its final name unless it is taken."""
     try:
-        try:
-            os.link(part, target)  # renaming would overwrite
-        except OSError as error:
-            if error.errno not in _NO_LINKS:
-                raise
-            if os.path.lexists(target):  # a file system without links
-                raise FileExistsError from None
-            os.rename(part, target)
-    except FileExistsError:
-        raise InputError(f"{target} exists already, and is never overwritten") from None
+        os.link(part, target)  # renaming would overwrite
+    except OSError as error:
+        _require_free(target)
+        if error.errno not in _NO_LINKS:
+            raise
+        os.rename(part, target)  # on a file system without links
+
+
+def _require_free(target: Path) -> None:
+    if os.path.lexists(target):
+        raise InputError(f"{target} exists already, and is never overwritten")
 
 
 # Archives
@@ -246,8 +247,7 @@ def zip_chunks(files: Sequence[Original], problems: Sequence[str] = ()) -> Itera
 
 def write_zip(files: Sequence[Original], target: Path) -> None:
     """Write a ZIP archive of photographs; never overwrite a file."""
-    if os.path.lexists(target):
-        raise InputError(f"{target} exists already, and is never overwritten")
+    _require_free(target)
     with _disk_errors(target), finished(target) as part, part.open("wb") as out:
         for chunk in zip_chunks(files):
             out.write(chunk)

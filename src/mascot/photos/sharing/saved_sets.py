@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mascot.errors import InputError, OptionError, require
+from mascot.photos.database.schema import transaction
 from mascot.photos.database.store import Store
 from mascot.photos.request import SearchRequest, check_choice
 from mascot.photos.texts import composed, require_text
@@ -54,10 +55,10 @@ class Choices:
 
     def get(self, name: str) -> Choice:
         normal_name = checked_name(name)
-        choices = self._read("WHERE name = ?", normal_name)
-        if not choices:
-            raise self._unknown(normal_name)
-        return choices[0]
+        for choice in self._read("WHERE name = ?", normal_name):
+            return choice
+        names = ", ".join(repr(choice.name) for choice in self.all()[:8])
+        raise InputError(f"no choice is called {normal_name!r}; there are: {names or 'none'}")
 
     def _read(self, condition: str, *values: str) -> list[Choice]:
         if not self._path.exists():
@@ -102,17 +103,12 @@ class Choices:
 
     def delete(self, name: str) -> None:
         """Delete a choice; the photographs stay."""
-        normal_name = checked_name(name)
-        count = 0
+        normal_name, count = checked_name(name), 0
         if self._path.exists():
             with self._writing() as connection:
                 count = connection.execute("DELETE FROM choices WHERE name = ?", (normal_name,)).rowcount
         if not count:
-            raise self._unknown(normal_name)
-
-    def _unknown(self, name: str) -> InputError:
-        names = ", ".join(repr(choice.name) for choice in self.all()[:8])
-        return InputError(f"no choice is called {name!r}; there are: {names or 'none'}")
+            self.get(normal_name)  # raises, and lists the names there are
 
     def _to_json(self, ids: Sequence[int]) -> str:
         return json.dumps([[photo.path, photo.hash] for photo in self._store.photos(ids)], ensure_ascii=False)
@@ -143,13 +139,10 @@ class Choices:
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        """Yield a connection in one transaction."""
         try:
-            with self._connect("rwc") as connection:
-                connection.execute("BEGIN IMMEDIATE")
+            with self._connect("rwc") as connection, transaction(connection):
                 connection.execute(_TABLE)
                 yield connection
-                connection.execute("COMMIT")  # otherwise the transaction is rolled back with its connection
         except InputError as error:
             if any(reason in str(error) for reason in ("readonly", "read-only", "unable to open")):
                 raise InputError(f"choices cannot be saved: {self._path.parent} is read-only for this user") from None

@@ -15,7 +15,7 @@ import mascot as mc
 from mascot.bench.datasets.dataset import Dataset
 from mascot.bench.protocol.published import Published
 from mascot.bench.protocol.search_space import published, settings
-from mascot.bench.protocol.tasks import FOCUS, GEO_HOUR, SPREAD, Method, Point
+from mascot.bench.protocol.tasks import FOCUS, GEO_HOUR, SPREAD, Point
 from mascot.bench.report import naming, run_results
 from mascot.bench.report.figures import parameter_figures, relevance_figures, style
 from mascot.bench.report.figures.one_query import NEEDED, Picture, of_query, pictures, qualitative
@@ -51,7 +51,6 @@ def draw(
     dataset: Dataset | None = None,
     query: int | None = None,
     caption: str | None = None,
-    method: Method | None = None,
     picture: Picture | None = None,
     methods: Sequence[str] | None = None,
 ) -> Drawn:
@@ -82,7 +81,7 @@ def draw(
             notes.append((dataset.name, f"no qualitative figure: it needs a column {' and '.join(lacking)}"))
         else:
             compared = None if methods is None else _compared(datasets, methods)
-            figure = of_query(dataset, query, caption=caption, method=method, picture=picture, compared=compared)
+            figure = of_query(dataset, query, caption=caption, picture=picture, compared=compared)
             files += style.save(figure, Path(out), "qualitative")
     return Drawn(tuple(files), tuple(notes))
 

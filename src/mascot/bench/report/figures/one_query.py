@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,7 @@ from mascot.bench.datasets.dataset import Dataset, Floats, Ints
 from mascot.bench.datasets.folder import read_folder
 from mascot.bench.protocol.tasks import Method, Point, hours_of
 from mascot.bench.report.figures import style
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from mascot.bench.report.figures.style import Axes, Figure
 
 Extent = tuple[float, float, float, float]  # west, east, south, north
 Picture = Callable[[int], NDArray[Any]]

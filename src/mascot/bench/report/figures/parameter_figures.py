@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mascot.bench.protocol.published import Published
 from mascot.bench.report import naming
 from mascot.bench.report.figures import style
 from mascot.bench.report.figures.relevance_figures import Drawing, Panels, facets, originals
+from mascot.bench.report.figures.style import Artist, Axes, Figure
 from mascot.bench.report.run_results import RunResults, means
 from mascot.bench.report.tables.parameter_tables import SWEEPS
-
-if TYPE_CHECKING:
-    from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _LOGARITHMIC = ("sigma_geo", "sigma_time")
 _TICKS = {

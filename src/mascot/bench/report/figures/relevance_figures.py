@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mascot.bench.protocol.published import Published
 from mascot.bench.report import naming
 from mascot.bench.report.figures import style
+from mascot.bench.report.figures.style import Artist, Axes, Figure
 from mascot.bench.report.run_results import Average, RunResults, means
 from mascot.bench.report.tables.comparison import marked, stand_ins
 
-if TYPE_CHECKING:
-    from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 _CUTOFFS = (1, 3, 5, 10, 20)
-Drawing = tuple[str, "Figure"]
-Panels = list[tuple["Axes", tuple[str, str], RunResults]]  # with task and direction
+Drawing = tuple[str, Figure]
+Panels = list[tuple[Axes, tuple[str, str], RunResults]]  # with task and direction
 
 
 def facets(

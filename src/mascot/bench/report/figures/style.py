@@ -22,29 +22,16 @@ from mascot.bench.report.run_results import Average
 from mascot.extras import package
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.artist import Artist as Artist
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.figure import Figure as Figure
+else:
+    Artist = Axes = Figure = Any  # matplotlib is loaded when a figure is drawn
 
 FULL, COLUMN = 7.0, 3.35  # inches: the width of a page and of a column
-INK, QUIET, FAINT, CONTOUR = "#222222", "#6E6E6E", "#E4E4E4", "#C4C4C4"
+INK, QUIET, CONTOUR = "#222222", "#6E6E6E", "#C4C4C4"
 PALE = 0.45  # opacity of the variant of a method
 OURS, PAPER = "ours", "published"
-
-_RC: Any = (
-    {"font.family": "DejaVu Sans", "pdf.fonttype": 42}  # embed TrueType fonts: text stays selectable
-    | dict.fromkeys(("font.size", "axes.labelsize"), 7.0)
-    | dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "legend.fontsize"), 6.5)
-    | dict.fromkeys(("axes.linewidth", "xtick.major.width", "ytick.major.width"), 0.6)
-    | dict.fromkeys(("xtick.major.size", "ytick.major.size"), 2.5)
-    | dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), QUIET)
-    | dict.fromkeys(("axes.labelcolor", "text.color", "xtick.labelcolor", "ytick.labelcolor"), INK)
-    | dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False)
-    | dict.fromkeys(("figure.dpi", "savefig.dpi"), 200)
-    | {"axes.titlesize": 7.5, "axes.titleweight": "bold", "axes.titlelocation": "left"}
-    | {"axes.grid": True, "grid.color": FAINT, "grid.linewidth": 0.5, "axes.axisbelow": True}
-    | {"lines.solid_capstyle": "round", "legend.handlelength": 2.6, "legend.columnspacing": 1.4}
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,32 +46,18 @@ class Look:
     order: int = 3  # higher is drawn on top
 
 
-_METHODS = {
-    "base": Look("#111111", "P", 1.1, (0, (2, 2.2)), 5.0, 8),
-    "clustering": Look("#ABABAB", "v"),
-    "mmr": Look("#573A08", "^"),
-    "k-dpp": Look("#E3B505", ">"),
-    "ms-dpp": Look("#1D3F8F", "s", 1.3),
-    "ms-dpp+tn": Look("#4C86CF", "D", size=3.4),
-    "ms-dpp+tn+tvms": Look("#8FC3EE", "p", size=4.6),
-    "prob-coverage": Look("#F2A98B", "h", size=4.6),
-    "no-normalization": Look("#9440E8", "X"),
-    "uniform-binning": Look("#E0621B", "d", 1.2, size=4.6),
-    "mascot": Look("#BE0F3F", "o", 1.7, order=5),
-    "guarded": Look("#007D68", "*", 1.9, size=7.0, order=6),
-    "pyversity-mmr": Look("#A77BCA", "^"),
-    "pyversity-msd": Look("#7A5AA6", "<"),
-    "pyversity-dpp": Look("#CFA9E3", ">"),
-    "pyversity-cover": Look("#5B3A86", "8"),
-    "pyversity-ssd": Look("#8F8FB8", "H"),
-    "guarded-10": Look("#006180", "<", 1.3, (0, (6, 1.5)), 4.4, 5),
-}
+def _listed_looks(field: str) -> dict[str, Look]:
+    """Return the looks of methods (`label`) or tasks (`task`) that `names.csv` lists."""
+    looks = {}
+    for row in naming.ROWS:
+        if row["field"] == field and row["colour"]:
+            stroke = (0, tuple(map(float, row["dashes"].split()))) if row["dashes"] else "-"
+            numbers = float(row["width"] or 1), stroke, float(row["size"] or 4), int(row["order"] or 3)
+            looks[row["key"]] = Look(row["colour"], row["marker"], *numbers)
+    return looks
 
-_TASKS = {
-    "geo_hour": Look("#2B2B2B", "o", 1.4),
-    "hour": Look("#A3439A", "s", 1.4, size=3.6),
-    "geo": Look("#9AA02E", "^", 1.4, size=4.4),
-}
+
+_METHODS, _TASKS = _listed_looks("label"), _listed_looks("task")
 # Looks of a dataset's own tasks: the colour-blind safe palette of Okabe and Ito.
 _TASK_LOOKS = (
     ("#0072B2", "D"), ("#D55E00", "v"), ("#56B4E9", "P"), ("#E69F00", "X"), ("#00614A", "<"), ("#F0A6CA", "h"),
@@ -108,7 +81,7 @@ def tasks(names: Sequence[str]) -> dict[str, Look]:
 def drawing() -> Iterator[None]:
     """Apply the matplotlib settings of these figures inside a `with`."""
     matplotlib = package("matplotlib", "bench", "drawing figures")
-    with matplotlib.rc_context(_RC):
+    with matplotlib.rc_context(fname=Path(__file__).with_name("figures.mplstyle")):
         yield
 
 
