@@ -8,6 +8,8 @@ and the relevance retained, by strength, beside the best entropy that the candid
 **Aim** focuses near a value. It prints how many results lie within a radius of the value, as a share of the largest
 possible number, at equal relevance retained. MASCOT, which needs no scale, is compared with the exponential decay of
 Elasticsearch, tuned to each radius.
+
+`python -m benchmarks.steering vectors --data DIR` compares ways to diversify by vectors, see `benchmarks.vectors`.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 import argparse
 import csv
 import gzip
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -256,6 +259,12 @@ def _line(name: str, cells: Sequence[str], width: int) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] == ["vectors"]:
+        from benchmarks import vectors
+
+        vectors.main(arguments[1:])
+        return
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--only", metavar="NAMES", help=f"datasets, separated by commas: {', '.join(NAMES)}")
     parser.add_argument("--data", type=Path, metavar="DIR", help="folder of the tables of photographs")
