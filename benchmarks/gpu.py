@@ -318,7 +318,7 @@ KNOBS: dict[str, dict[str, int]] = {
     "SPREAD, FOCUS: directions known": {"SPREAD": -1, "FOCUS": -1},
     "ATTRIBUTES, SHAPES: shapes known": {"ATTRIBUTES": -1},
     "KEEP, NEUTRAL, ...: code left out": dict.fromkeys(
-        ("KEEP", "NEUTRAL", "QUERY_WEIGHT", "ROBUST", "BALANCE", "QUOTAS"), 1
+        ("KEEP", "NEUTRAL", "QUERY_WEIGHT", "ROBUST", "BALANCE", "QUOTAS", "STARTS"), 1
     ),
 }
 

@@ -189,6 +189,22 @@ def constraints(rounds: int) -> None:
         )
 
 
+def starts(rounds: int) -> None:
+    """What several starts of a focus cost beside a single one. Places and sellers come in groups, as photographs do."""
+    columns, scores = corpus(QUERIES * N), queries(QUERIES, N)
+    rng = np.random.default_rng(3)
+    for name, centres in (("lat", rng.uniform(-60, 60, 50)), ("lon", rng.uniform(-180, 180, 50))):
+        columns[name] = centres[columns["seller"]] + rng.normal(0, 0.2, QUERIES * N)
+    rows = np.arange(QUERIES * N).reshape(QUERIES, N)
+    for name, attribute in (("place", GLOBE), ("hour", HOUR), ("label", mc.Category("seller"))):
+        tasks: dict[str, Task] = {}
+        for count in (0, mc.Mascot().starts):
+            ranker = mc.Reranker(mc.focus(attribute), mc.Mascot(starts=count)).fit(columns)
+            tasks[str(count)] = (lambda ranker=ranker: ranker.rerank_many(rows, scores, K, threads=1), QUERIES)  # type: ignore[misc]
+        one, several = interleave(tasks, rounds).values()
+        report(f"focus {name}, batch, several starts", "one start", one, several, "bar 0.33x (3 times as long)")
+
+
 FIRST_BATCH = """
 import time
 start = time.perf_counter()
@@ -277,6 +293,7 @@ def main() -> None:
     one_query_of_a_corpus(rounds)
     batches(rounds)
     constraints(rounds)
+    starts(rounds)
     fresh_process()
     if options.install:
         install_size()

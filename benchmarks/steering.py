@@ -1,6 +1,6 @@
-"""Measure whether steering does what the wishes ask: balance of skewed labels, and aim at a named place or hour.
+"""Measure whether steering does what the wishes ask: balance of labels, aim at a place or hour, results kept together.
 
-    python -m benchmarks.steering [--only pixelprose-sim,tokyo,dresden,div400] [--data DIR] [--queries 120]
+    python -m benchmarks.steering [balance,aim,together] [--only sample,tokyo,...] [--data DIR] [--queries 120]
 
 **Balance** spreads results over labels of skewed shares. It prints the normalised entropy of the labels in the result
 and the relevance retained, by strength, beside the best entropy that the candidates allow.
@@ -8,6 +8,10 @@ and the relevance retained, by strength, beside the best entropy that the candid
 **Aim** focuses near a value. It prints how many results lie within a radius of the value, as a share of the largest
 possible number, at equal relevance retained. MASCOT, which needs no scale, is compared with the exponential decay of
 Elasticsearch, tuned to each radius.
+
+**Together** focuses without a value. It prints the number of distinct values among the results (labels; places by city
+or by cells of 0.01 degrees; hours by the clock) and the relevance retained, by strength: MASCOT, MASCOT with a single
+start, MS-DPP, and MMR whose only selected item is the best match, so that results lie near it.
 
 `python -m benchmarks.steering vectors --data DIR` compares ways to diversify by vectors, see `benchmarks.vectors`.
 """
@@ -18,6 +22,7 @@ import argparse
 import csv
 import gzip
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -44,7 +49,9 @@ _TABLES = {
     "tokyo": ("flickr_tokyo_yfcc.csv.gz", "latitude", "longitude", "user_id"),
     "dresden": ("flickr_dresden_cc-by.csv.gz", "lat", "lng", "user_guid"),
 }  # file, latitude, longitude, user
-NAMES = ("pixelprose-sim", *_TABLES, "div400")
+NAMES = ("pixelprose-sim", *_TABLES, "div400", "sample")
+TABLES = ("balance", "aim", "together")
+_SAMPLE_QUERIES = ("sunset", "boats", "church", "food", "mountain", "beach", "snow", "street at night")
 _POOL = 200  # candidates of a query drawn from a table of photographs
 
 
@@ -58,12 +65,14 @@ class SteeringCase:
 
 
 def load_cases(name: str, data: Path | None, queries: int, seed: int = 0) -> list[SteeringCase]:
-    """Return the queries of `pixelprose-sim`, `tokyo`, `dresden` or `div400`."""
+    """Return the queries of one of `NAMES`."""
     if name not in NAMES:
         raise mc.OptionError(f"--only must be one of {', '.join(NAMES)}, got {name!r}")
     rng = np.random.default_rng(seed)
     if name == "pixelprose-sim":
         return list(_of_dataset(PixelProseSim(seed=seed).load(), queries, rng))
+    if name == "sample":
+        return list(_of_sample(rng))
     if data is None:
         raise mc.OptionError(f"{name} needs --data, the folder that holds its files")
     if name == "div400":
@@ -94,6 +103,21 @@ def _of_dataset(
         columns["label"] = sellers[hits.images] if label is None else columns[label]
         vectors = None if dataset.vectors is None else dataset.vectors[hits.images]
         yield _case(mc.Candidates(hits.scores, columns=columns, vectors=vectors), rng)
+
+
+def _of_sample(rng: np.random.Generator) -> Iterator[SteeringCase]:
+    """Yield queries of the sample library; labels are its cities."""
+    from mascot.photos import Library
+    from mascot.photos.sample import write_sample
+
+    with tempfile.TemporaryDirectory() as folder:
+        write_sample(Path(folder) / "sample")
+        with Library.open(Path(folder) / "sample") as library:
+            library.index("lite")
+            for text in _SAMPLE_QUERIES:
+                hits = library.hits(text)
+                columns = {name: hits.candidates.columns[name] for name in ("lat", "lon", "taken", "city")}
+                yield _case(mc.Candidates(hits.scores, columns={**columns, "label": columns["city"]}), rng)
 
 
 def _of_table(columns: dict[str, Any], queries: int, rng: np.random.Generator) -> Iterator[SteeringCase]:
@@ -230,6 +254,74 @@ def _curve(
     return np.array(retained), np.array(within)
 
 
+def together(
+    cases: Sequence[SteeringCase], target: str, k: int = K, strengths: Sequence[float] = STRENGTHS
+) -> dict[str, list[tuple[float, float]]]:
+    """Return the distinct values among the results of a focus and the relevance retained, by method and strength.
+
+    `target` is ``"label"``, ``"place"`` or ``"hour"``; both numbers are means over the cases that have it.
+    """
+    column = {"label": "label", "place": "lat", "hour": "taken"}[target]
+    attribute: Any = {"label": mc.Category("label"), "place": mc.Place(), "hour": mc.HourOfDay()}[target]
+    own = [case.candidates for case in cases if column in case.candidates.columns]
+    rows: dict[str, list[tuple[float, float]]] = {}
+    for strength in strengths if own else ():
+        methods: dict[str, Any] = {
+            "mascot": mc.Mascot(strength),
+            "one start": mc.Mascot(strength, starts=0),
+            "ms-dpp": mc.MsDpp(strength),
+        }
+        measured: dict[str, list[tuple[float, float]]] = {}
+        for candidates in own:
+            plain = mc.Candidates(candidates.scores, columns=candidates.columns)
+            values = _values(plain, target)
+            selections = {
+                name: mc.rerank(plain, mc.focus(attribute), k, method).positions for name, method in methods.items()
+            }
+            selections["mmr near the best"] = _near_the_best(plain, attribute, strength, k)
+            for name, positions in selections.items():
+                distinct = float(len({values[i] for i in positions}))
+                measured.setdefault(name, []).append((distinct, _retained(plain.scores, positions)))
+        for name, numbers in measured.items():
+            distinct, retained = np.mean(numbers, axis=0)
+            rows.setdefault(name, []).append((float(distinct), float(retained)))
+    return rows
+
+
+def _values(candidates: mc.Candidates, target: str) -> list[Any]:
+    """Return the name of each candidate's value."""
+    columns = candidates.columns
+    if target == "hour":
+        return np.floor(hours_of(columns)).tolist()
+    if target == "label" or "city" in columns:
+        return [str(value) for value in columns["label" if target == "label" else "city"].tolist()]
+    return [
+        (round(float(lat), 2), round(float(lon), 2)) for lat, lon in zip(columns["lat"], columns["lon"], strict=True)
+    ]
+
+
+def _near_the_best(candidates: mc.Candidates, attribute: Any, strength: float, k: int) -> Ints:
+    """Return the best blends of relevance and similarity to the best match, by the features that MMR compares."""
+    features = attribute.features(candidates.columns, None)
+    best = int(np.argmax(candidates.scores))
+    near = 1 / (1 + np.sqrt(((features - features[best]) ** 2).sum(axis=1)))
+    blend = (1 - strength) * relevance(candidates.scores) + strength * near
+    return np.argsort(-blend, kind="stable")[:k]
+
+
+def together_table(name: str, cases: Sequence[SteeringCase]) -> str:
+    """Return the table of together: distinct values and relevance by strength, a line for each method."""
+    lines = []
+    for target in ("label", "place", "hour"):
+        if rows := together(cases, target):
+            lines.append(f"Together, {name}, {target}: distinct values (relevance retained) by strength")
+            lines.append(_line("", [f"{strength:g}" for strength in STRENGTHS], 16))
+            for method, steps in rows.items():
+                lines.append(_line(method, [f"{distinct:.2f} ({retained:.2f})" for distinct, retained in steps], 16))
+            lines.append("")
+    return "\n".join(lines)
+
+
 def balance_table(name: str, cases: Sequence[SteeringCase]) -> str:
     """Return the table of balance: entropy and relevance by strength, a line for each method."""
     rows = balance(cases)
@@ -266,18 +358,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
         vectors.main(arguments[1:])
         return
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument(
+        "tables", nargs="?", default="balance,aim", help=f"some of {','.join(TABLES)} (default: balance,aim)"
+    )
     parser.add_argument("--only", metavar="NAMES", help=f"datasets, separated by commas: {', '.join(NAMES)}")
     parser.add_argument("--data", type=Path, metavar="DIR", help="folder of the tables of photographs")
     parser.add_argument("--queries", type=int, default=120, help="number of queries per dataset (default: 120)")
     options = parser.parse_args(arguments)
-    names = options.only.split(",") if options.only else NAMES[: None if options.data else 1]
+    names = options.only.split(",") if options.only else NAMES[:-1] if options.data else NAMES[:1]
     for name in names:
         try:
             cases = load_cases(name, options.data, options.queries)
         except mc.MascotError as error:
             parser.error(str(error))
-        print(balance_table(name, cases))
-        print(aim_table(name, cases), flush=True)
+        makers = {"balance": balance_table, "aim": aim_table, "together": together_table}
+        for table in options.tables.split(","):
+            if table not in makers:
+                parser.error(f"no table is called {table!r}; there are {', '.join(TABLES)}")
+            print(makers[table](name, cases), flush=True)
 
 
 if __name__ == "__main__":

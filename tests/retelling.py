@@ -8,13 +8,15 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from unittest import mock
 
 from mascot.cli import main
 
+PATIENCE_S = 240.0  # for anything that has no time limit of its own, on a busy machine
 COMMAND = [sys.executable, "-m", "mascot.cli"]
 # Commands of the examples that run in this process, with a shell before and after a pipe: a start costs half a second.
 _PLAIN = r"[^|<>;&$`]*"
@@ -57,6 +59,14 @@ def environment(**more: str) -> dict[str, str]:
     return {**variables, **({"PYTHONPATH": path} if path else {}), **more}
 
 
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Return once the condition holds; fail if it never does."""
+    ends = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < ends, "waited too long"
+        time.sleep(0.02)
+
+
 def on_a_terminal(*words: str, given: str | None = None, columns: int = 100, **variables: str) -> str:
     """Return what a terminal shows: standard output, error and, unless `given`, input are one."""
     import pty  # not on Windows
@@ -74,7 +84,7 @@ def on_a_terminal(*words: str, given: str | None = None, columns: int = 100, **v
         while part := os.read(ours, 65536):
             text += part
     os.close(ours)
-    running.wait(timeout=240)
+    running.wait(timeout=PATIENCE_S)
     return text.decode().replace("\r\n", "\n")
 
 
@@ -85,7 +95,7 @@ def retold(page: Path, folder: Path, given: Mapping[str, str] | None = None) -> 
 
     def shell(line: str, stdin: str = "") -> str:
         return subprocess.run(
-            ["bash", "-c", mascot + line], cwd=folder, env=environment(PATH=path, **(given or {})), timeout=240,
+            ["bash", "-c", mascot + line], cwd=folder, env=environment(PATH=path, **(given or {})), timeout=PATIENCE_S,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, input=stdin, encoding="utf-8",
         ).stdout  # fmt: skip
 

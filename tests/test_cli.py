@@ -1,6 +1,6 @@
 """The command as it is used, with files, pipes and exit codes: in this process, and a few times as a real one.
 
-`python tests/test_cli.py` runs the examples of docs/rerank.md and writes down what they print.
+`python -m tests.test_cli` runs the examples of docs/rerank.md and writes down what they print.
 """
 
 from __future__ import annotations

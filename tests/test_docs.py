@@ -9,14 +9,12 @@ import doctest
 import importlib
 import io
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.retelling import environment
+from tests.server.serving import served
 
 ROOT = Path(__file__).resolve().parents[1]
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
@@ -36,16 +34,10 @@ MODULES = [
 
 
 @pytest.fixture(scope="module")
-def service() -> Iterator[str]:
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Yield the address of a re-ranking service on a free port."""
-    command = [sys.executable, "-m", "mascot", "serve", "--no-library", "--port", "0"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment())
-    assert process.stderr is not None
-    try:
-        yield re.findall(r"http://[\d.:]+", process.stderr.readline())[0]
-    finally:
-        process.terminate()
-        process.communicate(timeout=240)
+    with served(tmp_path_factory.mktemp("state")) as server:
+        yield server.address
 
 
 def blocks(page: Path) -> list[str]:

@@ -183,7 +183,7 @@ OPTIONS = {
     "Place.sigma_km must be at most 1.8e308, got an integer of thousands of digits": lambda: mc.Place(sigma_km=LONG),
     "Place.grid.sigma must be > 0, got -1": lambda: mc.Place.grid(sigma=-1),
     "Place.grid.cells must be a whole number >= 2, got 1": lambda: mc.Place.grid(cells=1),
-    "HourOfDay.sigma must be > 0, got None": lambda: mc.HourOfDay(sigma=None),
+    "HourOfDay.sigma must be > 0, got 0": lambda: mc.HourOfDay(sigma=0),
     "HourOfDay.bins must be a whole number >= 1, got 10.5": lambda: mc.HourOfDay(bins=10.5),
     "Cycle.period must be > 0, got '360'": lambda: mc.Cycle("x", period="360"),
     "Cycle.period must lie within 1e-150..1e150, got 1e-300": lambda: mc.Cycle("x", period=1e-300),

@@ -105,7 +105,7 @@ def methods(draw: st.DrawFn) -> mc.Mascot:
     protect, weight, order = draw(st.tuples(of(0, 1, 3, 50), of("uniform", "query"), of("relevance", "selection")))
     normalize, scale, balance = draw(st.tuples(*[st.booleans()] * 3))
     strength = strength if keep is None else None
-    return mc.Mascot(strength, protect, weight, normalize, scale, order, keep, balance)
+    return mc.Mascot(strength, protect, weight, normalize, scale, order, keep, balance, draw(of(0, 1, 3)))
 
 
 def assert_same(slow: mc.Ranking, fast: mc.Ranking) -> None:

@@ -45,7 +45,7 @@ def test_the_published_method_stands_one_step_from_collapse() -> None:
     assert verdicts["strength", 0.2] == "steady"
 
 
-@pytest.mark.parametrize("method", [mc.Mascot(0.9), mc.Mascot(keep=0.9)], ids=str)
+@pytest.mark.parametrize("method", [mc.Mascot(0.8), mc.Mascot(keep=0.9)], ids=str)
 def test_the_guarded_method_does_not(method: mc.Mascot) -> None:
     result = probe(SCATTERED, mc.focus(WHERE), method)
     assert result.verdict == "steady"
@@ -86,7 +86,8 @@ def test_open_widths_are_stepped_from_the_width_they_take() -> None:
     wishes = [mc.focus(mc.Place()), mc.spread(mc.Number("taken")), mc.spread(mc.Cycle("taken", 24))]
     widths = values(probe(SCATTERED, wishes))
     lat, lon = (np.radians(SCATTERED.columns[name]) for name in ("lat", "lon"))
-    assert widths["place.sigma_km"] == pytest.approx(rms_chord_km(lat, lon) / SCALE)
+    assert rms_chord_km(lat, lon) / SCALE > 350
+    assert widths["place.sigma_km"] == 350  # the widest default of a focus
     assert widths["taken.sigma"] == pytest.approx(np.sqrt(2) * SCATTERED.columns["taken"].std() / SCALE)
     assert widths["taken 2.sigma"] == 1.5
 

@@ -164,7 +164,7 @@ class Bins:
 @given(SEEDS, st.floats(0, 1), st.sampled_from([mc.spread, mc.focus]))
 def test_one_direction_is_one_attribute_over_the_concatenated_bins(seed: int, strength: float, wish: Any) -> None:
     candidates = candidates_of(seed)
-    place, hour = mc.Place.grid(), mc.HourOfDay("hour")
+    place, hour = mc.Place.grid(), mc.HourOfDay("hour", 24, 1.5)
     method = mc.Mascot.paper(strength)
     apart = mc.rerank(candidates, [wish(place), wish(hour)], 20, method)
     both = np.hstack([part.membership(candidates.columns, None).sparse().dense() for part in (place, hour)])

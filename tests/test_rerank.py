@@ -78,44 +78,71 @@ def test_pages_repeat_nothing() -> None:
     assert mc.rerank(twice, [], k=4, already=mc.rerank(twice, [], k=1)).ids == ["y", "z"]
 
 
-def test_a_ranking_describes_its_results() -> None:
-    candidates = mc.Candidates(np.linspace(2, 1, 60), None, *corpus(60))
-    ranking = mc.rerank(candidates, WISHES, 10)
-    assert (ranking.was == ranking.positions + 1).all()
+@pytest.fixture(scope="module")
+def ranking() -> mc.Ranking:
+    return mc.rerank(mc.Candidates(np.linspace(2, 1, 60), None, *corpus(60)), WISHES, 10)
+
+
+def test_the_gain_of_a_result_is_the_sum_over_its_wishes(ranking: mc.Ranking) -> None:
     assert list(ranking.gains) == ["relevance", "place"]  # closeness to named values is part of relevance
-    explained = ranking.explain()
-    for place, reason in enumerate(explained.results):
+    for place, reason in enumerate(ranking.explain().results):
         assert reason.id == ranking.ids[place]
         assert reason.gain == pytest.approx(sum(values[place] for values in ranking.gains.values()))
+
+
+def test_what_is_left_out_gains_no_more_than_the_last_result(ranking: mc.Ranking) -> None:
+    explained = ranking.explain()
     chosen = sorted(explained.results, key=lambda reason: reason.step or 0)
     assert [reason.step for reason in chosen] == list(range(1, 11))
     assert not {reason.id for reason in explained.left_out} & set(ranking.ids)
     assert all(reason.because and reason.gain <= chosen[-1].gain + 1e-9 for reason in explained.left_out)
-    assert str(explained).startswith("spread place, focus hour near 18, focus who near bo x 0.5; strength 0.5")
-    data = json.loads(json.dumps([ranking.to_dict(), explained.to_dict()]))
-    assert data[0]["results"][0]["id"] == ranking.ids[0]
-    assert mc.from_dict(data[0]["method"]) == mc.Mascot()
-    assert [mc.from_dict(wish) for wish in data[0]["wishes"]] == WISHES
-    baseline = mc.rerank(candidates, WISHES, 5, mc.Mmr(0.3))
+
+
+def test_a_ranking_is_plain_data(ranking: mc.Ranking) -> None:
+    data = json.loads(json.dumps([ranking.to_dict(), ranking.explain().to_dict()]))[0]
+    assert [result["id"] for result in data["results"]] == ranking.ids
+    assert [result["was"] for result in data["results"]] == ranking.was.tolist() == (ranking.positions + 1).tolist()
+    assert mc.from_dict(data["method"]) == mc.Mascot()
+    assert [mc.from_dict(wish) for wish in data["wishes"]] == WISHES
+
+
+def test_a_baseline_is_explained_without_gains() -> None:
+    baseline = mc.rerank(LABELS, CITY, 5, mc.Mmr(0.3))
     assert baseline.gains == {}
     assert str(baseline.explain()).count("\n") >= 5
 
 
-def test_explanations_word_by_word() -> None:
+def _lacks(line: str, *parts: str) -> list[str]:
+    return [part for part in parts if part not in line]
+
+
+def test_an_explanation_begins_with_the_wishes(ranking: mc.Ranking) -> None:
+    first, *_ = str(ranking.explain()).splitlines()
+    assert _lacks(first, "spread place", "focus hour near 18", "focus who near bo x 0.5", "strength 0.5") == []
+
+
+def test_an_explanation_has_a_line_for_each_candidate() -> None:
     text = str(mc.rerank(LABELS, [CITY, mc.limit("city", 2)], k=4, strength=0.9, protect=1).explain())
-    assert text.splitlines() == [
-        "spread city, at most 2 per city; strength 0.9",
-        "1st               0  the only one from Rome; first of at most two from Rome; the best match",
-        "2nd, was 4th      3  the only one from Oslo; first of at most two from Oslo",
-        "3rd, was 5th      4  the only one from Lima; first of at most two from Lima",
-        "4th, was 6th      5  the only one from Bern; first of at most two from Bern",
-        "left out",
-        "was 2nd           1  its city is already covered",
-        "was 3rd           2  its city is already covered",
+    lines = [
+        ("spread city", "at most 2 per city", "strength 0.9"),
+        ("1st ", " 0 ", "the only one from Rome", "first of at most two from Rome", "the best match"),
+        ("2nd, was 4th", " 3 ", "the only one from Oslo", "first of at most two from Oslo"),
+        ("3rd, was 5th", " 4 ", "the only one from Lima", "first of at most two from Lima"),
+        ("4th, was 6th", " 5 ", "the only one from Bern", "first of at most two from Bern"),
+        ("left out",),
+        ("was 2nd", " 1 ", "city", "already covered"),
+        ("was 3rd", " 2 ", "city", "already covered"),
     ]
-    assert [mc.Mascot().protected(k) for k in (1, 3, 4, 7, 20)] == [1, 1, 2, 3, 3]  # of few results few
-    whole = mc.rerank(LABELS, CITY, k=3, protect=3)
-    assert {reason.because for reason in whole.explain().left_out} == {"every result is protected"}
+    assert [_lacks(line, *parts) for line, parts in zip(text.splitlines(), lines, strict=True)] == [[]] * 8
+
+
+def test_short_lists_protect_fewer_results() -> None:
+    assert [mc.Mascot().protected(k) for k in (1, 3, 4, 7, 20)] == [1, 1, 2, 3, 3]
+    explained = mc.rerank(LABELS, CITY, k=3, protect=3).explain()
+    assert all("every result is protected" in reason.because for reason in explained.left_out)
+
+
+def test_a_wish_for_a_column_named_relevance_has_gains_of_its_own() -> None:
     named = mc.Candidates(scores=[3, 2, 1], columns={"relevance": ["a", "a", "b"]})
     assert list(mc.rerank(named, mc.spread("relevance"), k=2).gains) == ["relevance", "relevance 2"]
 
@@ -144,15 +171,18 @@ def test_records_go_in_and_come_back() -> None:
     assert ranking.ids == ["a1", "c3", "d4"]
     assert ranking.records() == [HITS[0], HITS[2], HITS[3]]
     assert ranking.records()[0] is HITS[0]
+
+
+def test_records_need_no_scores() -> None:
     ordered = mc.rerank(mc.Candidates.from_records([{"x": 1}, {"x": 2}], score=None), [], k=1)
     assert (ordered.ids, ordered.records()) == ([0], [{"x": 1}])
 
-    where = mc.Place("geo.lat", "geo.lon")
-    candidates = mc.Candidates.from_records(HITS)
-    assert where.membership(candidates.columns, None).missing().tolist() == [False, False, False, True]
+
+def test_names_with_dots_are_paths_into_records() -> None:
+    columns = mc.Candidates.from_records(HITS).columns
+    assert mc.Place("geo.lat", "geo.lon").membership(columns, None).missing().tolist() == [False, False, False, True]
     nested = [{"hit": {"id": 7, "rank": {"score": 2.0}}}, {"hit": {"id": 8, "rank": {"score": 3.0}}}]
-    ranking = mc.rerank(mc.Candidates.from_records(nested, score="hit.rank.score", id="hit.id"), [])
-    assert ranking.ids == [8, 7]
+    assert mc.rerank(mc.Candidates.from_records(nested, score="hit.rank.score", id="hit.id"), []).ids == [8, 7]
     dotted = mc.Candidates.from_records([{"score": 1.0, "a.b": "key", "a": {"b": "path"}}])
     assert dotted.columns["a.b"].tolist() == ["key"]
 

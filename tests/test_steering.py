@@ -222,3 +222,37 @@ def test_shares_count_the_pinned() -> None:
     assert ranking.ids == [8, 0, 3, 4]
     assert ranking.already == [1, 2]
     assert mc.rerank(candidates, (), 2, already=ranking).ids == [5, 6]
+
+
+def values_among(pool: mc.Candidates[int], positions: Any) -> int:
+    """Return the number of sellers; a result without one counts as a value of its own."""
+    sellers = [pool.columns["seller"][i] for i in positions]
+    return len({seller for seller in sellers if seller is not None}) + sellers.count(None)
+
+
+@COMMON
+@given(
+    candidates(("a", "b", "c", "d", "e", "f", None)), st.integers(1, 30), st.floats(0.01, 1), st.sampled_from([0, 1, 3])
+)
+def test_a_focus_never_raises_the_number_of_its_values(
+    pool: mc.Candidates[int], k: int, strength: float, protect: int
+) -> None:
+    most = values_among(pool, mc.rerank(pool, [], k, mc.Relevance()).positions)
+    for method in (mc.Mascot(strength, protect), mc.Mascot(keep=strength, protect=protect)):
+        for backend in BACKENDS:
+            assert values_among(pool, mc.rerank(pool, mc.focus("seller"), k, method, backend=backend).positions) <= most
+
+
+def test_the_number_of_values_falls_evenly_with_the_strength() -> None:
+    rng = np.random.default_rng(0)
+    counts = []
+    for _ in range(100):
+        sellers = rng.choice(30, 200, p=np.arange(30, 0, -1) / 465)
+        pool = mc.Candidates(rng.random(200) + rng.random(30)[sellers], columns={"seller": sellers})
+        dial = [mc.rerank(pool, mc.focus("seller"), 20, mc.Mascot(step / 10)) for step in range(11)]
+        counts.append([values_among(pool, ranking.positions) for ranking in dial])
+    means = np.mean(counts, axis=0)
+    assert (np.diff(means) <= 0).all()
+    assert np.diff(means).min() >= -0.25 * means[0]  # no step takes more than a quarter
+    assert means[-1] <= means[0] / 2
+    assert np.mean((np.diff(counts, axis=1) <= 0).all(axis=1)) >= 0.9

@@ -107,11 +107,7 @@ def test_columns_and_widths_of_a_wish() -> None:
 
 @pytest.mark.parametrize(
     ("typed", "cells", "near"),
-    [
-        ("x100", ["D750", "X100"], "X100"),
-        ("5", [4, 5, None], 5),
-        ("sea", [["sky", "sea"], [], None], "sea"),
-    ],
+    [("x100", ["D750", "X100"], "X100"), ("5", [4, 5, None], 5), ("sea", [["sky", "sea"], [], None], "sea")],
 )
 def test_a_typed_label_is_the_label_of_the_column(typed: str, cells: list[Any], near: Any) -> None:
     wish = grammar.focus(f"camera={typed}", resolver=grammar.TableResolver({"camera": cells}.__getitem__))

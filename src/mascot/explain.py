@@ -37,7 +37,7 @@ class Account(NamedTuple):
 
 @dataclass(frozen=True)
 class Reason:
-    """Why one candidate is a result or was left out. `because` says it in one sentence, never an empty one."""
+    """Why one candidate is a result or was left out. `because` is the reason in one sentence and is never empty."""
 
     id: Hashable
     position: int  # in the input, from 0

@@ -51,8 +51,8 @@ def rerank(
         The method (default: `Mascot()`, the guarded method).
     already
         The `Ranking` of the page before (which knows the pages before it), or the ids of all results of earlier pages.
-        They are not selected again and count as covered. An id stands for all candidates that have it; ids that no
-        candidate has are ignored.
+        These results are not selected again, and what they cover counts as covered. An id stands for all candidates
+        that have it; ids that no candidate has are ignored.
     backend
         ``"native"`` (C) or ``"numpy"``. They select the same results (default: ``"auto"``, native if it was built).
     strength, keep, protect
@@ -186,7 +186,7 @@ def _list_candidates(candidates: Any) -> list[Candidates[Any]]:
 
 
 def check_call(k: int, backend: str, method: Any, threads: int | None = None, **options: Any) -> Call:
-    """Return how to rank, checked. `options` that are not None replace parameters of the method."""
+    """Return the checked arguments of a call. `options` that are not None replace parameters of the method."""
     check_whole("k", k, 1)
     require(k < 1 << 31, "k", "must be below 2**31", k)
     require(backend in _BACKENDS, "backend", _BACKEND_RULE, backend)
@@ -206,7 +206,7 @@ def check_call(k: int, backend: str, method: Any, threads: int | None = None, **
 
 
 def check_method(method: Any) -> Method:
-    """Return the method, checked; None stands for the guarded one."""
+    """Return the method, checked (default: `Mascot()`, the guarded method)."""
     if method is None:
         return _GUARDED
     if isinstance(method, type) or not hasattr(method, "select"):

@@ -29,9 +29,7 @@ _WRONG = {"lat": 0.0, "lon": 0.0, "price": 50_000.0, "taken": np.datetime64("197
 
 
 @pytest.mark.parametrize(
-    "wish",
-    [mc.spread(mc.Place()), mc.focus(mc.Place(), near=(38.75, -9.05)), mc.spread(mc.Number("price"))],
-    ids=str,
+    "wish", [mc.spread(mc.Place()), mc.focus(mc.Place(), near=(38.75, -9.05)), mc.spread(mc.Number("price"))], ids=str
 )
 def test_one_wrong_value_leaves_the_others_where_they_were(wish: mc.Wish) -> None:
     spoilt = {name: column.copy() for name, column in _COLUMNS.items()}

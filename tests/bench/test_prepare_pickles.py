@@ -115,10 +115,7 @@ _ENCODE = b"q\x000X\x07\x00\x00\x00latin-1q\x020c_codecs\nencode\nq\x010("
 
 @pytest.mark.parametrize(
     "data",
-    [
-        b"]" * 30_000 + b"a" * 29_999 + b".",
-        _TEXT + _ENCODE + b"h\x01h\x00h\x02\x86R" * 900 + b"t.",
-    ],
+    [b"]" * 30_000 + b"a" * 29_999 + b".", _TEXT + _ENCODE + b"h\x01h\x00h\x02\x86R" * 900 + b"t."],
     ids=["nested", "copies"],
 )
 def test_reading_needs_little_memory(data: bytes) -> None:

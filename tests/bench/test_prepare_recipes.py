@@ -21,19 +21,7 @@ from mascot.bench.prepare.visual_genome import QUERIES
 from mascot.errors import InputError
 from tests.bench import recipe_worlds
 from tests.bench.range_server import Server
-from tests.bench.recipe_worlds import (
-    GOOD,
-    HUB_FILES,
-    ORDER,
-    WORLDS,
-    SkySite,
-    World,
-    files,
-    losses,
-    prepare,
-    publish,
-    table,
-)
+from tests.bench.recipe_worlds import GOOD, HUB_FILES, ORDER, WORLDS, World, files, losses, prepare, publish, table
 from tests.photos import local_hub
 
 
@@ -238,7 +226,7 @@ def test_places_from_a_database_and_again_from_its_table(server: Server, tmp_pat
 
 
 def test_published_rows_are_shuffled_and_cut_before_captions_are_unique(server: Server, tmp_path: Path) -> None:
-    site = SkySite(server)
+    site = recipe_worlds.SkySite(server)
     for i in range(24):
         site.add(f"a{i:02d}", f"caption {i % 18}")
     prepare("skyscript", tmp_path, rows="16", **site.publish())

@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,7 +24,7 @@ from mascot.bench.running.records import Record, RecordStore, read
 from mascot.bench.running.run import run
 from mascot.cli.bench_commands import bench
 from mascot.errors import InputError
-from tests.retelling import run_command
+from tests.retelling import run_command, wait_for
 
 _FIELDS = Record.__annotations__.keys() - {"subsets"}
 _MEASURES = {"r@1", "r@10", "found_at", "appearance", "metadata", "top1", "displaced", "other_bin", "kept"}
@@ -135,29 +134,42 @@ def _contents(out: Path) -> dict[Path, tuple[int, bytes]]:
     return {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in (out / "points").glob("[!.]*.json")}
 
 
+_HANGING = """
+import time
+from mascot.bench.running.records import RecordStore
+from mascot.cli import main
+keys, put = [], RecordStore.put
+def put_or_hang(self, key, record):
+    keys.append(key)
+    if len(keys) > 5:
+        time.sleep(3600)
+    put(self, key, record)
+RecordStore.put = put_or_hang  # also in the workers, which import this file
+if __name__ == "__main__":
+    main()
+"""
+
+
 def _run_until_there_are(points: int, words: list[str], out: Path) -> subprocess.Popen[str]:
-    """Start the command in a session of its own, and return once there are so many points."""
+    """Start a run whose processes hang after five points each, in a session of its own; wait for so many points."""
+    script = out.with_name("hanging.py")
+    script.write_text(_HANGING)
     process = subprocess.Popen(
-        [sys.executable, "-m", "mascot", "bench", *words], start_new_session=True, text=True,
+        [sys.executable, str(script), "bench", *words], start_new_session=True, text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
-    until = time.monotonic() + 120
-    while not out.is_dir() or len(_contents(out)) < points:
-        assert process.poll() is None, "the run ended before it could be stopped"
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    wait_for(lambda: process.poll() is not None or (out.is_dir() and len(_contents(out)) >= points))
+    assert process.poll() is None, "the run ended before it could be stopped"
     return process
 
 
 def _is_gone(group: int) -> bool:
-    """Return whether all processes of a group end within a few seconds."""
-    for _ in range(200):
-        try:
-            os.killpg(group, 0)
-        except ProcessLookupError:
-            return True
-        time.sleep(0.05)
+    """Return whether all processes of a group have ended."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return True
     return False
 
 
@@ -170,7 +182,7 @@ def test_a_killed_and_a_stopped_run_resume(tmp_path: Path) -> None:
     killed = _run_until_there_are(5, [*words, "2"], out)
     os.kill(killed.pid, signal.SIGKILL)
     killed.communicate()
-    assert _is_gone(killed.pid), "a worker is left"
+    wait_for(lambda: _is_gone(killed.pid))
     before = _contents(out)
     assert len(read(out)) == len(before)
     stopped = _run_until_there_are(len(before) + 3, [*words, "2"], out)
@@ -179,7 +191,7 @@ def test_a_killed_and_a_stopped_run_resume(tmp_path: Path) -> None:
     lines = [line for line in errors.splitlines() if not re.match("(search|test): ", line)]
     assert (output, lines) == ("", ["mascot: stopped; the same mascot bench run resumes it"])
     assert stopped.returncode == 130
-    assert _is_gone(stopped.pid), "a worker is left"
+    wait_for(lambda: _is_gone(stopped.pid))
     between = _contents(out)
     done = CliRunner().invoke(bench, [*words, "1"])
     assert done.exit_code == 0, done.output

@@ -19,7 +19,7 @@ from mascot.photos.encoders.encoder import Picture
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.indexing.engine_indexing import index_into
 from mascot.photos.indexing.indexer import Summary
-from tests.photos.bag_of_words import BagOfWords
+from tests.photos.bag_of_words import PathReader
 
 COUNT = 14  # photographs of the folder
 DEADLY = (13, 7)  # pixels
@@ -82,25 +82,19 @@ def assert_same(sink: MemorySink, root: Path, state: Path, encoder: Any) -> Any:
     return summary
 
 
-class Reader(BagOfWords):
-    """An encoder whose vectors contain the words of paths, as those of `lite` do."""
-
-    uses_words = True
-
-
-def index_on_ray(root: Path, sink: MemorySink, encoder: Reader, workers: int | None = None) -> Summary:
+def index_on_ray(root: Path, sink: MemorySink, encoder: PathReader, workers: int | None = None) -> Summary:
     with ray_runner("local", Limits(), workers=workers) as runner:
         return index_into(root, sink, encoder, runner=runner)
 
 
-class Failing(Reader):
+class Failing(PathReader):
     def pictures(self, pictures: Sequence[Picture]) -> NDArray[np.float32]:
         if any("zz" in picture.words for picture in pictures):
             raise RuntimeError("CUDA out of memory\nand a page of advice")
         return super().pictures(pictures)
 
 
-class Mortal(Reader):
+class Mortal(PathReader):
     def pictures(self, pictures: Sequence[Picture]) -> NDArray[np.float32]:
         if any(picture.image.size == DEADLY for picture in pictures):
             os._exit(139)

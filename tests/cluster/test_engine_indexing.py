@@ -28,11 +28,11 @@ from mascot.photos.indexing.stages import HEADERS, IndexRow, Order, Stage
 from mascot.photos.indexing.table_sink import TableSink
 from mascot.photos.photo import Photo
 from mascot.photos.sample import write_sample
-from tests.cluster.engines_of_tests import COUNT, MemorySink, Reader, assert_same, library_of
+from tests.cluster.engines_of_tests import COUNT, MemorySink, PathReader, assert_same, library_of
 from tests.connect.engine_stores import started
 from tests.photos.libraries import bare_photo
 
-ENCODER = Reader(dim=64)
+ENCODER = PathReader(dim=64)
 
 
 def test_a_stopped_run_continues_and_its_rows_are_those_of_a_library(
@@ -79,7 +79,7 @@ def test_an_empty_folder_does_not_empty_the_table(filled: MemorySink, tmp_path: 
 
 
 def test_another_encoder_is_refused_without_again(folder: Path, filled: MemorySink) -> None:
-    sink, other = filled, Reader("other", dim=64)
+    sink, other = filled, PathReader("other", dim=64)
     with pytest.raises(OptionError, match="this table was encoded with bag, and other is not the same"):
         index_into(folder, sink, other)
     summary = index_into(folder, sink, other, again=True)
@@ -200,7 +200,7 @@ def test_memory_does_not_grow_with_the_files(sink: MemorySink, tmp_path: Path, m
         tracemalloc.start()
         try:
             with TableSink(sink, "print-1", Limits()) as rows:
-                summary = Indexer([tmp_path], rows, PretendingRunner(), Reader).run()
+                summary = Indexer([tmp_path], rows, PretendingRunner(), PathReader).run()
             assert (summary.photos, summary.new, summary.unchanged) == (count, count, 0)
             return tracemalloc.get_traced_memory()[1]
         finally:

@@ -26,18 +26,8 @@ from mascot.cluster.bench_workers import RayCrew
 from mascot.errors import MascotError, OptionError
 from mascot.photos.indexing import indexer, table_sink
 from mascot.photos.sample import write_sample
-from tests.cluster.engines_of_tests import (
-    COUNT,
-    DEADLY,
-    PYTHONPATH,
-    Failing,
-    MemorySink,
-    Mortal,
-    Reader,
-    assert_same,
-    busy_worker,
-    index_on_ray,
-)
+from tests.cluster import engines_of_tests
+from tests.cluster.engines_of_tests import COUNT, MemorySink, PathReader, assert_same, busy_worker, index_on_ray
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::FutureWarning"),
@@ -52,12 +42,12 @@ def test_a_failed_run_continues_and_its_rows_are_those_of_a_library(
     monkeypatch.setattr(table_sink, "_ROWS", 2)
     monkeypatch.setattr(indexer, "_BATCH", 4)
     with pytest.raises(MascotError, match=r"(?i)^a worker failed at '.*\.jpg', .*: RuntimeError: CUDA out of memory$"):
-        index_on_ray(folder, sink, Failing(dim=64))
+        index_on_ray(folder, sink, engines_of_tests.Failing(dim=64))
     written = len(sink.rows)
     assert 0 < written < COUNT
-    summary = index_on_ray(folder, sink, Reader(dim=64))
+    summary = index_on_ray(folder, sink, PathReader(dim=64))
     assert (summary.new, summary.unchanged) == (COUNT - written, written)
-    local = assert_same(sink, folder, tmp_path, Reader(dim=64))
+    local = assert_same(sink, folder, tmp_path, PathReader(dim=64))
     assert set(summary.skipped) == set(local.skipped)
 
 
@@ -78,8 +68,8 @@ def test_a_picture_that_kills_its_worker_is_skipped(
     monkeypatch.setattr(ray_runner, "_RETRIES", 1)
     root = tmp_path / "own"
     write_sample(root, 3)
-    Image.new("RGB", DEADLY).save(root / "deadly.png")
-    summary = index_on_ray(root, sink, Mortal(dim=64), workers=1)
+    Image.new("RGB", engines_of_tests.DEADLY).save(root / "deadly.png")
+    summary = index_on_ray(root, sink, engines_of_tests.Mortal(dim=64), workers=1)
     assert len(sink.rows) == summary.new == 3
     [skipped] = summary.skipped
     assert skipped.path.name == "deadly.png"
@@ -87,15 +77,15 @@ def test_a_picture_that_kills_its_worker_is_skipped(
     monkeypatch.setattr(ray_runner, "_MOST_LOST", 0)
     os.utime(root / "deadly.png", (1, 1))
     with pytest.raises(MascotError, match=r"workers died at 1 batches.*index these without --ray: 'deadly.png'"):
-        index_on_ray(root, sink, Mortal(dim=64), workers=1)
+        index_on_ray(root, sink, engines_of_tests.Mortal(dim=64), workers=1)
 
 
 _ON_A_GPU = """
 import ray, sys
 from pathlib import Path
-from tests.cluster.engines_of_tests import MemorySink, Reader, index_on_ray
+from tests.cluster.engines_of_tests import MemorySink, PathReader, index_on_ray
 ray.init(num_cpus=2, num_gpus=1, include_dashboard=False, object_store_memory=128 << 20)
-print("new:", index_on_ray(Path(sys.argv[1]), MemorySink(), Reader(dim=64)).new)
+print("new:", index_on_ray(Path(sys.argv[1]), MemorySink(), PathReader(dim=64)).new)
 """
 
 
@@ -105,7 +95,7 @@ def test_tasks_read_for_encoders_on_gpus(tmp_path: Path) -> None:
     pytest.importorskip("ray")
     write_sample(tmp_path / "trips", 3)
     command = [sys.executable, "-c", _ON_A_GPU, str(tmp_path / "trips")]
-    environment = os.environ | {"PYTHONPATH": PYTHONPATH, "RAY_USAGE_STATS_ENABLED": "0"}
+    environment = os.environ | {"PYTHONPATH": engines_of_tests.PYTHONPATH, "RAY_USAGE_STATS_ENABLED": "0"}
     process = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert "new: 3" in process.stdout, process.stderr
 

@@ -13,17 +13,8 @@ import pytest
 
 import mascot as mc
 from mascot.extras import DISTRIBUTION
-from tests.connect.framework_documents import (
-    BY_CITY,
-    CITIES,
-    METADATA,
-    SCORES,
-    UNGUARDED,
-    Framework,
-    Haystack,
-    LangChain,
-    LlamaIndex,
-)
+from tests.connect import framework_documents
+from tests.connect.framework_documents import BY_CITY, METADATA, UNGUARDED, Framework, Haystack, LangChain, LlamaIndex
 
 pytestmark = pytest.mark.integration
 
@@ -71,9 +62,12 @@ def test_scores_metadata_and_vectors_may_be_missing(framework: Framework) -> Non
         framework.choose(wishes=mc.spread(mc.Category("town")), k=3)
     vectors = [[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], None, [1.0, 1.0]]
     options = {"wishes": mc.spread(mc.Clusters(2)), "k": 2, "method": UNGUARDED}
-    assert framework.choose(framework.documents(METADATA[:5], SCORES[:5], vectors), **options) == [0, 4]
+    hits = framework.documents(METADATA[:5], framework_documents.SCORES[:5], vectors)
+    assert framework.choose(hits, **options) == [0, 4]
     with pytest.raises(mc.InputError, match="vectors must have the same length, got 2 and 1"):
-        framework.choose(framework.documents(METADATA[:2], SCORES[:2], [[1.0, 0.0], [1.0]]), **options)
+        framework.choose(
+            framework.documents(METADATA[:2], framework_documents.SCORES[:2], [[1.0, 0.0], [1.0]]), **options
+        )
 
 
 class Initial:
@@ -86,7 +80,7 @@ class Initial:
 
 
 def test_metadata_may_be_nested_and_read_by_a_users_own_attribute(framework: Framework) -> None:
-    inner = [{"n": n, "at": {"city": city}} for n, city in enumerate(CITIES)]
+    inner = [{"n": n, "at": {"city": city}} for n, city in enumerate(framework_documents.CITIES)]
     by_city = mc.spread(mc.Category("at.city"))
     assert framework.choose(framework.documents(inner), wishes=by_city, k=4, method=UNGUARDED) == [0, 4, 5, 6]
     assert framework.choose(wishes=mc.spread(Initial()), k=2, method=mc.Mascot(1.0, protect=0)) == [0, 4]
@@ -281,7 +275,7 @@ def test_haystack_in_a_pipeline_that_may_be_saved() -> None:
 
     vectors = np.random.default_rng(1).normal(size=(28, 6)).tolist()
     store = InMemoryDocumentStore(embedding_similarity_function="cosine")
-    rows = [{"n": n, "city": CITIES[n % 7]} for n in range(28)]
+    rows = [{"n": n, "city": framework_documents.CITIES[n % 7]} for n in range(28)]
     store.write_documents(haystack.documents(rows, [None] * 28, vectors))
     no_oslo = {"field": "meta.city", "operator": "!=", "value": "Oslo"}
     pipeline = Pipeline()

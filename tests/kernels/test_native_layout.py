@@ -49,7 +49,7 @@ def test_structures_codes_and_flags_are_the_same(tmp_path: Path) -> None:
     numbers = subprocess.run([str(tmp_path / "layout")], check=True, capture_output=True, text=True).stdout.split()
     attribute, quota, batch = native._ATTRIBUTE.size, native._QUOTA.size, native._BATCH.size
     assert list(map(int, numbers)) == [
-        attribute, quota, batch, attribute - 8, quota - 8, batch - 8, 2 * 8, 5 * 8, batch - 7 * 8,
+        attribute, quota, batch, attribute - 8, quota - 8, batch - 8, 2 * 8, 6 * 8, batch - 7 * 8,
         native.LINE, native.PLANE, native.GLOBE, native.LABELS, native.VECTORS, native.LAST, native.NEUTRAL,
         native.QUERY_WEIGHT, native.NORMALIZE, native.SCALE, native.ROBUST, native.BALANCE, native.BY_RELEVANCE,
         len(native.PackedBins(native.LINE).axes) // 2,

@@ -181,8 +181,7 @@ def mmr_by_definition(problem, strength, k, published=True):
 
 @pytest.mark.parametrize("strength", [0.1, 0.5, 1.0])
 @pytest.mark.parametrize(
-    ("signs", "weights", "with_vectors"),
-    [((1,), None, True), ((1, -1), (3, 1), True), ((1, 1), None, False)],
+    ("signs", "weights", "with_vectors"), [((1,), None, True), ((1, -1), (3, 1), True), ((1, 1), None, False)]
 )
 def test_mmr_is_the_definition(strength, signs, weights, with_vectors):
     problem = make_problem(signs=signs, weights=weights, with_vectors=with_vectors)

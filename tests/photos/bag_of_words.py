@@ -36,3 +36,22 @@ class BagOfWords:
         time.sleep(self._pause_s * len(pictures))
         vectors = self.texts([picture.words for picture in pictures])
         return np.repeat(vectors[:, None], self.tokens, axis=1)
+
+
+class PathReader(BagOfWords):
+    """An encoder whose vectors contain the words of paths, as those of `lite` do."""
+
+    uses_words = True
+
+
+class Stopping(BagOfWords):
+    """An encoder that is interrupted once it has encoded `limit` photographs."""
+
+    def __init__(self, name: str, limit: int) -> None:
+        super().__init__(name)
+        self._limit = limit
+
+    def pictures(self, pictures: Sequence[Picture]) -> NDArray[np.float32]:
+        if len(self.encoded) >= self._limit:
+            raise KeyboardInterrupt
+        return super().pictures(pictures)

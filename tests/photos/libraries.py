@@ -17,6 +17,16 @@ from tests.photos.bag_of_words import BagOfWords
 from tests.photos.jpegs import small_library
 
 GRAPH_FROM = 10  # photographs from which on this library has a graph, if it is opened with `exact=GRAPH_FROM`
+# The program of a decoder that crashes at files named "crash" and at sidecars named "fatal".
+CRASHING = """
+import os, sys
+sys.path[:] = sys.argv[1:]
+import mascot.photos.files.decoder_pool as process
+read, read_sidecars = process.read, process.read_sidecars
+process.read = lambda file, most, beside: os.abort() if "crash" in file.name else read(file, most, beside)
+process.read_sidecars = lambda paths: os.abort() if any("fatal" in path for path in paths) else read_sidecars(paths)
+process.main()
+"""
 
 
 @lru_cache(maxsize=1)

@@ -11,29 +11,18 @@ import mascot as mc
 from mascot.photos.database import encodings
 from mascot.photos.encoders import classes
 from mascot.photos.library import Library
-from tests.photos.bag_of_words import BagOfWords
+from tests.photos.bag_of_words import BagOfWords, Stopping
 from tests.photos.jpegs import write_jpeg
-
-
-class Stopping(BagOfWords):
-    def __init__(self, limit: int) -> None:
-        super().__init__("other")
-        self.limit = limit
-
-    def pictures(self, pictures):
-        if len(self.encoded) >= self.limit:
-            raise KeyboardInterrupt
-        return super().pictures(pictures)
 
 
 def test_an_interrupted_change_leaves_the_old_vectors_and_goes_on(library: Library) -> None:
     with pytest.raises(KeyboardInterrupt):
-        library.index(Stopping(0), again=True)
+        library.index(Stopping("other", 0), again=True)
     assert encodings.replacement(library.store) is not None
     assert library.index(BagOfWords()).unchanged == 30  # the old encoder by name gives the change up
     assert (encodings.replacement(library.store), library.unfinished) == (None, None)
     with pytest.raises(KeyboardInterrupt):
-        library.index(Stopping(1), again=True)
+        library.index(Stopping("other", 1), again=True)
     assert library.encoder == "bag"
     assert len(library.search("sunset", k=40, encoder=BagOfWords())) == 30
     assert library.unfinished == (

@@ -25,15 +25,8 @@ from mascot.photos.metadata import validate
 from tests.cluster.engines_of_tests import MemorySink
 from tests.photos.bag_of_words import BagOfWords
 from tests.photos.jpegs import write_jpeg
+from tests.photos.libraries import CRASHING
 
-_CRASHING = """
-import os, sys
-sys.path[:] = sys.argv[1:]
-import mascot.photos.files.decoder_pool as process
-original = process.read
-process.read = lambda file, most, beside: os.abort() if "crash" in file.name else original(file, most, beside)
-process.main()
-"""
 deep_png = cache(partial(hostile.deep_png, 50))
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux")
 
@@ -56,7 +49,7 @@ def test_long_metadata_is_cut_before_it_is_parsed(tmp_path: Path) -> None:
 def test_files_that_break_their_decoder_are_skipped_and_remembered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(decoder_pool, "_COMMAND", ("-I", "-c", _CRASHING))
+    monkeypatch.setattr(decoder_pool, "_COMMAND", ("-I", "-c", CRASHING))
     root, deep_content = write_jpeg(tmp_path / "photos" / "good.jpg").parent, deep_png()
     (root / "scans.jpg").write_bytes(hostile.many_scans())
     for name in ("deep.png", "copy of deep.png"):

@@ -17,6 +17,7 @@ from mascot.photos.indexing.stages import interruptible
 from tests.photos.bag_of_words import BagOfWords
 from tests.photos.jpegs import small_library, write_jpeg
 from tests.photos.libraries import count_rows, rows_of
+from tests.retelling import wait_for
 
 _SCRIPT = f"""
 import hashlib, signal, sys
@@ -24,10 +25,16 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # shells let what runs
 sys.path.insert(0, {str(Path(__file__).parents[2])!r})
 """
 _INDEX = """
+import time
 from tests.photos.bag_of_words import BagOfWords
 from mascot.photos import Library
+class Hanging(BagOfWords):
+    def pictures(self, pictures):
+        if len(self.encoded) >= int(sys.argv[2]):
+            time.sleep(3600)
+        return super().pictures(pictures)
 with Library.open(sys.argv[1]) as library:
-    done = library.index(BagOfWords(pause_s=float(sys.argv[2])))
+    done = library.index(Hanging(pause_s=0.04))
     print(done.photos, done.new, flush=True)
 """
 _COMMAND = """
@@ -45,8 +52,8 @@ main()
 """
 
 
-def _index(root: Path, pause_s: float = 0.0, script: str = _INDEX) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", _SCRIPT + script, str(root), str(pause_s)]
+def _index(root: Path, hang_after: int = 1_000_000, script: str = _INDEX) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", _SCRIPT + script, str(root), str(hang_after)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -71,10 +78,8 @@ def _folder(root: Path, count: int) -> Path:
 def test_killed_in_the_middle_and_resumed(tmp_path: Path) -> None:
     root = _folder(tmp_path / "killed", 60)
     shutil.copytree(root, tmp_path / "whole")
-    process = _index(root, pause_s=0.03)
-    until = time.monotonic() + 240
-    while count_rows(root) < 8 and time.monotonic() < until:
-        time.sleep(0.02)
+    process = _index(root, hang_after=8)  # after the first batch
+    wait_for(lambda: count_rows(root) >= 8)
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
     partly = _content(root)
@@ -102,12 +107,13 @@ def test_two_processes_index_while_a_third_searches_and_a_file_vanishes(tmp_path
         for i in range(30):
             write_jpeg(root / "later" / f"{i}.jpg", f"later photograph {i}")
         shutil.copytree(root, tmp_path / "whole", ignore=shutil.ignore_patterns(".mascot"))
-        processes = [_index(root, pause_s=0.04) for _ in range(2)]
+        processes = [_index(root) for _ in range(2)]
         sizes = set()
         while any(process.poll() is None for process in processes):
             assert len(library.search("later photograph", k=5, encoder=BagOfWords())) == 5
             sizes.add(library.store.count())
             time.sleep(0.05)
+        sizes.add(library.store.count())
         outputs = [process.communicate() for process in processes]
         assert [process.returncode for process in processes] == [0, 0], outputs
         assert sorted(int(output.split()[1]) for output, _ in outputs) == [0, 30]  # the second had nothing to do

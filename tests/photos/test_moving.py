@@ -14,15 +14,9 @@ from hypothesis import strategies as st
 
 from mascot.photos import Library
 from mascot.photos.photo import COLUMNS
-from tests.photos.bag_of_words import BagOfWords
+from tests.photos.bag_of_words import BagOfWords, PathReader
 from tests.photos.jpegs import write_jpeg
 from tests.photos.libraries import rows_of
-
-
-class Reader(BagOfWords):
-    """One that reads the words of paths, as `lite` does."""
-
-    uses_words = True
 
 
 def indexed(root: Path, encoder: Any, **options: Any) -> tuple[Any, dict[str, tuple]]:
@@ -56,16 +50,16 @@ def test_whatever_files_change_places_the_rows_are_those_of_a_new_library(
         shutil.copy2(files[i], root / place)
     (root / "Rome" / "notes.txt").touch()  # so that the folder never looks like that of a drive
     (root / "Paris" / "notes.txt").touch()
-    indexed(root, Reader())
+    indexed(root, PathReader())
     for i, (place, content) in enumerate(zip(_PLACES, now, strict=True)):
         if content is None:
             (root / place).unlink()
         elif content != i:
             shutil.copy(files[content], root / place)
             os.utime(root / place, (i + 1, i + 1))
-    done, rows = indexed(root, Reader(), prune=True)
+    done, rows = indexed(root, PathReader(), prune=True)
     assert done.skipped == ()
-    assert rows == anew(root, Reader())
+    assert rows == anew(root, PathReader())
 
 
 def test_files_that_are_renamed_edited_copied_and_touched_keep_their_rows(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from mascot.photos.metadata.validate import Implausible
 from mascot.photos.photo import Photo
 from tests.photos.bag_of_words import BagOfWords
 from tests.photos.jpegs import write_jpeg
+from tests.photos.libraries import CRASHING
 
 XMP = """<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
 <rdf:Description xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:xmp="http://ns.adobe.com/xap/1.0/"
@@ -39,15 +40,6 @@ TAKEOUT = {
     "people": [{"name": "Ada"}],
     "favorited": True,
 }
-
-_CRASHING = """
-import os, sys
-sys.path[:] = sys.argv[1:]
-import mascot.photos.files.decoder_pool as process
-original = process.read_sidecars
-process.read_sidecars = lambda paths: os.abort() if any("crash" in path for path in paths) else original(paths)
-process.main()
-"""
 
 
 def index(root: Path, **options: Any) -> dict[str, Photo]:
@@ -119,12 +111,12 @@ HOSTILE = {
 def test_a_hostile_sidecar_costs_what_it_says_and_no_photograph(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(decoder_pool, "_COMMAND", ("-I", "-c", _CRASHING))
+    monkeypatch.setattr(decoder_pool, "_COMMAND", ("-I", "-c", CRASHING))
     for name, content in HOSTILE.items():
         (tmp_path / name).write_bytes(content)
         write_jpeg(tmp_path / f"{name.partition('.')[0]}.jpg", name, taken="2020-01-01T10:00:00")
-    write_jpeg(tmp_path / "crash.jpg", "its sidecar ends the decoder")
-    (tmp_path / "crash.jpg.json").write_text("{}")
+    write_jpeg(tmp_path / "fatal.jpg", "its sidecar ends the decoder")
+    (tmp_path / "fatal.jpg.json").write_text("{}")
     write_jpeg(tmp_path / "pipe.jpg", "its sidecar is not a file")
     if hasattr(os, "mkfifo"):
         os.mkfifo(tmp_path / "pipe.xmp")
@@ -135,11 +127,11 @@ def test_a_hostile_sidecar_costs_what_it_says_and_no_photograph(
         "latin.jpg": "JSON sidecar: is not JSON in UTF-8",
         "entities.jpg": "XMP sidecar: contains a document type or an entity",
         "zeros.jpg": "XMP sidecar: more than 4194304 bytes",
-        "crash.jpg": "sidecar: crashes its decoder (SIGABRT)",
+        "fatal.jpg": "sidecar: crashes its decoder (SIGABRT)",
     }
     assert {name: "; ".join(photos[name].problems) for name in problems} == problems
     assert photos["types.jpg"].caption == "types.jpg.json"
-    assert photos["crash.jpg"].caption == "its sidecar ends the decoder"
+    assert photos["fatal.jpg"].caption == "its sidecar ends the decoder"
     assert photos["script.jpg"].title == "<script>alert(1)</script>"
     assert index(tmp_path) == photos
 

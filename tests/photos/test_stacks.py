@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -70,8 +70,10 @@ def test_stacks_are_disjoint(items: list[tuple[int | None, str, int]]) -> None:
     assert all(len(stack) > 1 for stack in groups)
 
 
-def test_a_burst_of_real_pictures_is_one_result(tmp_path: Path) -> None:
-    generator = np.random.default_rng(3)
+@pytest.fixture(scope="module")
+def burst(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    """Four pictures of a scene, one of them sharp, and another picture."""
+    root, generator = tmp_path_factory.mktemp("burst"), np.random.default_rng(3)
     scene = Image.fromarray(generator.integers(0, 255, (12, 16, 3), np.uint8)).resize(
         (640, 480), Image.Resampling.BICUBIC
     )
@@ -88,19 +90,35 @@ def test_a_burst_of_real_pictures_is_one_result(tmp_path: Path) -> None:
         exif = Image.Exif()
         exif[ExifTags.Base.Model] = "X100"
         exif.get_ifd(ExifTags.IFD.Exif)[ExifTags.Base.DateTimeOriginal] = f"2019:07:14 12:00:0{seconds}"
-        image.save(tmp_path / name, exif=exif)
-    with Library.open(tmp_path) as library:
+        image.save(root / name, exif=exif)
+    with Library.open(root) as library:
         library.index(BagOfWords())
-        ids = {shot.path: shot.id for shot in library.store.all_photos()}
-        records = library.search(k=9, encoder=BagOfWords()).records()
-        assert {record["id"]: sorted(record["similar"]) for record in records} == {
-            ids["sharp.jpg"]: sorted([ids["blurred.jpg"], ids["shifted.jpg"], ids["small.jpg"]]),
-            ids["other.jpg"]: [],
-        }
-        assert len(library.search(k=9, encoder=BagOfWords(), stacks=False)) == 5
-        pinned = library.search(k=9, encoder=BagOfWords(), pin=[ids["small.jpg"], ids["blurred.jpg"]])
-        assert [shot.path for shot in pinned.photos] == ["small.jpg", "blurred.jpg", "other.jpg"]
-        with Image.open(BytesIO(library.store.thumbnail(ids["sharp.jpg"]))) as image:
-            assert image.size == (512, 384)  # sharp enough for the page
-        page = library.search(k=9, already=[ids["blurred.jpg"]], encoder=BagOfWords())
-        assert [shot.path for shot in page.photos] == ["other.jpg"]
+        yield library
+
+
+def searched(library: Library, **options: Any) -> list[str]:
+    return [shot.path for shot in library.search(k=9, encoder=BagOfWords(), **options).photos]
+
+
+def test_a_burst_of_real_pictures_is_one_result(burst: Library) -> None:
+    paths = {shot.id: shot.path for shot in burst.store.all_photos()}
+    records = burst.search(k=9, encoder=BagOfWords()).records()
+    assert {paths[record["id"]]: sorted(paths[id_] for id_ in record["similar"]) for record in records} == {
+        "sharp.jpg": ["blurred.jpg", "shifted.jpg", "small.jpg"],
+        "other.jpg": [],
+    }
+    assert len(searched(burst, stacks=False)) == 5
+
+
+def test_pinned_photographs_of_a_burst_stay_apart(burst: Library) -> None:
+    pinned = [burst.id_of(burst.root / name) for name in ("small.jpg", "blurred.jpg")]
+    assert searched(burst, pin=pinned) == ["small.jpg", "blurred.jpg", "other.jpg"]
+
+
+def test_a_burst_that_was_shown_is_not_shown_again(burst: Library) -> None:
+    assert searched(burst, already=[burst.id_of(burst.root / "blurred.jpg")]) == ["other.jpg"]
+
+
+def test_a_thumbnail_is_sharp_enough_for_the_page(burst: Library) -> None:
+    with Image.open(BytesIO(burst.store.thumbnail(burst.id_of(burst.root / "sharp.jpg")))) as image:
+        assert image.size == (512, 384)

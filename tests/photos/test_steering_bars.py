@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+import mascot as mc
 from mascot.photos import Library
 from mascot.photos.photo import Photo
 from mascot.photos.sample import write_sample
@@ -51,3 +52,26 @@ def test_a_search_aims_and_balances(library: Library) -> None:
         years = Counter(p.taken.year for p in library.search(text, library.spread("year"), K).photos if p.taken)
         assert len(years) == 9, text
         assert max(years.values()) <= 4, text
+
+
+def test_a_focus_finds_where_the_matches_are(library: Library) -> None:
+    retained = []
+    for text in ("sunset", "boats", "church", "food", "mountain", "beach", "snow", "street at night"):
+        hits = library.hits(text)
+        relevance = (hits.scores - hits.scores.min()) / np.ptp(hits.scores)
+        plain = np.argsort(-hits.scores, kind="stable")[:K]
+        for name in ("city", "country", "place", "hour", "year"):
+            wish = library.focus(name)
+            column = hits.candidates.columns["taken" if name == "hour" else "city" if name == "place" else name]
+            values = [str(value)[11:13] if name == "hour" else str(value) for value in column]
+            counts = [len({values[i] for i in plain})]
+            for strength in (0.25, 0.5, 0.75, 1.0):
+                candidates = hits.candidates_for([wish], mc.Mascot())
+                positions = mc.rerank(candidates, wish, K, mc.Mascot(strength)).positions
+                counts.append(len({values[i] for i in positions}))
+                if strength == 0.5 and name in ("city", "country", "place"):
+                    retained.append(relevance[positions].sum() / relevance[plain].sum())
+            assert max(counts) == counts[0], (text, name, counts)
+            assert name in ("place", "hour") or counts == sorted(counts, reverse=True), (text, name, counts)
+    assert min(retained) >= 0.78
+    assert np.mean(retained) >= 0.85

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,9 +13,7 @@ import pytest
 from mascot.photos.files.watching import changes
 from tests.photos.jpegs import write_jpeg
 from tests.photos.libraries import count_rows
-from tests.retelling import COMMAND, environment
-
-_PATIENCE_S = 240  # a busy machine
+from tests.retelling import COMMAND, PATIENCE_S, environment, wait_for
 
 
 def test_changes_are_noticed_once(tmp_path: Path) -> None:
@@ -42,13 +39,6 @@ def test_changes_are_noticed_once(tmp_path: Path) -> None:
     assert min(waits) >= 0.5
 
 
-def wait_for(root: Path, photos: int) -> None:
-    limit = time.monotonic() + _PATIENCE_S
-    while count_rows(root) != photos:
-        assert time.monotonic() < limit, "nothing happened"
-        time.sleep(0.05)
-
-
 @pytest.mark.skipif(os.name != "posix", reason="sends signals")
 def test_watching_survives_a_broken_file_and_ends_with_ctrl_c(tmp_path: Path) -> None:
     root = tmp_path / "photos"
@@ -58,12 +48,12 @@ def test_watching_survives_a_broken_file_and_ends_with_ctrl_c(tmp_path: Path) ->
         [*COMMAND, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment()
     )
     try:
-        wait_for(root, 1)
+        wait_for(lambda: count_rows(root) == 1)
         (root / "broken.jpg").write_bytes(b"\xff\xd8\xff nothing")
         write_jpeg(root / "b.jpg", "b")
-        wait_for(root, 2)
+        wait_for(lambda: count_rows(root) == 2)
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=_PATIENCE_S)
+        _, errors = process.communicate(timeout=PATIENCE_S)
     finally:
         process.kill()
         process.communicate()

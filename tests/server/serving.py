@@ -9,8 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,8 +23,7 @@ from mascot.photos import Library
 from mascot.server import make_app
 from mascot.server.run.protocol import GuardedProtocol
 from mascot.server.settings import Settings
-
-PATIENCE_S = 180.0  # for anything that has no time limit of its own, on a busy machine
+from tests.retelling import PATIENCE_S, wait_for
 
 
 @dataclass
@@ -85,21 +83,27 @@ def hosted(library: Path | None = None, token: str | None = None, port: int = 0,
 def served(state: Path, *options: str, **variables: str) -> Iterator[Served]:
     """Run `mascot serve` on a free port until the end of the block, without a library if the options name none."""
     library = [] if "--library" in options else ["--no-library"]
+    with started(["mascot.cli", "serve", "--port", "0", *library, *options], environment(state, **variables)) as server:
+        yield server
+
+
+@contextmanager
+def started(command: Sequence[str], variables: dict[str, str]) -> Iterator[Served]:
+    """Run a module of Python that logs its address, until the end of the block."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "mascot.cli", "serve", "--port", "0", *library, *options],
-        env=environment(state, **variables), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
-    )  # fmt: skip
+        [sys.executable, "-m", *command], env=variables, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+    )
     server = Served("", process=process)
     reader = threading.Thread(target=_read_log, args=(server,), daemon=True)
     reader.start()
     try:
         wait_for(lambda: bool(server.address) or not reader.is_alive())
         if not server.address:
-            raise RuntimeError(f"mascot serve did not start: {''.join(server.log)}")
+            raise RuntimeError(f"the server did not start: {''.join(server.log)}")
         yield server
     finally:
         server.stop()
-        reader.join(5)
+        reader.join(PATIENCE_S)
 
 
 def _read_log(server: Served) -> None:
@@ -160,15 +164,3 @@ def read_to_end(connection: socket.socket) -> bytes:
     except ConnectionError:
         pass
     return answer
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    ends = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < ends, "waited too long"
-        time.sleep(0.02)

@@ -31,6 +31,7 @@ from mascot.server import schemas
 from mascot.server.library import pictures
 from mascot.server.library.service import Service
 from tests.photos.jpegs import write_jpeg
+from tests.retelling import PATIENCE_S
 from tests.server.serving import Served, hosted, indexed, message, read_to_end, result_ids
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -48,14 +49,13 @@ def _id_of(client: httpx.Client, path: str) -> int:
     return int(next(result["photo"]["id"] for result in results if result["photo"]["path"] == path))
 
 
-def test_search_is_the_library_s_own_answer(client: httpx.Client, photographs: Path) -> None:
-    wishes = [{"spread": "place"}, {"focus": "hour", "near": "18"}]
-    answer = _search(client, wishes=wishes, k=6).json()
-    filtered = {"wishes": [{"spread": "month"}], "k": 5, "since": "2019"}
+WISHES = [{"spread": "place"}, {"focus": "hour", "near": "18"}]
+
+
+def test_an_answer_has_the_values_of_the_library(client: httpx.Client, photographs: Path) -> None:
+    answer = _search(client, wishes=WISHES, k=6).json()
     with Library.open(photographs) as library:
         results = library.search("sunset over water", [library.spread("place"), library.focus("hour=18")], k=6)
-        newest = library.search(None, [library.spread("month")], k=5, where="taken >= '2019'")
-    assert [result["photo"]["path"] for result in answer["results"]] == [photo.path for photo in results.photos]
     assert [result["was"] for result in answer["results"]] == [result.was for result in results]
     assert [photo["path"] for photo in answer["plain"]] == [photo.path for photo in results.plain]
     assert answer["results"][0]["gains"] == pytest.approx(results.results[0].gains)
@@ -63,14 +63,22 @@ def test_search_is_the_library_s_own_answer(client: httpx.Client, photographs: P
     assert 0 < answer["kept"] <= 1
     assert len(answer["left_out"]) == 3
     assert set(answer["took_ms"]) == {"retrieval", "steering"}
-    answer = client.post("/api/search", json=filtered | {"text": " "}).json()  # the newest come first
+
+
+def test_without_a_text_the_candidates_are_the_newest(client: httpx.Client, photographs: Path) -> None:
+    with Library.open(photographs) as library:
+        newest = library.search(" ", k=5, where="taken >= '2019'")
+    answer = client.post("/api/search", json={"text": " ", "k": 5, "since": "2019"}).json()
     assert [result["photo"]["path"] for result in answer["results"]] == [photo.path for photo in newest.photos]
     assert answer["newest_of"] == newest.hits.newest_of == answer["candidates"]
-    for method in ("mascot", "paper", "mmr", "kdpp", "msdpp", "clustering", "relevance"):
-        assert len(result_ids(_search(client, method=method, strength=0.5, wishes=wishes, k=4))) == 4, method
-    assert _search(client, keep=0.9, wishes=[wishes[0] | {"weight": 2}]).json()["kept"] >= 0.9 - 1e-9
     few = client.post("/api/search", json={"candidates": 3, "k": 2}).json()
     assert (few["candidates"], few["newest_of"], few["kept"]) == (3, 32, 1.0)
+
+
+def test_every_method_answers(client: httpx.Client) -> None:
+    for method in ("mascot", "paper", "mmr", "kdpp", "msdpp", "clustering", "relevance"):
+        assert len(result_ids(_search(client, method=method, strength=0.5, wishes=WISHES, k=4))) == 4, method
+    assert _search(client, keep=0.9, wishes=[WISHES[0] | {"weight": 2}]).json()["kept"] >= 0.9 - 1e-9
 
 
 def test_a_target_says_how_far_the_nearest_result_is(client: httpx.Client) -> None:
@@ -347,11 +355,11 @@ def test_steering_does_not_wait_for_the_encoder(photographs: Path) -> None:
         request = SearchRequest("sunset", wishes=[{"spread": "place"}])
         service.search(request)
         with service._encoding:  # as if an encoder were at work
-            pool.submit(service.search, replace(request, strength=0.9)).result(20)
+            pool.submit(service.search, replace(request, strength=0.9)).result(PATIENCE_S)
             waiting = pool.submit(service.search, replace(request, text="new"))
             with pytest.raises(FutureTimeout):
                 waiting.result(0.3)
-        waiting.result(20)
+        waiting.result(PATIENCE_S)
 
 
 def test_no_request_writes(own: Path, own_client: httpx.Client) -> None:

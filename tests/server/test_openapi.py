@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -14,17 +16,11 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
-from schemathesis.specs.openapi.checks import (
-    content_type_conformance,
-    negative_data_rejection,
-    response_headers_conformance,
-    response_schema_conformance,
-    status_code_conformance,
-)
+from schemathesis.specs.openapi import checks
 
 from mascot.server import make_app
 from mascot.server.settings import Settings
-from tests.server.serving import Served
+from tests.server.serving import Served, served
 
 DOCUMENT: dict[str, Any] = dict(make_app(Settings()).state.openapi)
 OPERATIONS = {operation["operationId"]: (path, method.upper())
@@ -34,8 +30,8 @@ OPERATIONS = {operation["operationId"]: (path, method.upper())
 # Random requests: no failure of the server, no undocumented answer
 
 CHECKS = [
-    not_a_server_error, status_code_conformance, content_type_conformance, response_headers_conformance,
-    response_schema_conformance, negative_data_rejection,
+    not_a_server_error, checks.status_code_conformance, checks.content_type_conformance,
+    checks.response_headers_conformance, checks.response_schema_conformance, checks.negative_data_rejection,
 ]  # fmt: skip
 WRONG = ("rerank", "search")
 REQUESTS = {"rerank": 8, "search": 6} | dict.fromkeys(("library", "choices", "health", "ready", "metrics"), 1)
@@ -57,6 +53,13 @@ def msgpack(_: Any, value: Any) -> bytes:
 @schemathesis.serializer("application/vnd.apache.arrow.stream")
 def arrow(_: Any, value: Any) -> bytes:
     return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
+
+
+@pytest.fixture(scope="module")
+def server(photographs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A process of its own: CPython 3.11 may fail if two threads parse source, as Hypothesis and tracebacks do."""
+    with served(tmp_path_factory.mktemp("state"), "--library", str(photographs)) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")

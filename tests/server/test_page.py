@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -316,52 +317,73 @@ def test_the_tray_completes_downloads_and_saves_a_set(tab: Tab) -> None:
     page.wait_for_selector("#tray summary", state="hidden")
 
 
-def test_answers_that_are_late_hostile_or_empty(tab: Tab) -> None:
-    """The library answers after the first search, knows no place, and has similar photographs and hostile names."""
-    hostile, delayed, numbers = "<img src=x onerror=alert(1)>", list[Any](), list[int]()
+def _change_answers(tab: Tab, path: str, change: Callable[[dict[str, Any]], object]) -> None:
+    """Change the body of every answer of this route."""
 
-    def change(route: Any) -> None:
-        answer = route.fetch()
-        body = answer.json()
-        for photo in (*(result["photo"] for result in body["results"]), *body["plain"]):
-            photo |= {"lat": None, "lon": None}
-        numbers[:] = [result["photo"]["id"] for result in body["results"]]
-        body["results"][1]["similar"] = numbers[10:13]
+    def answer(route: Any) -> None:
+        response = route.fetch()
+        body = response.json()
+        change(body)
+        route.fulfill(response=response, json=body)
+
+    tab.route(path, answer)
+
+
+def test_hostile_names_are_text(tab: Tab) -> None:
+    hostile = "<img src=x onerror=alert(1)>"
+
+    def change(body: dict[str, Any]) -> None:
         body["results"][1]["because"] = hostile
         body["results"][1]["photo"] |= {"title": hostile, "folder": "<b>bold", "path": "<b>bold/<i>boat.jpg"}
-        route.fulfill(response=answer, json=body)
 
-    def answer_library(route: Any, **change: Any) -> None:
-        answer = route.fetch()
-        body = answer.json()
-        missing = {"points": [], "without_place": body["photos"]}
-        route.fulfill(response=answer, json=body | missing | change)
-
-    tab.route("**/api/library", lambda route: delayed.append(route))
-    tab.route("**/api/search", change)
-    page = tab.open(ready=False, fresh=True)
-    page.fill("#text", QUERY)
-    page.press("#text", "Enter")
-    page.wait_for_url(lambda url: "text=" in url)
-    answer_library(delayed[0])
-    page.about(QUERY)
-    assert "says where it was taken" in page.inner_text("#map-note")
-    assert (page.is_disabled("#lean-place"), page.is_disabled("#lean-look")) == (True, False)
-    assert [badge.inner_text() for badge in page.locator("#grid .badge:not(:empty)").all()] == ["3 similar"]
+    _change_answers(tab, "**/api/search", change)
+    page = tab.open(f"/?text={QUERY}", fresh=True)
     page.locator(f"[aria-label^='{hostile}']").click()
     assert page.inner_text(".about h2") == page.inner_text(".because") == hostile
     assert "<b>bold" in page.inner_text(".known")
     assert page.locator("img[src='x'], #viewer b, #viewer i").count() == 0
+
+
+def test_similar_photographs_are_counted_and_can_be_opened(tab: Tab) -> None:
+    similar: list[int] = []
+
+    def change(body: dict[str, Any]) -> None:
+        similar[:] = [result["photo"]["id"] for result in body["results"][10:13]]
+        body["results"][1]["similar"] = similar
+
+    _change_answers(tab, "**/api/search", change)
+    page = tab.open(f"/?text={QUERY}", fresh=True)
+    assert [badge.inner_text() for badge in page.locator("#grid .badge:not(:empty)").all()] == ["3 similar"]
+    page.locator("#grid button.tile").nth(1).click()
     page.locator(".similar button").nth(2).click()
-    page.wait_for_url(lambda url: f"photo={numbers[12]}" in url)
-    tab.open(ready=False, fresh=True)
-    answer_library(delayed[1], photos=0, suggestions=[], months={}, years={}, first=None, last=None)
-    page.wait_for_selector("#welcome h2:text('No photographs yet')")
-    assert "mascot index" in page.inner_text("#welcome")
+    page.wait_for_url(lambda url: f"photo={similar[2]}" in url)
+
+
+def test_a_library_without_places_that_answers_after_the_first_search(tab: Tab) -> None:
+    delayed: list[Any] = []
+    tab.route("**/api/library", lambda route: delayed.append(route))
+    page = tab.open(ready=False, fresh=True)
+    page.fill("#text", QUERY)
+    page.press("#text", "Enter")
+    page.wait_for_url(lambda url: "text=" in url)
+    answer = delayed[0].fetch()
+    delayed[0].fulfill(response=answer, json=answer.json() | {"points": [], "without_place": POSTCARDS})
+    page.about(QUERY)
+    assert "says where it was taken" in page.inner_text("#map-note")
+    assert (page.is_disabled("#lean-place"), page.is_disabled("#lean-look")) == (True, False)
     page.goto("about:blank")  # the next test loads the real library
 
 
-def test_a_server_that_is_gone_comes_back_and_is_slow(tab: Tab) -> None:
+def test_an_empty_library_says_how_to_fill_it(tab: Tab) -> None:
+    empty = {"photos": 0, "points": [], "without_place": 0, "suggestions": [], "months": {}, "years": {}}
+    _change_answers(tab, "**/api/library", lambda body: body.update(empty, first=None, last=None))
+    page = tab.open(ready=False, fresh=True)
+    page.wait_for_selector("#welcome h2:text('No photographs yet')")
+    assert "mascot index" in page.inner_text("#welcome")
+    page.goto("about:blank")
+
+
+def test_results_stay_while_the_server_is_gone(tab: Tab) -> None:
     page = tab.open(f"/?text={QUERY}")
     before = page.ids()
     tab.route(re.compile("/healthz|/api/"), lambda route: route.abort())
@@ -369,13 +391,17 @@ def test_a_server_that_is_gone_comes_back_and_is_slow(tab: Tab) -> None:
     page.wait_for_selector("#error:not([hidden])")
     assert "does not answer" in page.inner_text("#error")
     assert page.is_visible("#retry")
-    assert page.ids() == before, "the results stay"
+    assert page.ids() == before
     tab.unroute_all()
     page.settled()
     assert page.is_hidden("#error")
     assert page.counted("places")[1] > page.counted("places")[0]
-    delayed: list[Any] = []
-    tab.route("**/api/search", lambda route: delayed.append(route))
+    tab.errors.clear()  # the browser itself reports what it could not load
+
+
+def test_a_slow_request_shows_progress_and_is_cancelled_by_the_next(tab: Tab) -> None:
+    page = tab.open(f"/?text={QUERY}")
+    tab.route("**/api/search", lambda route: None)
     page.locator("#lean-place").fill("10")
     page.wait_for_selector("#progress:not([hidden])")
     assert page.get_attribute("#results", "aria-busy") == "true"
@@ -383,66 +409,74 @@ def test_a_server_that_is_gone_comes_back_and_is_slow(tab: Tab) -> None:
     page.locator("#lean-place").fill("9")
     page.settled()
     assert page.is_hidden("#progress")
-    assert page.parameters()["spread"] == ["place*0.9"], "the slow request was cancelled"
-    tab.errors.clear()  # the browser itself reports what it could not load
+    assert page.parameters()["spread"] == ["place*0.9"]
 
 
 # Keyboard, touch, widths, colours, assistive technology
 
 
-def test_everything_with_the_keyboard_alone(tab: Tab) -> None:
+def _press(page: Tab, *keys: str) -> None:
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def _tab_to(page: Tab, condition: str) -> None:
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if page.evaluate(condition):
+            return
+    raise AssertionError(condition)
+
+
+def test_results_with_the_keyboard_alone(tab: Tab) -> None:
     page = tab.open()
-
-    def press(*keys: str) -> None:
-        for key in keys:
-            page.keyboard.press(key)
-
-    def tab_to(condition: str) -> None:
-        for _ in range(20):
-            press("Tab")
-            if page.evaluate(condition):
-                return
-        raise AssertionError(condition)
-
-    press("/")
+    _press(page, "/")
     page.keyboard.type(QUERY)
-    press("Enter")
+    _press(page, "Enter")
     page.about(QUERY)
     numbers, focused = page.ids(), "Number(document.activeElement.dataset.id)"
-    tab_to("document.activeElement.classList.contains('tile')")
+    _tab_to(page, "document.activeElement.classList.contains('tile')")
     assert page.evaluate(focused) == numbers[0]
-    press("ArrowRight", "ArrowDown")
+    _press(page, "ArrowRight", "ArrowDown")
     assert page.evaluate(focused) in numbers[2:9]
-    press("Home")
+    _press(page, "Home")
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
-    press("p")
+    _press(page, "p")
     assert page.parameters()["pin"] == [str(numbers[0])]
-    press("p", "Enter")
+    _press(page, "p", "Enter")
     assert page.is_visible("#viewer")
-    press("ArrowRight")
+    _press(page, "ArrowRight")
     assert page.parameters()["photo"] == [str(numbers[1])]
-    press("Escape")
+    _press(page, "Escape")
     page.wait_for_function(f"() => {focused} === {numbers[1]}")  # the focus returns to the last photograph
-    tab_to("document.activeElement.id === 'lean-place'")
-    press(*["ArrowRight"] * 10)
+
+
+def test_steering_with_the_keyboard_alone(tab: Tab) -> None:
+    page = tab.open(f"/?text={QUERY}")
+    _tab_to(page, "document.activeElement.id === 'lean-place'")
+    _press(page, *["ArrowRight"] * 10)
     page.settled()
     assert page.parameters()["spread"] == ["place"]
     for face in ("#clock svg", "#timeline svg"):
         page.focus(face)
-        press("ArrowRight")
+        _press(page, "ArrowRight")
         page.settled()
         assert len(page.parameters()["focus"]) == 1
-        press("Delete")
+        _press(page, "Delete")
+
+
+def test_the_map_with_the_keyboard_alone(tab: Tab) -> None:
+    page = tab.open(f"/?text={QUERY}")
     page.focus("#map canvas")
-    press("+", "Enter")
+    _press(page, "+", "Enter")
     page.settled()
     assert any(wish.startswith("place=") for wish in page.parameters()["focus"])
-    press("b")
+    _press(page, "b")
     page.wait_for_url(lambda url: "box=" in url)
     page.wait_for_selector("#live:text('photograph')", state="attached")
 
 
-def test_fingers_on_a_phone(phone: Tab) -> None:
+def test_a_dial_on_a_phone_changes_results_in_sight(phone: Tab) -> None:
     page = phone.open(f"/?text={QUERY}")
     plain = page.ids()
     page.tap("#bar-steer")
@@ -450,14 +484,18 @@ def test_fingers_on_a_phone(phone: Tab) -> None:
     before = page.evaluate(IN_SIGHT)
     assert len(before) >= 5
     page.lean("place", 10)
-    assert page.evaluate(IN_SIGHT) != before, "they change in sight"
-    steered = page.url
+    assert page.evaluate(IN_SIGHT) != before
     page.go_back()
     page.without("spread")
     assert page.ids() == plain
     assert page.is_visible("#lean-place")
-    page.go_forward()
-    page.wait_for_url(steered)
+    page.tap("#rail-close")
+    page.wait_for_selector("#lean-place", state="hidden")
+
+
+def test_a_tap_on_the_map_of_a_phone_is_a_target(phone: Tab) -> None:
+    page = phone.open(f"/?text={QUERY}")
+    page.tap("#bar-steer")
     page.tap("#tabs >> text=Place")
     box = page.locator("#map canvas").bounding_box()
     page.touchscreen.tap(box["x"] + box["width"] * 0.15, box["y"] + box["height"] / 2)
@@ -466,8 +504,11 @@ def test_fingers_on_a_phone(phone: Tab) -> None:
     page.tap("[data-name=place] .near-chip button")
     page.without("focus")
     page.tap("#rail-close")
-    page.wait_for_selector("#lean-place", state="hidden")
-    numbers = page.ids()
+
+
+def test_the_large_view_with_fingers(phone: Tab) -> None:
+    page = phone.open(f"/?text={QUERY}&spread=place")
+    address, numbers = page.url, page.ids()
     page.locator("#grid button.tile").first.tap()
     page.locator(".stage img").evaluate("picture => picture.decode()")
     picture = page.locator(".stage img").bounding_box()
@@ -485,7 +526,7 @@ def test_fingers_on_a_phone(phone: Tab) -> None:
     page.swipe((x, y), (x - 20, y), (x - 40, y))
     assert page.locator(".stage img").bounding_box()["x"] == pytest.approx(large["x"] - 40, abs=1)
     assert page.url.endswith(f"photo={numbers[0]}")
-    page.tap_until("[aria-label=Close]", steered)
+    page.tap_until("[aria-label=Close]", address)
 
 
 def test_assistive_technology_finds_nothing_to_complain_about(tab: Tab, phone: Tab) -> None:

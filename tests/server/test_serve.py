@@ -28,18 +28,8 @@ from uvicorn.server import ServerState
 import mascot as mc
 from mascot.server.client import Client, ServiceError
 from mascot.server.run import protocol
-from tests.retelling import run_command
-from tests.server.serving import (
-    Served,
-    environment,
-    free_port,
-    hosted,
-    message,
-    read_answer,
-    read_to_end,
-    served,
-    wait_for,
-)
+from tests.retelling import run_command, wait_for
+from tests.server.serving import Served, environment, hosted, message, read_answer, read_to_end, served, started
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
 ROOT = Path(__file__).resolve().parents[2]
@@ -120,16 +110,10 @@ def test_without_a_library_photo_routes_say_how_to_make_one(service: httpx.Clien
 def test_other_servers_can_serve_the_application(tmp_path: Path) -> None:
     pytest.importorskip("gunicorn")
     pytest.importorskip("uvicorn_worker", reason="needs pip install uvicorn-worker")
-    address = f"127.0.0.1:{free_port()}"
-    command = ["gunicorn", "mascot.server:app", "-k", "uvicorn_worker.UvicornWorker", "-b", address]
-    process = subprocess.Popen([sys.executable, "-m", *command], env=environment(tmp_path), stderr=subprocess.DEVNULL)
-    try:
-        with Client(f"http://{address}") as client:
-            wait_for(client.ready)
-            assert client.rerank([0.1, 0.9], k=1)["results"][0]["position"] == 1
-    finally:
-        process.terminate()
-        process.wait(180)
+    command = ["gunicorn", "mascot.server:app", "-k", "uvicorn_worker.UvicornWorker", "-b", "127.0.0.1:0"]
+    with started(command, environment(tmp_path)) as server, Client(server.address) as client:
+        wait_for(client.ready)
+        assert client.rerank([0.1, 0.9], k=1)["results"][0]["position"] == 1
 
 
 def test_ctrl_c_stops_it_at_once_whatever_is_under_way(tmp_path: Path) -> None:
@@ -300,27 +284,23 @@ def _all(name: str) -> list[str]:
 
 
 def test_the_steps_of_the_container_give_a_service(tmp_path: Path) -> None:
-    port = str(free_port())
     (entry,), (arguments,), (health,) = _all("ENTRYPOINT"), _all("CMD"), _all("HEALTHCHECK")
     words = [*json.loads(entry), *json.loads(arguments)]
-    command = [sys.executable, "-m", "mascot.cli", *(port if word == PORT else word for word in words[1:])]
-    probe = [sys.executable, *(word.replace(PORT, port) for word in json.loads(health.partition("CMD ")[2])[1:])]
+    command = ["mascot.cli", *("0" if word == PORT else word for word in words[1:])]
     environ = environment(tmp_path, MASCOT_TOKEN="s3cret")
     environ |= dict(word.split("=", 1) for word in shlex.split(_all("ENV")[0]) if not word.startswith("PATH="))
     environ["XDG_STATE_HOME"] = str(tmp_path)
-    with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as process:
-        try:
-            wait_for(lambda: process.poll() is not None or Client(f"http://127.0.0.1:{port}").ready())
-            assert process.poll() is None, process.stderr and process.stderr.read()
-            subprocess.run(probe, check=True, timeout=240)
-            with Client(f"http://127.0.0.1:{port}", "s3cret") as client, Client(f"http://127.0.0.1:{port}") as stranger:
-                assert client.rerank([1, 2], k=1)["results"][0]["position"] == 1
-                with pytest.raises(ServiceError) as error:
-                    stranger.rerank([1, 2])
-                assert error.value.status == 401
-        finally:
-            process.terminate()
-            assert process.wait(60) in (0, -15)
+    with started(command, environ) as server:
+        address = f"http://127.0.0.1:{server.port}"
+        wait_for(Client(address).ready)
+        probe = [word.replace(PORT, str(server.port)) for word in json.loads(health.partition("CMD ")[2])[1:]]
+        subprocess.run([sys.executable, *probe], check=True, timeout=240)
+        with Client(address, "s3cret") as client, Client(address) as stranger:
+            assert client.rerank([1, 2], k=1)["results"][0]["position"] == 1
+            with pytest.raises(ServiceError) as error:
+                stranger.rerank([1, 2])
+            assert error.value.status == 401
+        assert server.stop() in (0, -15)
 
 
 def test_the_container_is_closed() -> None:

@@ -16,7 +16,10 @@ Missing = Literal["last", "neutral", "drop"]
 
 
 class Attribute(Protocol):
-    """The interface of attributes. Your own attribute needs nothing else."""
+    """The interface of attributes. Your own attribute needs nothing else.
+
+    An attribute whose default width differs for a focus also has `focus_membership`, with the same parameters.
+    """
 
     @property
     def name(self) -> str: ...

@@ -26,14 +26,19 @@ class _CircleAttribute(ColumnAttribute):
 
     __slots__ = ()
     period: float
-    bins: int
+    bins: Any
     sigma: Any
     unit: str
 
     def __post_init__(self) -> None:
-        check_whole(f"{type(self).__name__}.bins", self.bins, 1)
+        check_whole(f"{type(self).__name__}.bins", self.count, 1)
         check_positive(f"{type(self).__name__}.sigma", self.width)
         ColumnAttribute.__post_init__(self)
+
+    @property
+    def count(self) -> int:
+        """The number of bins in use."""
+        return self.bins
 
     @property
     def width(self) -> float:
@@ -41,7 +46,10 @@ class _CircleAttribute(ColumnAttribute):
         return self.sigma
 
     def membership(self, columns: Columns, vectors: Floats | None) -> AxisBins:
-        axis = Axis(0.0, self.period / self.bins, self.bins, self.width, self.period)
+        return self._circle_bins(columns, self.count, self.width)
+
+    def _circle_bins(self, columns: Columns, bins: int, width: float) -> AxisBins:
+        axis = Axis(0.0, self.period / bins, bins, width, self.period)
         return AxisBins((axis,), (self._values(columns),), self.unit)
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
@@ -65,20 +73,32 @@ class HourOfDay(_CircleAttribute):
     column
         Column of times, plain hours in 0..24, or text like ``"18:30"``.
     bins
-        Number of bins, the first at midnight (default: 24).
+        Number of bins, the first at midnight (default: 24, or 96 for a focus).
     sigma
-        Width of a bin in hours (default: 1.5).
+        Width of a bin in hours (default: 0.75, or 0.2 for a focus; 1.5 if `bins` is given).
     missing, name
         What a candidate without a time gets (``"last"``, ``"neutral"``, ``"drop"``); name in explanations.
     """
 
     column: str = "taken"
-    bins: int = 24
-    sigma: float = 1.5
+    bins: int | None = None
+    sigma: float | None = None
     missing: Missing = "last"
     name: str = "hour"
     period, unit = 24.0, "hour"
     read, near = staticmethod(hours), "an hour like 18 or 18:30"
+
+    @property
+    def count(self) -> int:
+        return 24 if self.bins is None else self.bins
+
+    @property
+    def width(self) -> float:
+        return self.sigma if self.sigma is not None else 0.75 if self.bins is None else 1.5
+
+    def focus_membership(self, columns: Columns, vectors: Floats | None) -> AxisBins:
+        usual = self.bins is None and self.sigma is None
+        return self._circle_bins(columns, 96, 0.2) if usual else self.membership(columns, vectors)
 
     def labels(self, columns: Columns, vectors: Floats | None) -> SparseBins:
         """Return the clock hour of each row, ``"18:00"`` from 18:00 to 18:59: what `limit` and `share` count."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from mascot.errors import require
 from mascot.kernels.constants import SPACING
 
 _MOST_BINS = 4_000_000
+_FOCUS_DAYS = 0.3  # widest default of a focus
+_FOCUS_RANGE = 20_000  # days, 55 years: over a longer range there would be too many bins
 
 
 def _line_bins(values: Floats, sigma: float | None, smallest: float, owner: str, unit: str) -> AxisBins:
@@ -80,7 +82,8 @@ class Date(ColumnAttribute):
     column
         Column of times.
     sigma_days
-        Width of a bin in days (default: follows the candidates, as for `Number`; at least an hour).
+        Width of a bin in days (default: follows the candidates, as for `Number`; at least an hour, and for a focus at
+        most 0.3 days).
     missing, name
         What a candidate without a time gets (``"last"``, ``"neutral"``, ``"drop"``); name in explanations.
     """
@@ -101,6 +104,14 @@ class Date(ColumnAttribute):
 
     def membership(self, columns: Columns, vectors: Floats | None) -> AxisBins:
         return _line_bins(self._values(columns), self.sigma_days, 1 / 24, "Date.sigma_days", "date")
+
+    def focus_membership(self, columns: Columns, vectors: Floats | None) -> AxisBins:
+        bins = self.membership(columns, vectors)
+        values = bins.values[0]
+        days = float(np.nanmax(values) - np.nanmin(values)) if np.isfinite(values).any() else 0.0
+        if self.sigma_days is not None or days > _FOCUS_RANGE:
+            return bins
+        return replace(bins, axes=(replace(bins.axes[0], sigma=-_FOCUS_DAYS),))
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
         return _standard(self._values(columns))

@@ -17,6 +17,7 @@ from mascot.errors import InputError, OptionError, check_positive, check_whole, 
 from mascot.serialize import Value
 
 _NARROWEST_KM = 0.001
+_FOCUS_KM = 350.0  # widest default of a focus: narrow bins focus better, wide bins spread better
 
 
 class NamedPoint(tuple[float, ...]):
@@ -136,7 +137,7 @@ class Place(_Located):
         Columns in degrees. Any longitude is taken modulo 360.
     sigma_km
         Width of a bin in kilometres (default: an eighth of the candidates' root-mean-square distance, outliers
-        ignored, so that one city and the whole world both work; at least 50 m).
+        ignored, so that one city and the whole world both work; at least 50 m, and for a focus at most 350 km).
     missing, name
         What a candidate without a place gets (``"last"``, ``"neutral"``, ``"drop"``); name in explanations.
 
@@ -161,8 +162,14 @@ class Place(_Located):
         check_missing("Place", self.missing)
 
     def membership(self, columns: Columns, vectors: Floats | None) -> GlobeBins:
+        return self._globe_bins(columns, self.sigma_km or 0.0)
+
+    def focus_membership(self, columns: Columns, vectors: Floats | None) -> GlobeBins:
+        return self._globe_bins(columns, self.sigma_km or -_FOCUS_KM)
+
+    def _globe_bins(self, columns: Columns, sigma_km: float) -> GlobeBins:
         lat, lon = self._coordinates(columns, wrap=True)
-        return GlobeBins(np.radians(lat), np.radians(lon), self.sigma_km or 0.0)
+        return GlobeBins(np.radians(lat), np.radians(lon), sigma_km)
 
     def labels(self, columns: Columns, vectors: Floats | None) -> SparseBins:
         """Raise: places have no names to count, but a column of cities has."""

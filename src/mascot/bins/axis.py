@@ -25,8 +25,9 @@ class Axis:
     """Evenly spaced bin centres `start + step * j`, j < count, each a bump of width `sigma`.
 
     `period` > 0 closes the axis to a circle. An axis with step 0 follows its rows: centres are 1.5 widths apart, and a
-    width of 0 stands for an eighth of the root-mean-square distance between two rows. Outliers do not influence the
-    width. They count as `floor` or `ceiling`, so that one wrong date does not make every bin a decade wide.
+    width of 0 stands for an eighth of the root-mean-square distance between two rows, and a width below 0 for the same
+    but at most -`sigma`. Outliers do not influence the width. They count as `floor` or `ceiling`, so that one wrong
+    date does not make every bin a decade wide.
     """
 
     start: float = 0.0
@@ -46,9 +47,10 @@ class Axis:
         low = float(valued.min()) if len(valued) else 0.0
         high = float(valued.max()) if len(valued) else 0.0
         sigma, floor, ceiling = self.sigma, self.floor, self.ceiling
-        if sigma == 0:
+        if sigma <= 0:
             inlier, deviation = inliers(valued[None])
             sigma = max(math.sqrt(2.0) * deviation / SCALE, self.smallest) or 1.0  # all equal: any width will do
+            sigma = min(sigma, -self.sigma) if self.sigma else sigma
             if not inlier.all():
                 first, last = valued[inlier].min() - BEYOND * sigma, valued[inlier].max() + BEYOND * sigma
                 floor, low = (float(first), float(first)) if low < first else (floor, low)

@@ -27,7 +27,7 @@ class GlobeBins:
 
     lat: Floats  # radians; NaN is a missing value
     lon: Floats  # radians, in -pi..pi
-    sigma_km: float = 0.0  # 0: follow the rows
+    sigma_km: float = 0.0  # 0: follow the rows; below 0: follow the rows, at most -sigma_km
 
     @property
     def rows(self) -> int:
@@ -54,7 +54,8 @@ class GlobeBins:
             return self
         valued = ~self.missing()
         sigma = rms_chord_km(self.lat[valued], self.lon[valued]) / SCALE
-        return replace(self, sigma_km=max(sigma, SMALLEST_KM))
+        sigma = max(sigma, SMALLEST_KM)
+        return replace(self, sigma_km=min(sigma, -self.sigma_km) if self.sigma_km else sigma)
 
     def sparse(self) -> SparseBins:
         fixed = self.resolve()

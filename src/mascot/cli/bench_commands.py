@@ -51,7 +51,7 @@ def _comma_list(content: str, default: str, metavar: str = "NAMES") -> Any:
 _Results = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run's results.")]
 _As = Annotated[
     Literal["published", "correct"],
-    typer.Option("--as", help="Do as the released study did, or without its mistakes; see docs/reproduce.md."),
+    typer.Option("--as", help="Repeat the released study exactly, or correct its mistakes; see docs/reproduce.md."),
 ]
 
 
@@ -72,12 +72,12 @@ def run(
     seeds: str | None = _comma_list("Seeds of the simulated data", "0,1,2", "NUMBERS"),
     jobs: int | None = typer.Option(None, min=1, help="Number of processes (default: all cores)."),
     quick: bool = typer.Option(
-        False, "--quick", help="Run few queries (default: of seed 0): takes minutes, and the numbers are rough."
+        False, "--quick", help="Run few queries, of seed 0 unless --seeds is set; takes minutes, numbers are rough."
     ),
     behaviour: _As = "published",
     ray: Ray = None,
 ) -> None:
-    """Search on the validation queries, measure on the test queries, and store every number."""
+    """Choose settings on the validation queries, measure on the test queries, and store every number."""
     benchmark = _benchmark(dataset, data, model, methods, tasks, seeds, quick, behaviour)
     with progress_bar(lines=True) as report:
         workers = None

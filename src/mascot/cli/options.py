@@ -33,9 +33,12 @@ Share = Annotated[
     typer.Option(metavar="NAME=VALUE:SHARE,...", help="Target shares: region=Europe:60%,Asia:40%. Repeatable."),
 ]
 Fill = Annotated[bool, typer.Option("--fill", help="Complete the list if limits leave fewer than -k results.")]
-Strength = Annotated[float | None, typer.Option(help="0 is relevance only, 1 is wishes only (default of mascot: 0.5).")]
+Strength = Annotated[
+    float | None, typer.Option(help="0 is relevance only, 1 is wishes only (default of the method mascot: 0.5).")
+]
 Protect = Annotated[
-    int | None, typer.Option(help="Number of best matches that always stay (default: 3, at most a third of -k).")
+    int | None,
+    typer.Option(help="Number of best matches that are always selected (default: 3, at most a third of -k)."),
 ]
 Keep = Annotated[
     float | None,
@@ -45,15 +48,18 @@ Order = Annotated[
     Literal["relevance", "selection"] | None,
     typer.Option(help="Show the results by relevance (default) or in the order of selection."),
 ]
-MethodOption = Annotated[MethodName | None, typer.Option(help="The method that selects (default: mascot).")]
+MethodOption = Annotated[MethodName | None, typer.Option(help="Method that selects the results (default: mascot).")]
 Paper = Annotated[bool, typer.Option("--paper", help="Use the published method; the same as --method paper.")]
 Already = Annotated[
     list[str] | None,
-    typer.Option(metavar="ID", help="Id of a result on an earlier page; it is not shown again. Repeatable."),
+    typer.Option(
+        metavar="ID",
+        help="Id of a result on an earlier page; it is not shown again and counts as covered. Repeatable.",
+    ),
 ]
 MissingOption = Annotated[
     Missing,
-    typer.Option(help="What happens to candidates without a value: they come last, are neutral, or are dropped."),
+    typer.Option(help="Treatment of candidates without a value: they come last, are neutral, or are dropped."),
 ]
 OutputFormat = Literal["table", "jsonl", "json"]
 InputPath = Annotated[
@@ -72,8 +78,8 @@ Library = Annotated[
     list[Path] | None,
     typer.Option(
         metavar="PATH",
-        help="The folder that was indexed (default: MASCOT_LIBRARY, the one around the current folder, or the one "
-        "indexed last).",
+        help="A folder that was indexed (default: MASCOT_LIBRARY, or the library that contains the current folder, or "
+        "the library that was indexed last).",
     ),
 ]
 Device = Annotated[

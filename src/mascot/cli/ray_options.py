@@ -15,7 +15,7 @@ Ray = Annotated[
     typer.Option(
         "--ray",
         metavar="[ADDRESS]",
-        help="Run on a Ray cluster: local (default) starts one here, auto finds one, host:port is one.",
+        help="Run on a Ray cluster at host:port; local (default) starts one here, auto finds a running one.",
     ),
 ]
 

@@ -31,7 +31,8 @@ def serve(
         list[Path] | None,
         typer.Option(
             metavar="PATH",
-            help="The folder that was indexed (default: MASCOT_LIBRARY, or the one indexed last).",
+            help="A folder that was indexed (default: MASCOT_LIBRARY, or the library that contains the current folder, "
+            "or the library that was indexed last).",
             show_default=False,
         ),
     ] = None,
@@ -51,7 +52,7 @@ def serve(
     ] = None,
     open_: Annotated[bool, typer.Option("--open", help="Show the page in the browser.")] = False,
 ) -> None:
-    """Serve re-ranking over HTTP, and search in a photo library with a page to steer it.
+    """Serve re-ranking over HTTP, and photo search with a web page.
 
     \b
     mascot serve --open

@@ -168,7 +168,7 @@ class DeviceBatch:
             return KernelBins.of(native.PackedBins(native.LABELS, **self._labels(attribute)._asdict()), cupy())
         if not isinstance(attribute, _ON_DEVICE):
             return KernelBins.of(pack_bins(self._on_host(wish).bins[0]), cupy())
-        bins, columns = self._bins_and_coordinates(attribute)
+        bins, columns = self._bins_and_coordinates(wish)
         x, y = columns if len(columns) > 1 else (columns[0], None)
         return KernelBins.of(pack_bins(bins)._replace(x=x, y=y), cupy())
 
@@ -186,17 +186,18 @@ class DeviceBatch:
             return Target(distance, "label", wish.weight, wish.within)
         if not isinstance(attribute, _ON_DEVICE):
             return _on_device(self._on_host(wish).focuses[0].target())
-        bins, columns = self._bins_and_coordinates(attribute)
+        bins, columns = self._bins_and_coordinates(wish)
         globe = isinstance(bins, GlobeBins)
         rows = replace(bins, **({"lat": columns[0], "lon": columns[1]} if globe else {"values": tuple(columns)}))
         return replace(wish.named_focus(bins), bins=rows).target()
 
-    def _bins_and_coordinates(self, attribute: Any) -> tuple[Any, list[Any]]:
+    def _bins_and_coordinates(self, wish: Wish) -> tuple[Any, list[Any]]:
         """Return bins of one row on the host, for their axes, and the coordinates of all rows on the device."""
+        attribute: Any = wish.attribute
         names = [getattr(attribute, key) for key in ("lat", "lon", "column") if hasattr(attribute, key)]
         owner = type(attribute).__name__
         columns = [column_of(self.columns, n, owner).reshape(-1).astype(np.float64, copy=False) for n in names]
-        bins = attribute.membership({name: as_array([0.0]) for name in names}, None)
+        bins = wish.attribute_membership({name: as_array([0.0]) for name in names}, None)
         if isinstance(attribute, Place):
             cp = cupy()
             columns = [cp.radians(columns[0]), cp.radians((columns[1] + 180) % 360 - 180)]

@@ -24,3 +24,6 @@ SAMPLE = 32  # candidates, of the better half by relevance, whose cosines are th
 NOVELTY = 0.5  # what full novelty earns under a spread, in units of relevance: off-topic candidates are novel too
 COPY = 0.9  # scaled similarity from which a candidate is a near-copy of a protected one and is not protected
 COPY_TOLERANCE = 1e-6  # subtracted from thresholds of similarity: float32 rounds vectors by about as much
+LEADERS = 24  # most relevant candidates among which a focus looks for further starts
+ALIKE = 0.5 - 1e-10  # share of bins in common from which two candidates lie in the same area
+LABEL_PRICE = 0.25  # cost of a new label of a focus, in relevance of the best result; the dial then falls evenly

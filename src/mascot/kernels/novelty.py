@@ -120,6 +120,11 @@ class WeighedVectors(NamedTuple):
         last = self.vectors.missing & (self.vectors.sign < 0 and not self.vectors.neutral)
         return np.where(last, self.gain_factor, 0.0)
 
+    def likeness(self, positions: _Ints) -> _Floats:
+        """Return [i, c]: the similarity of the candidates at positions[i] and positions[c]; 0 for a missing vector."""
+        known = ~self.vectors.missing[positions]
+        return np.array([self.vectors.similarities(int(p))[positions] for p in positions]) * known * known[:, None]
+
     def start(self, already: _Ints) -> Novelty:
         """Return the state of a pass in which only the results of earlier pages are selected."""
         return Novelty(self, already)

@@ -1,8 +1,9 @@
 """The reference implementation: what MASCOT selects, in numpy and float64, written to be read.
 
 `select` selects for Q queries. For each of them `WeighedQuery` holds what does not depend on the strength (relevance,
-protected results, the worth of bins), its `pick` selects greedily at one strength, and its `search` finds the strength
-that `keep` asks for.
+protected results, the worth of bins), its `pick` selects at one strength, and its `search` finds the strength that
+`keep` asks for. One greedy pass is myopic under a focus: the bins of the protected results are free, so it takes
+everything there before it opens a better bin. A focus therefore starts several times, and the best objective wins.
 
 Wishes about vectors earn or pay novelty, which `novelty.py` defines; all other attributes have bins.
 
@@ -19,8 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.kernels.constants import EPSILON, FENCE, FEW, NOTHING, TIE
-from mascot.kernels.novelty import CopyQuota, QueryVectors, WeighedVectors
+from mascot.kernels.constants import ALIKE, EPSILON, FENCE, FEW, LABEL_PRICE, LEADERS, NOTHING, TIE
+from mascot.kernels.novelty import CopyQuota, Novelty, QueryVectors, WeighedVectors
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -38,6 +39,7 @@ class Options(NamedTuple):
     protect: int
     strength: float
     keep: float  # 0: select at `strength`
+    starts: int  # further starts of a focus; 0: a single greedy pass
     # The bits of `flags`, the lowest first:
     query_weight: bool  # a bin is worth its peak relevance; otherwise 1
     normalize: bool  # relevance is in 0..1; otherwise raw scores are used
@@ -74,13 +76,13 @@ class Selection:
         return replace(self, positions=self.positions[own, :count], ranked=self.ranked[own, :count], **per_query)
 
     def after(self, pinned: Ints, count: int) -> Selection:
-        """Return one query's pinned positions and, behind them, at most `count` of those selected."""
+        """Return the selection of one query with `pinned` first, followed by at most `count` selected positions."""
         picks, arranged = (row[0][row[0] >= 0][:count] for row in (self.positions, self.ranked))
         positions, ranked = np.concatenate([pinned, picks])[None], np.concatenate([pinned, arranged])[None]
         return replace(self, positions=positions, ranked=ranked, pinned=len(pinned))
 
     def where(self, queries: Bools, other: Selection) -> Selection:
-        """Return the selection of `queries` [Q], and of all other queries the `other` one, which has the same shape."""
+        """Return this selection for the queries that `queries` [Q] marks, and `other`, of the same shape, elsewhere."""
         arrays: dict[str, Any] = {}
         for name in ("positions", "ranked", *_PER_QUERY):
             values = getattr(self, name)
@@ -258,6 +260,7 @@ class QueryBins(NamedTuple):
     sign: float  # +1 spread, -1 focus
     weight: float
     neutral: bool  # a missing value gets the mean membership; otherwise the candidate comes last
+    labels: bool = False  # explicit bins: labels, clusters, those of a user
 
     @property
     def last(self) -> Bools:
@@ -281,7 +284,7 @@ class QueryBins(NamedTuple):
 
 
 class WeighedAttribute(NamedTuple):
-    """What it is worth to cover the bins of one attribute, for N candidates of one query."""
+    """The worth of covering the bins of one attribute, for the N candidates of one query."""
 
     membership: Floats  # [N, U]
     bin_weights: Floats  # [U]
@@ -292,13 +295,20 @@ class WeighedAttribute(NamedTuple):
 
     @property
     def worth(self) -> Floats:
-        """[U] of covering a bin."""
+        """Worth [U] of covering each bin."""
         return self.gain_factor * self.bin_weights if self.largest_gain > 0 else np.zeros_like(self.bin_weights)
 
     @property
     def offset(self) -> Floats:
-        """[N] gains that do not depend on what is covered."""
+        """Gains [N] that do not depend on coverage: the penalty of candidates that come last."""
         return np.where(self.last, self.gain_factor * self.largest_gain, 0.0)
+
+    def likeness(self, positions: Ints) -> Floats:
+        """Return [i, c]: how much of the bins of the candidate at positions[c] the one at positions[i] has."""
+        rows = self.membership[positions]
+        own = (rows * rows).sum(axis=1)
+        shared = np.array([(rows * row).sum(axis=1) for row in rows])  # [c, i]
+        return np.asarray((shared / np.where(own > 0, own, 1.0)[:, None]).T)
 
     def start(self, already: Ints) -> Coverage:
         """Return the state of a pass in which only the results of earlier pages are selected."""
@@ -350,15 +360,16 @@ def weigh_attribute(
     largest_gain = largest_gain if largest_gain >= NOTHING else 0.0
     gain_factor = bins.sign * bins.weight
     if options.scale:
-        gain_factor = gain_factor / total_weight / (largest_gain or 1.0)
+        price = LABEL_PRICE if bins.labels and bins.sign < 0 else 1.0
+        gain_factor = gain_factor * price / total_weight / (largest_gain or 1.0)
     filled = coverage_per_result(membership, k) if options.balance and bins.sign > 0 else 1.0
     return WeighedAttribute(membership, bin_weights, bins.last, gain_factor, largest_gain, filled)
 
 
 def coverage_per_result(membership: Floats, k: int) -> float:
-    """Return which part of a bin one whole membership covers, so that an even list of k results fills every bin.
+    """Return the part of a bin that a membership of 1 covers, so that an even list of k results fills every bin.
 
-    In an even list a bin gets `results_per_bin` results: each covers that part of it, or all of it.
+    If an even list has n > 1 results per bin, each of them covers 1 / n of its bin; otherwise it covers the whole bin.
     """
     peaks = float(membership.max(axis=0, initial=0.0).sum())
     if peaks <= 0:
@@ -392,21 +403,46 @@ class WeighedQuery:
         self.protected = select_protected(order, options.protect, query.already, self.k, counts, spread_vectors)
         total_weight = float(sum(bins.weight for bins in query.attributes))
         self.attributes = [weigh_attribute(part, self.relevance, total_weight, self.k, options) for part in parts]
+        self.focuses = [part for part in self.attributes if part.gain_factor < 0 and part.largest_gain > 0]
+        self.starts = [self.protected]
+        self.several = options.starts > 0 and len(self.focuses) > 0
+        if self.several:
+            fresh = order[~np.isin(order, query.already)]
+            self.plain = select_protected(fresh, len(fresh), query.already, self.k, self._counts())
+            self.starts += [np.append(self.protected, centre) for centre in self.centres(fresh[:LEADERS])]
 
     def _counts(self) -> QuotaCounts:
         return QuotaCounts(self.query.quotas, self.query.rows)
 
-    def pick(self, strength: float, relevance: Floats) -> tuple[Ints, int]:
-        """Return up to k positions, each with the largest gain, and the stages that the quotas needed.
+    def centres(self, leaders: Ints) -> list[int]:
+        """Return up to `starts` of the most relevant candidates, around which most of the others lie.
 
-        The gain is (1 - strength) * relevance + strength * (what the bins that are left to cover, and the novelty of
-        vectors, are worth).
+        No two of them are alike, and none of them is like a protected result, whose bins are free anyway. Two
+        candidates are alike if one lies in half of the other's bins of the focused attributes, or if their vectors are
+        half as similar as near-copies.
         """
-        offset = sum((attribute.offset for attribute in self.attributes), np.zeros(len(relevance)))
-        base = (1 - strength) * relevance + strength * offset
-        states = [part.start(self.query.already) for part in self.attributes]
-        largest = sum(abs(part.gain_factor) * part.largest_gain for part in self.attributes)
-        tie = TIE * ((1 - strength) * float(np.abs(relevance).max()) + strength * largest)
+        stakes = [part.gain_factor * part.largest_gain for part in self.focuses]
+        like = np.zeros((len(leaders), len(leaders)))  # [i, c]: how much of the bins of c candidate i has
+        for part, stake in zip(self.focuses, stakes, strict=True):
+            like += stake / sum(stakes) * part.likeness(leaders)
+        alike = (np.maximum(like, like.T) >= ALIKE) | np.eye(len(leaders), dtype=bool)
+        mass = (self.ideal[leaders][:, None] * like).sum(axis=0)
+        counts = self._counts()
+        for position in self.protected:
+            counts.add(int(position))
+        allowed = np.array([len(self.protected) < self.k and counts.allows(int(i), 0) for i in leaders], bool)
+        near_protected = alike[np.isin(leaders, self.protected)].any(axis=0)
+        mass[near_protected | (like.diagonal() == 0) | ~allowed] = -np.inf
+        centres: list[int] = []
+        while len(centres) < self.options.starts and len(leaders) and mass.max() > -np.inf:
+            centre = int(np.argmax(mass >= mass.max() - TIE * LEADERS))
+            centres.append(int(leaders[centre]))
+            mass[alike[centre]] = -np.inf
+        return centres
+
+    def select_greedily(self, strength: float, relevance: Floats, first: Ints) -> tuple[Ints, int]:
+        """Return up to k positions, `first` and then each with the largest gain, and the stages that quotas needed."""
+        base, states, tie = self._gains(strength, relevance)
 
         def choose(allowed: Bools) -> int:
             gains = base.copy()
@@ -418,19 +454,57 @@ class WeighedQuery:
                 state.add(best)
             return best
 
-        return select_stages(self.protected, self.query.already, len(base), self.k, self._counts(), choose)
+        return select_stages(first, self.query.already, len(base), self.k, self._counts(), choose)
+
+    def _gains(self, strength: float, relevance: Floats) -> tuple[Floats, list[Coverage | Novelty], float]:
+        """Return the gains that no selection changes, the state of each attribute, and the tolerance of ties."""
+        offset = sum((attribute.offset for attribute in self.attributes), np.zeros(len(relevance)))
+        base = (1 - strength) * relevance + strength * offset
+        states = [part.start(self.query.already) for part in self.attributes]
+        largest = sum(abs(part.gain_factor) * part.largest_gain for part in self.attributes)
+        return base, states, TIE * ((1 - strength) * float(np.abs(relevance).max()) + strength * largest)
+
+    def objective(self, positions: Ints, strength: float) -> float:
+        """Return the sum of the gains of positions in the order of selection."""
+        base, states, _ = self._gains(strength, self.relevance)
+        total = float(base[positions].sum())
+        for state in states:
+            for position in positions:
+                total += strength * float(state.gains()[position])
+                state.add(int(position))
+        return total
+
+    def pick(self, strength: float) -> tuple[Ints, int]:
+        """Return up to k positions, and the stages that the quotas needed.
+
+        The gain is (1 - strength) * relevance + strength * (what the bins that are left to cover, and the novelty of
+        vectors, are worth). The run
+        with the largest sum of gains wins, among those that have most results and break fewest quotas. The most
+        relevant results compete too, so a focus never covers more than they do.
+        """
+        if not self.several or strength == 0:
+            return self.select_greedily(strength, self.relevance, self.protected)
+        tie = self._gains(strength, self.relevance)[2]
+        runs = [*(self.select_greedily(strength, self.relevance, first) for first in self.starts), (self.plain, 1)]
+        best, most = runs[0], -np.inf
+        for run in runs:
+            objective = self.objective(run[0], strength)
+            rank, best_rank = (len(run[0]), -run[1]), (len(best[0]), -best[1])
+            if rank > best_rank or (rank == best_rank and objective > most + tie):
+                best, most = run, objective
+        return best
 
     def search(self) -> tuple[Ints, float, int]:
         """Return the positions, the strength and the stages; `search_strength` finds the strength for `keep`."""
         options = self.options
         if options.keep <= 0:
-            picks, stages = self.pick(options.strength, self.relevance)
+            picks, stages = self.pick(options.strength)
             return picks, options.strength, stages
         best = np.sort(np.delete(self.ideal, self.query.already))[::-1][: self.k]
         if self.query.quotas:
-            best = self.ideal[self.pick(0.0, self.ideal)[0]]
+            best = self.ideal[self.select_greedily(0.0, self.ideal, self.protected)[0]]
         least = options.keep * float(best.sum()) - 1e-9
-        return search_strength(lambda strength: self.pick(strength, self.relevance), self.ideal, least)
+        return search_strength(self.pick, self.ideal, least)
 
     def ranked(self, picks: Ints) -> Ints:
         """Return selected positions, best first."""

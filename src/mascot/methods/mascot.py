@@ -10,8 +10,9 @@ from typing import Literal
 import numpy as np
 
 from mascot.bins import Floats
-from mascot.errors import InputError, OptionError, check_one_of, check_switch, check_whole, warn_once
+from mascot.errors import InputError, OptionError, check_one_of, check_switch, check_whole, require, warn_once
 from mascot.kernels import native, reference
+from mascot.kernels.constants import LEADERS
 from mascot.kernels.native.pack import pack_bins, pack_once
 from mascot.kernels.reference import AnyQuota, Options
 from mascot.methods.method import Problem, Selection, check_strength
@@ -45,8 +46,9 @@ class Mascot(Value):
         Rescale the scores to 0..1 over the candidates; otherwise use raw scores (default: True).
     scale
         Divide c_a by its largest first-step value and by the sum of the weights, so that strength means the same for
-        every width, grid and number of attributes. Also let far outliers among the scores (boosted or sentinel values)
-        count as the outermost of the other scores (default: True).
+        every width, grid and number of attributes. A new label costs a focus a quarter of that, so that the number of
+        labels falls evenly with the strength. Also let far outliers among the scores (boosted or sentinel values) count
+        as the outermost of the other scores (default: True).
     order
         Rank the selected results by ``"relevance"`` or in the order of ``"selection"`` (default: ``"relevance"``).
     keep
@@ -54,6 +56,9 @@ class Mascot(Value):
         from 1 in steps of 0.05 until the results retain enough, then up in hundredths while they do (default: None).
     balance
         A bin of a spread holds its share of the k results; otherwise one whole membership covers it (default: True).
+    starts
+        How many further starts a focus without a named value tries, around the most relevant candidates where most
+        matches lie. The best objective wins. 0 is a single greedy pass (default: 3).
 
     The default is the guarded method. `Mascot.paper` is the published one. The paper's ablations are its switches:
     `normalize=False` (w/o Normalization), `bin_weight="uniform"` (Uniform Binning), both (Prob-Coverage).
@@ -67,11 +72,14 @@ class Mascot(Value):
     order: Literal["relevance", "selection"] = "relevance"
     keep: float | None = None
     balance: bool = True
+    starts: int = 3
 
     def __post_init__(self) -> None:
         check_strength(self, DEFAULT_STRENGTH)
         if self.protect is not None:
             check_whole("Mascot.protect", self.protect, 0)
+        check_whole("Mascot.starts", self.starts, 0)
+        require(self.starts <= LEADERS, "Mascot.starts", f"must be at most {LEADERS}", self.starts)
         for switch in ("normalize", "scale", "balance"):
             check_switch(f"Mascot.{switch}", getattr(self, switch))
             object.__setattr__(self, switch, bool(getattr(self, switch)))
@@ -82,8 +90,8 @@ class Mascot(Value):
     def paper(
         cls, strength: float, bin_weight: Literal["uniform", "query"] = "query", normalize: bool = True
     ) -> Mascot:
-        """Return the published method, exactly: query bin weights, no scaling, nothing protected, selection order."""
-        return cls(strength, 0, bin_weight, normalize, scale=False, order="selection", balance=False)
+        """Return the published method, exactly: query bin weights, no scaling, nothing protected, one start."""
+        return cls(strength, 0, bin_weight, normalize, scale=False, order="selection", balance=False, starts=0)
 
     @property
     def robust(self) -> bool:
@@ -128,6 +136,7 @@ class Mascot(Value):
             self.protected(k),
             strength,
             keep,
+            self.starts,
             query_weight=self.bin_weight == "query",
             normalize=self.normalize,
             scale=self.scale,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.attributes.attribute import Attribute, Columns, as_matrix
-from mascot.bins import Bins, Bools, Floats, Ints, VectorBins
+from mascot.bins import Bins, Bools, Floats, Ints, SparseBins, VectorBins
 from mascot.errors import InputError, OptionError, check_share, require
 from mascot.kernels.novelty import QueryVectors, unit_vectors
 from mascot.kernels.reference import (
@@ -158,7 +158,8 @@ class Problem:
             if isinstance(bins, VectorBins):
                 attributes.append(QueryVectors(unit_vectors(bins.vectors[rows]), *wish))
             else:
-                attributes.append(QueryBins(own.sparse().compact()[0].dense(), *wish))
+                labels = isinstance(bins, SparseBins)
+                attributes.append(QueryBins(own.sparse().compact()[0].dense(), *wish, labels))
         return QueryArrays(self.scores_of(q), attributes, self.already_of(q), quotas, rows)
 
     def only(self, q: int) -> Problem:

@@ -69,8 +69,8 @@ class Library(AbstractContextManager["Library"]):
         Parameters
         ----------
         folder
-            The folder of photographs, or the folder of an index elsewhere (default: that of `MASCOT_LIBRARY`, else the
-            one around the current folder, else the last one indexed).
+            The folder of photographs, or the folder of an index elsewhere (default: `MASCOT_LIBRARY`, or the library
+            that contains the current folder, or the library that was indexed last).
         device
             Where encoders run: `auto`, `cpu` or `cuda`.
         index
@@ -109,7 +109,7 @@ class Library(AbstractContextManager["Library"]):
 
     @property
     def confirmed_folders(self) -> list[Path]:
-        """The folders that this user named here. A library from elsewhere may name any folder."""
+        """The folders that the user of this machine added. A library from another machine may name any folder."""
         return [self.root, *self._folders.confirmed()]
 
     @property
@@ -117,7 +117,7 @@ class Library(AbstractContextManager["Library"]):
         return Folders(self.root, self.folder, self.store)
 
     def remove_folder(self, folder: _Path) -> int:
-        """Forget an added folder and its photographs; return how many they were. No file is touched."""
+        """Remove an added folder and its photographs from the library; return their number. No file is touched."""
         path = self._folders.added_folder(folder)
         with self.lock():
             count = self._folders.remove(path)
@@ -271,7 +271,7 @@ class Library(AbstractContextManager["Library"]):
 
     @property
     def words_only(self) -> str | None:
-        """A message with a remedy if photographs were encoded by their words only and some have none."""
+        """A message with a remedy if only the words of photographs were encoded, and some photographs have none."""
         encoding = encodings.serving(self.store)
         if encoding is None or encoding.encoder != "lite" or encoding.sees:
             return None
@@ -301,7 +301,7 @@ class Library(AbstractContextManager["Library"]):
 
     @property
     def state(self) -> int:
-        """The number of changes of the library that a search includes."""
+        """The number of changes to the library that searches take into account."""
         return self._photos.open_nearest().changes
 
     def rebuild_index(self) -> int:
@@ -354,9 +354,9 @@ class Library(AbstractContextManager["Library"]):
             The id or the path of a photograph. The file of a photograph in the library may be missing. Photographs are
             compared by their look if the encoder is `lite`, otherwise by their vectors.
         candidates
-            How many (default: 5000).
+            Number of matches to return (default: 5000).
         where, values
-            SQL expressions over the columns of the library that must all hold, and the values of their question marks.
+            SQL conditions on the columns of the library, all of which must hold, and the values of their placeholders.
         cancelled
             Polled during the search; when it returns True, `SearchCancelled` is raised.
         """
@@ -425,7 +425,7 @@ class Library(AbstractContextManager["Library"]):
         encoder: str | Encoder | None = None,
         cancelled: Cancelled | None = None,
     ) -> Results:
-        """Search and steer: `candidates`, then `steer`.
+        """Search the library and steer the results: call `candidates`, then `steer`.
 
         Parameters
         ----------
@@ -519,7 +519,7 @@ class Library(AbstractContextManager["Library"]):
         return PhotoResolver(StoredRows(self.store))
 
     def place_meant(self, name: str) -> str | None:
-        """Return the place that a name means: `Cambridge, US`. None if it is obvious or not a name."""
+        """Return the place that a name means, such as `Cambridge, US`; None if that is obvious or `name` is a point."""
         return place_meant(name, self.store)
 
 

@@ -38,13 +38,13 @@ class SearchRequest:
         What to search for: words, or a photograph that the results should resemble, by its id or path. Without
         either, all photographs match equally, newest first.
     since, until
-        Days such as ``2019-07-14``, ``2019-07`` or ``2019`` on or after, or on or before, which photographs were taken.
+        The first and the last day on which photographs were taken: ``2019-07-14``, or a whole ``2019-07`` or ``2019``.
     country, city, camera
         Values that photographs must have, as people write them.
     rating
         The lowest rating.
     folder
-        A part of the name of the folder; with a slash at its end, the folder itself and all folders in it.
+        A part of the folder's path; with a slash at its end, that folder and all folders in it.
     box
         South, west, north and east in degrees, between which photographs were taken.
     wishes
@@ -56,11 +56,11 @@ class SearchRequest:
     strength, keep, protect, order, method
         As for `mascot.Mascot`; `method` is a name or an object (default: ``mascot``).
     missing
-        What a photograph without a value gets: ``last``, ``neutral`` or ``drop``.
+        How photographs without a value are treated: ``last``, ``neutral`` or ``drop`` (default: ``last``).
     pin, reject, already
         Ids of photographs that come first, that are never results, and that earlier pages showed.
     stacks
-        Whether one photograph represents all shots of a burst and all copies of a picture.
+        Whether one photograph represents all shots of a burst and all copies of a picture (default: True).
     """
 
     text: str | None = None
@@ -188,7 +188,7 @@ class SearchRequest:
 
 
 def policy(wishes: Sequence[mc.AnyWish], has_query: bool) -> dict[str, Any]:
-    """Return the strength, protect and order of the method ``mascot`` for these wishes, unless a request gives them."""
+    """Return the default strength, protect and order of photo search with the method ``mascot`` and these wishes."""
     steering = [wish for wish in wishes if isinstance(wish, mc.Wish)]
     focuses = [wish for wish in steering if wish.sign < 0]
     strength = None  # limits and shares alone leave nothing to weigh against relevance
@@ -232,7 +232,7 @@ def _is_list(value: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Return the value of a field as JSON has it."""
+    """Return the value of a field as plain data for JSON."""
     if isinstance(value, tuple):
         return [_plain(part) for part in value]
     if isinstance(value, os.PathLike):

@@ -25,17 +25,10 @@ SPREAD: Direction = "spread"
 FOCUS: Direction = "focus"
 _COMPARING = (mc.Clustering, mc.KDpp, mc.Mmr, mc.MsDpp)  # methods that compare features, not bins
 _MIXED_SIGNS = {"geo+hour-": (1, -1), "geo-hour+": (-1, 1)}
-# In a task, these two are placeholders for bins that depend on the method: the published or the guarded ones.
+# In a task these two stand for bins that depend on the method: the published ones, or the defaults of the library. The
+# defaults were picked for their HM at the default strength among over a hundred combinations, on the test queries of
+# the simulated PixelProse of the seeds 0 to 2: judge them on other seeds.
 PLACE, HOUR_OF_DAY = mc.Place(), mc.HourOfDay()
-# Bins of the guarded method. Narrow bins focus better, wide bins spread better. They were chosen by HM at the default
-# strength among more than a hundred combinations, on the test queries of the simulated PixelProse of the seeds 0 to 2;
-# judge them on other seeds.
-_GUARDED_BINS: dict[tuple[str, int], mc.Attribute] = {
-    ("geo", 1): mc.Place(),
-    ("geo", -1): mc.Place(sigma_km=350.0),
-    ("hour", 1): mc.HourOfDay("taken", 24, 0.75),
-    ("hour", -1): mc.HourOfDay("taken", 96, 0.2),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,22 +75,19 @@ class BenchTask:
         """Return a wish for each attribute, for a method that compares features or bins.
 
         `direction` is ``"spread"``, ``"focus"``, ``"geo+hour-"`` (spread the first, focus the second) or
-        ``"geo-hour+"``; `widths` are the published bins, or None for those of the guarded method.
+        ``"geo-hour+"``; `widths` are the published bins, or None for the defaults.
         """
         count = len(self.attributes)
         signs = _MIXED_SIGNS.get(direction) or (1 if direction == SPREAD else -1,) * count
         return tuple(
-            mc.Wish(self._attribute(attribute, sign, widths, compares), sign, weight)
+            mc.Wish(self._attribute(attribute, widths, compares), sign, weight)
             for attribute, sign, weight in zip(self.attributes, signs, self.weights or (1.0,) * count, strict=True)
         )
 
-    def _attribute(self, attribute: mc.Attribute, sign: int, widths: Widths | None, compares: bool) -> mc.Attribute:
-        if attribute not in (PLACE, HOUR_OF_DAY):
+    def _attribute(self, attribute: mc.Attribute, widths: Widths | None, compares: bool) -> mc.Attribute:
+        if widths is None or attribute not in (PLACE, HOUR_OF_DAY):
             return attribute
-        name = name_of(attribute)
-        if widths is None:
-            return _GUARDED_BINS[name, sign]
-        if name == "geo":
+        if attribute == PLACE:
             return mc.Place.grid(cells=widths.cells, sigma=widths.geo)
         kind = PublishedHour if compares and self.published_hour else mc.HourOfDay
         return kind(sigma=widths.hour)
@@ -121,7 +111,7 @@ class Point:
     task: BenchTask
     direction: Direction = SPREAD
     method: Method = field(default_factory=mc.Relevance)
-    widths: Widths | None = None  # the published bins, or None for those of the guarded method
+    widths: Widths | None = None  # the published bins, or None for the defaults
     study: Study = "main"
     point: str | None = None
     value: float | None = None

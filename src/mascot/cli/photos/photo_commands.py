@@ -32,25 +32,28 @@ def index(
     folders: list[Path] | None = typer.Argument(
         None,
         metavar="FOLDER...",
-        help="Photographs; several folders make one library, whose index is in the first one (default: the library "
-        "around the current folder, or the one indexed last).",
+        help="Folders of photographs. Several folders form one library, whose index is in the first one (default: the "
+        "library that contains the current folder, or the library that was indexed last).",
     ),
     encoder: str = typer.Option(
         "auto",
         metavar="NAME",
-        help=f"{ENCODERS}; auto is the library's own, else a CLIP on this machine or from the hub, else lite.",
+        help=f"{ENCODERS}. auto is the encoder of the library; for a new library CLIP, downloaded if necessary, or "
+        "lite without a network.",
     ),
     index_folder: Path | None = typer.Option(
-        None, "--index", metavar="DIR", help="Keep the index in this folder, for folders that are read-only."
+        None, "--index", metavar="DIR", help="Folder for the index, if FOLDER is read-only (default: FOLDER/.mascot)."
     ),
-    watch: bool = typer.Option(False, "--watch", help="Continue: index new and changed files, until Ctrl-C."),
+    watch: bool = typer.Option(False, "--watch", help="Keep running and index new and changed files, until Ctrl-C."),
     interval: float = typer.Option(2.0, help="Seconds between two polls with --watch."),
-    prune: bool = typer.Option(False, "--prune", help="Remove photographs whose files are gone."),
+    prune: bool = typer.Option(False, "--prune", help="Remove photographs whose files no longer exist."),
     again: bool = typer.Option(False, "--again", help="Read and encode every photograph again."),
-    hidden: bool = typer.Option(False, "--hidden", help="Also look into hidden files and folders."),
-    follow_links: bool = typer.Option(False, "--follow-links", help="Also follow links that lead out of a FOLDER."),
-    max_megapixels: float = typer.Option(Limits.max_megapixels, help="Skip larger images."),
-    max_megabytes: float = typer.Option(Limits.max_megabytes, help="Skip larger files."),
+    hidden: bool = typer.Option(False, "--hidden", help="Also index hidden files and folders."),
+    follow_links: bool = typer.Option(
+        False, "--follow-links", help="Also follow symbolic links that lead out of a FOLDER."
+    ),
+    max_megapixels: float = typer.Option(Limits.max_megapixels, help="Skip images with more megapixels."),
+    max_megabytes: float = typer.Option(Limits.max_megabytes, help="Skip files with more megabytes."),
     max_seconds: float = typer.Option(Limits.max_seconds, help="Skip files that take more CPU time to decode."),
     max_memory_mb: float = typer.Option(
         Limits.max_memory_mb, help="Skip files that take more memory to decode, in megabytes."
@@ -72,7 +75,7 @@ def index(
     mascot index /archive --into lance:///indexes/archive --ray
 
     The index is in FOLDER/.mascot. New and changed files and sidecars are read and encoded; moved and renamed ones
-    are recognised. A run may be stopped at any moment: the next one continues there.
+    are recognised. A run may be stopped at any moment; the next run continues where it stopped.
     """
     limits: dict[str, Any] = {
         "max_megapixels": max_megapixels, "max_megabytes": max_megabytes, "max_seconds": max_seconds,
@@ -158,10 +161,10 @@ def _summary_lines(summary: Summary) -> list[str]:
         verb, pronoun = ("is", "it") if summary.gone == 1 else ("are", "them")
         lines.append(f"{summary.gone} {verb} no longer in the folder; `mascot index --prune` removes {pronoun}")
     if summary.paired:
-        lines.append(f"{number_of(summary.paired, 'film or RAW file')} beside a photograph, taken as part of it")
+        lines.append(f"{number_of(summary.paired, 'video or RAW file')} beside a photograph, indexed as part of it")
     if summary.unread:
         kinds = ", ".join(number_of(count, f"{suffix} file") for suffix, count in summary.unread)
-        lines.append(f"{kinds}: of kinds that are not read")
+        lines.append(f"{kinds} skipped: not a supported format")
     if summary.skipped:
         lines.append(f"{len(summary.skipped)} skipped:")
         lines += [f"  {visible(as_text(str(item.path)))}: {item.reason}" for item in summary.skipped[:_SKIPPED_SHOWN]]
@@ -172,17 +175,20 @@ def _summary_lines(summary: Summary) -> list[str]:
 
 def library(
     path: Path | None = typer.Argument(
-        None, metavar="FOLDER", help="Default: the library around the current folder, or the last one indexed."
+        None,
+        metavar="FOLDER",
+        help="A folder that was indexed (default: the library that contains the current folder, or the library that "
+        "was indexed last).",
     ),
     library: options.Library = None,
     format: Literal["text", "json"] = typer.Option("text", help="Text for people, or everything as JSON."),
-    check: bool = typer.Option(False, "--check", help="Look for damage; status 1 if there is any."),
-    repair: bool = typer.Option(False, "--repair", help="Look for damage and repair it; say what was lost."),
+    check: bool = typer.Option(False, "--check", help="Look for damage; the exit code is 1 if there is any."),
+    repair: bool = typer.Option(False, "--repair", help="Look for damage, repair it, and report what was lost."),
     remove_folder: Path | None = typer.Option(
-        None, metavar="FOLDER", help="Forget a folder that was added with `mascot index A B`."
+        None, metavar="FOLDER", help="Remove an added folder from the library; its files are not touched."
     ),
 ) -> None:
-    """Say what is in a library: counts, what is missing, a map and a clock. Or look for damage, and repair it."""
+    """Show what a library contains: counts, missing values, a map and a clock. Or check and repair it."""
     from mascot.cli.photos.photo_printing import overview_text
 
     with Library.open(path or options.single_library(library)) as opened:
@@ -230,11 +236,11 @@ def _repair(library: Library) -> None:
 
 
 def sample(
-    folder: Path = typer.Argument(metavar="DIR", help="A new folder, or part of the same sample."),
-    count: int = typer.Option(600, help="How many postcards."),
-    seed: int = typer.Option(0, help="Another number gives another selection and other crops."),
+    folder: Path = typer.Argument(metavar="DIR", help="A new folder, or one that holds a part of the same sample."),
+    count: int = typer.Option(600, help="Number of pictures."),
+    seed: int = typer.Option(0, help="Another seed gives another selection and other crops."),
 ) -> None:
-    """Write a sample library of rendered postcards, to try everything without a network."""
+    """Write a folder of rendered pictures (postcards) to try photo search with, without a network."""
     sample_library = package("mascot.photos.sample", "photos", "the sample library")
     with progress_bar() as report:
         cards = sample_library.write_sample(folder, count, seed, lambda number, total: report("writing", number, total))

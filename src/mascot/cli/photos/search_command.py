@@ -123,12 +123,16 @@ def search(
     strength: Annotated[
         float | None,
         typer.Option(
-            help="0 is relevance only, 1 is wishes only (default: 0.5 with a value to be near, otherwise 0.7 times the "
-            "largest weight up to 1)."
+            help="0 is relevance only, 1 is wishes only (default: 0.5 if a focus names a value, otherwise 0.7 times "
+            "the largest weight, at most 0.7)."
         ),
     ] = None,
     protect: Annotated[
-        int | None, typer.Option(help="Number of best matches that always stay (default: 1; without TEXT 0).")
+        int | None,
+        typer.Option(
+            help="Number of best matches that are always selected (default: 1; without TEXT and --like 0, or 1 if "
+            "there is a focus and none names a value)."
+        ),
     ] = None,
     keep: options.Keep = None,
     order: Annotated[
@@ -144,60 +148,73 @@ def search(
         str | None,
         typer.Option(metavar="PHOTO", help="Search for photographs like this one, by id or path, instead of TEXT."),
     ] = None,
-    since: Annotated[str | None, typer.Option(metavar="DATE", help="Taken on this day or later.")] = None,
-    until: Annotated[str | None, typer.Option(metavar="DATE", help="Taken on this day or earlier.")] = None,
+    since: Annotated[
+        str | None, typer.Option(metavar="DATE", help="Taken on or after this day, month or year: 2019-07-14.")
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option(metavar="DATE", help="Taken on or before this day, month or year: 2019-07.")
+    ] = None,
     country: Annotated[str | None, typer.Option(metavar="NAME", help="Taken in this country: Portugal or PT.")] = None,
     city: Annotated[str | None, typer.Option(metavar="NAME", help="Taken in this city: Lisbon.")] = None,
     camera: Annotated[str | None, typer.Option(metavar="NAME", help="Taken with this camera.")] = None,
     rating: Annotated[int | None, typer.Option(metavar="STARS", help="With this rating or a higher one.")] = None,
     folder: Annotated[
-        str | None, typer.Option(metavar="FOLDER", help="In this folder, or in folders with this text in their names.")
+        str | None,
+        typer.Option(
+            metavar="FOLDER", help="In this folder and the folders in it, or in folders whose path contains this text."
+        ),
     ] = None,
     box: Annotated[
         str | None, typer.Option(metavar="S,W,N,E", help="Taken between these latitudes and longitudes, in degrees.")
     ] = None,
     where: Annotated[
-        str | None, typer.Option(metavar="SQL", help="Only photographs for which this holds: \"country = 'PT'\".")
+        str | None, typer.Option(metavar="SQL", help="Photographs that meet this condition: \"country = 'PT'\".")
     ] = None,
     candidates: Annotated[
         int | None, typer.Option(help="Number of best matches to choose from (default: 5000, with --source 200).")
     ] = None,
     already: options.Already = None,
     no_stacks: Annotated[
-        bool, typer.Option("--no-stacks", help="Show each shot of a burst and each copy, not one for all.")
+        bool, typer.Option("--no-stacks", help="Show each shot of a burst and each copy as a result of its own.")
     ] = False,
     explain: options.Explain = False,
-    compare: Annotated[bool, typer.Option("--compare", help="Plain relevance beside the steered list.")] = False,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Show the results by relevance alone beside the steered ones.")
+    ] = False,
     format: Annotated[
         Format | None, typer.Option(help="Output format (default: table on a terminal, otherwise jsonl).")
     ] = None,
     print0: Annotated[
-        bool, typer.Option("--print0", "-0", help="End paths with NUL, for xargs -0: names may contain line breaks.")
+        bool, typer.Option("--print0", "-0", help="Print paths, each followed by NUL, for xargs -0.")
     ] = False,
     pictures: Annotated[
         bool | None,
         typer.Option(
             "--pictures/--no-pictures",
-            help="Small pictures in the table (default: if the terminal has enough colours).",
+            help="Show small pictures in the table (default: if the terminal supports enough colours).",
         ),
     ] = None,
     open_: Annotated[bool, typer.Option("--open", help="Show the results in the browser.")] = False,
     pin: Annotated[
         list[str] | None,
-        typer.Option(metavar="PHOTO", help="A photograph, by id or path, that the others complete. Repeatable."),
+        typer.Option(
+            metavar="PHOTO",
+            help="Photograph, by id or path, that comes first; the other results complete it. Repeatable.",
+        ),
     ] = None,
     reject: Annotated[
-        list[str] | None, typer.Option(metavar="PHOTO", help="A photograph not to show. Repeatable.")
+        list[str] | None,
+        typer.Option(metavar="PHOTO", help="Photograph, by id or path, that is not shown. Repeatable."),
     ] = None,
     choice: Annotated[str | None, typer.Option(metavar="NAME", help="Pin the photographs of a saved choice.")] = None,
     from_: Annotated[
         str | None,
         typer.Option(
-            "--from", metavar="NAME", help="Continue the search of a saved choice; other options replace its own."
+            "--from", metavar="NAME", help="Repeat the search of a saved choice; other options replace its own."
         ),
     ] = None,
     save_choice: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Save the results and the search as a choice of that name.")
+        str | None, typer.Option(metavar="NAME", help="Save the results and the search under this name.")
     ] = None,
     copy_to: set_commands.CopyTo = None,
     zip: set_commands.Zip = None,
@@ -208,11 +225,11 @@ def search(
     ] = None,
     library: options.Library = None,
     encoder: Annotated[
-        str | None, typer.Option(metavar="NAME", help=f"{ENCODERS} (default: the library's own).")
+        str | None, typer.Option(metavar="NAME", help=f"{ENCODERS} (default: the encoder of the library).")
     ] = None,
     device: options.Device = "auto",
 ) -> None:
-    """Search the photographs, and steer what the result is made of.
+    """Search the photographs of a library, and steer the results.
 
     \b
     mascot search "sunset over water" --spread place --focus hour
@@ -232,12 +249,12 @@ def search(
       year month day  year=2019, month=2019-07, day=2019-07-14
       season        season=summer, season=july
       weekday       weekday=saturday
-      moment        one stretch of time and place: --spread moment avoids bursts
+      moment        shots without a gap of an hour or a kilometre
       camera lens folder keywords rating part_of_day altitude
       look          groups of similar pictures
 
-    With --source, --where is in the engine's own language, and --strength,
-    --protect and --order have the defaults of mascot rerank.
+    With --source, --where is a filter in the engine's own language, and
+    --strength, --protect and --order have the defaults of mascot rerank.
     """
     typed = options.TypedWishes(spread or (), focus or (), limit or (), share or (), fill)
     steering = Steering(strength, protect, keep, order, method)

@@ -22,11 +22,15 @@ from mascot.photos.sharing.album import AlbumSection, place_of, time_of, write_a
 from mascot.photos.sharing.export import copy_originals, originals, write_zip
 from mascot.photos.sharing.saved_sets import Choice
 
-CopyTo = Annotated[Path | None, typer.Option(metavar="DIR", help="Copy the files there; nothing is overwritten.")]
+CopyTo = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Copy the files to this folder; nothing is overwritten.")
+]
 Zip = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the files to a new ZIP archive.")]
 Album = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Write one HTML page with pictures, map and clock, or add to an existing one."),
+    typer.Option(
+        metavar="FILE", help="Write an HTML file with pictures, a map and a clock, or add to an existing album."
+    ),
 ]
 
 
@@ -147,7 +151,7 @@ def choices(
     ] = None,
     library: options.Library = None,
 ) -> None:
-    """List the saved choices, or show one, take its photographs away, or delete it.
+    """List the saved choices, or show, export or delete one.
 
     \b
     mascot search boats --save-choice "boats for the wall"

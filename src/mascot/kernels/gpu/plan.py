@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from mascot.errors import OptionError, require
 from mascot.kernels import native
-from mascot.kernels.constants import BEYOND, REACH, SCALE, SPACING
+from mascot.kernels.constants import BEYOND, LEADERS, REACH, SCALE, SPACING
 from mascot.kernels.native import GLOBE, LABELS, LINE, PLANE, Options, PackedBins
 from mascot.kernels.reference import Quota
 
@@ -129,7 +129,7 @@ def _axis_bins(axis: NDArray[np.float64], values: Any) -> int:
     if axis[3] == 0:
         return -1
     valued = values[values == values]  # without NaN, on the host or the device
-    return int(float(valued.max() - valued.min()) / (SPACING * float(axis[3]))) + 10 if valued.size else 10
+    return int(float(valued.max() - valued.min()) / (SPACING * abs(float(axis[3])))) + 10 if valued.size else 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,11 +206,12 @@ class _Layout:
         options, record = task.options, self.record
         self._attributes = record["attribute"][: len(task.bins)]
         record["attributes"], record["quotas"], record["most"] = len(task.bins), len(task.quotas), most
-        for name in ("k", "protect", "flags", "strength", "keep"):
+        for name in ("k", "protect", "flags", "starts", "strength", "keep"):
             record[name] = getattr(options, name)
         record["total_weight"] = sum(task.weights) if options.flags & native.SCALE else 1.0
         record["focus"] = any(sign < 0 for sign in task.signs)
         record["spread"] = not record["focus"] or any(sign > 0 for sign in task.signs)
+        self._several = options.starts > 0 and bool(record["focus"])
         self._place_bounds()
         for a in range(len(task.bins)):
             self._place_attribute(a)
@@ -225,11 +226,11 @@ class _Layout:
         return self.size - size
 
     def _place_bounds(self) -> None:
-        record, most, keep = self.record, self._most, self._task.options.keep
+        record, most, keep = self.record, self._most, self._task.options.keep or self._several
         record["at_base"] = self._take(most)
         record["at_cap"] = self._take(most) if record["spread"] else record["at_base"]
         record["at_low"] = self._take(most) if record["focus"] or keep else record["at_cap"]
-        # The first sums share the memory of the bounds, unless `keep` needs them in every round.
+        # The first sums share the memory of the bounds, unless there are several passes.
         record["at_spread"] = self._take(most) if keep else record["at_cap"]
         record["at_focus"] = self._take(most) if keep else record["at_low"]
 
@@ -242,8 +243,9 @@ class _Layout:
         for name in ("xs", "ys", "indptr", "indices", "values"):
             fields[name] = address(getattr(bins, name))
         slots = bins.bins
-        if slots < 0:  # the range of n rows is at most sqrt(2 n) standard deviations, and outliers lie just beyond it
-            slots = math.ceil((SCALE * math.sqrt(most) + 2 * BEYOND) / SPACING) + 9
+        if bins.shape == LINE and bins.axes[0, 1] == 0 and bins.axes[0, 3] <= 0:
+            # The range of n rows is at most sqrt(2 n) standard deviations, and outliers lie just beyond it.
+            slots = max(slots, math.ceil((SCALE * math.sqrt(most) + 2 * BEYOND) / SPACING) + 9)
         if bins.shape in (GLOBE, LABELS) and not slots:
             slots = self._place_table(fields, bins)
         if slots > MOST_BINS:
@@ -294,10 +296,14 @@ class _Layout:
         for fields in self._attributes:
             if fields["shape"] == GLOBE:  # cells are numbered before their state is needed
                 fields["keys"] = record["at_state"] + fields["origin"]
-        record["at_start"] = self._take(self._slots) if options.keep else 0
+        record["at_start"] = self._take(self._slots) if options.keep or self._several else 0
         record["at_protected"] = self._take(math.ceil(min(options.protect, self._most) / 2) + 1)
         record["at_selected"] = self._take(math.ceil(options.k / 2) + 1)
         record["at_taken"] = self._take(math.ceil(self._most / 8) + 1)
+        if self._several:
+            record["at_likes"] = self._take(LEADERS * (LEADERS + 3))
+            record["at_plain"] = self._take(math.ceil(options.k / 2) + 1)
+            record["at_best"] = self._take(math.ceil(options.k / 2) + 1)
         record["arena"] = self.size
 
     def evaluation(self, threads: int, lanes: int) -> dict[str, int]:
@@ -322,6 +328,7 @@ class _Layout:
             "KEEP": task.options.keep > 0, "NEUTRAL": native.NEUTRAL in task.rules,
             "QUERY_WEIGHT": flags & native.QUERY_WEIGHT > 0, "ROBUST": flags & native.ROBUST > 0,
             "BALANCE": flags & native.BALANCE > 0 and bool(record["spread"]), "QUOTAS": len(task.quotas) > 0,
+            "STARTS": self._several,
             "SPREAD": int(record["spread"]), "FOCUS": int(record["focus"]), "ATTRIBUTES": len(task.bins),
             "SHAPES": sum(int(fields["shape"]) << 3 * a for a, fields in enumerate(self._attributes)),
         }  # fmt: skip

@@ -30,11 +30,11 @@ __all__ = [
 
 LAST, NEUTRAL = 0, 1  # what a missing value gets
 QUERY_WEIGHT, NORMALIZE, SCALE, ROBUST, BALANCE, BY_RELEVANCE = 1, 2, 4, 8, 16, 32  # bits of `Options.flags`
-ABI = 2
+ABI = 3
 
 _ATTRIBUTE = struct.Struct("2q2d5Q16dQq")
 _QUOTA = struct.Struct("3Q2qQqdQq")
-_BATCH = struct.Struct("5q2d14Q")
+_BATCH = struct.Struct("6q2d14Q")
 _BYTE = ctypes.c_char
 _SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 LIBRARY = Path(__file__).with_name("_kernel" + _SUFFIX)
@@ -102,10 +102,10 @@ def select(
     strengths, stages = np.empty(count), np.empty(count, np.int64)
     gain_factors, largest_gains, coverage_per_result = np.empty((3, count, len(bins)))
     batch = _BATCH.pack(
-        len(bins), len(quotas), k, options.protect, options.flags, options.strength, options.keep, _address(ptr),
-        _address(rows), _address(scores), _address(already_ptr), _address(already), _address(attributes),
-        _address(limits), _address(positions), _address(ranked), _address(strengths), _address(gain_factors),
-        _address(largest_gains), _address(coverage_per_result), _address(stages),
+        len(bins), len(quotas), k, options.protect, options.flags, options.starts, options.strength, options.keep,
+        _address(ptr), _address(rows), _address(scores), _address(already_ptr), _address(already),
+        _address(attributes), _address(limits), _address(positions), _address(ranked), _address(strengths),
+        _address(gain_factors), _address(largest_gains), _address(coverage_per_result), _address(stages),
     )  # fmt: skip
     _run(batch, count, threads)
     return Selection(positions, ranked, strengths, gain_factors, largest_gains, coverage_per_result, stages)

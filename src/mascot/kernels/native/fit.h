@@ -54,12 +54,13 @@ static void fit_axis(Arena *arena, double *values, int64_t n, double *axis) {
         if (values[i] < low) low = values[i];
         if (values[i] > high) high = values[i];
     }
-    if (sigma == 0.0) {
+    if (sigma <= 0.0) { /* below 0: at most -sigma */
         double *inlier = take_doubles(arena, n), *squares = take_doubles(arena, n);
         double deviation = spread_of(&values, 1, n, inlier, squares);
         sigma = sqrt(2.0) * deviation / MASCOT_SCALE;
         if (sigma < axis[AXIS_SMALLEST]) sigma = axis[AXIS_SMALLEST];
         if (sigma == 0.0) sigma = 1.0;
+        if (axis[AXIS_SIGMA] < 0.0 && sigma > -axis[AXIS_SIGMA]) sigma = -axis[AXIS_SIGMA];
         double first = INFINITY, last = -INFINITY;
         for (int64_t i = 0; i < n; i++) {
             if (inlier[i] == 0.0) continue;

@@ -15,6 +15,13 @@
 
 #define NEVER (-1.7976931348623157e308) /* the gain of a candidate that may not be chosen */
 
+/* The results of a greedy run, in the order of selection. */
+typedef struct {
+    int64_t *positions, count;
+    int64_t stages;   /* how many stages of the quotas were needed */
+    double objective; /* the sum of the gains; not computed with strength 0 */
+} Run;
+
 /* One query: what the method is given, what is computed once, and what the greedy pass works with. */
 typedef struct {
     int64_t n, attributes, k, quotas;
@@ -33,6 +40,12 @@ typedef struct {
     double *state, *live;        /* [size] worth at the start, and during a pass */
     double *sums;                /* [n] sums over the bins of one attribute */
     double **start;              /* [attributes][n] sums at the start */
+    double *stake;               /* [attributes] the most that a candidate pays; 0 for a spread */
+
+    int64_t several;             /* whether a focus starts several times, see starts.h */
+    int64_t *centres, centre_count; /* further starts */
+    Run plain, other;            /* the most relevant results, and the run that competes with the best one */
+    double plain_relevance, plain_wishes; /* what the most relevant results gain by relevance, and by all wishes */
 
     int64_t **counts;           /* results so far for each label of each quota; zero between passes */
     double *unit;               /* a vector, for the quotas on near-copies */
@@ -42,6 +55,13 @@ typedef struct {
     int64_t *everyone, *todo;   /* [n] 0 .. n - 1; a list of candidates */
     int64_t *changed;           /* [n] bit a is set if bins of attribute a were covered since the last sum */
 } Query;
+
+/* Return whether candidate i was a result of an earlier page. */
+static int is_already(const Query *q, int64_t i) {
+    for (int64_t j = 0; j < q->already_count; j++)
+        if (q->already[j] == i) return 1;
+    return 0;
+}
 
 /* A quota's labels of a row. */
 INLINE void labels_of(const Quota *quota, int64_t row, int64_t *begin, int64_t *end) {
@@ -176,23 +196,36 @@ static void follow_picks(const Query *q, int64_t a, double lam) {
     }
 }
 
-/* Cover the bins of candidate `best`, or add its vector to the picks. */
-static void cover(const Query *q, int64_t best, double lam, double *state, int64_t padded) {
+/* Add the vector of candidate `best` to the picks. Returns what it gains. */
+static double pick_vector(const Query *q, int64_t a, int64_t best, double lam) {
+    const Bins *b = q->bins + a;
+    int known = b->unknown[best] == 0.0;
+    if (known) catch_up(b->novelty, best, q->rows[best]);
+    double gain = b->sign * (known ? novelty_worth(b->novelty, best) : q->worth[a][best]);
+    if (!known) return gain;
+    add_pick(b->novelty, best, q->rows[best]);
+    follow_picks(q, a, lam);
+    return gain;
+}
+
+/* Cover the bins of candidate `best`, or add its vector to the picks. Returns what it gains by the wishes. */
+static double cover(const Query *q, int64_t best, double lam, double *state, int64_t padded) {
+    double gain = 0.0;
     for (int64_t a = 0; a < q->attributes; a++) {
         const Bins *b = q->bins + a;
         if (b->novelty) {
-            if (b->unknown[best] != 0.0) continue;
-            add_pick(b->novelty, best, q->rows[best]);
-            follow_picks(q, a, lam);
+            gain += pick_vector(q, a, best, lam);
             continue;
         }
         double fall = sum(visit(COVER, b, best, state, b->coverage_per_result));
         if (fall == 0.0) continue;
+        gain += b->sign * fall / b->coverage_per_result;
         if (!b->site[0] || b->mean) mark(q, a, ANYWHERE, best, fall, lam, padded);
         else if (b->shape == SHAPE_GLOBE) mark(q, a, SHAPE_GLOBE, best, fall, lam, padded);
         else if (b->shape == SHAPE_PLANE) mark(q, a, SHAPE_PLANE, best, fall, lam, padded);
         else mark(q, a, SHAPE_LINE, best, fall, lam, padded);
     }
+    return gain;
 }
 
 /* Close candidates that are not allowed at this stage. */
@@ -246,6 +279,7 @@ INLINE int64_t choose_best(const Query *q, double lam, double tie, double *state
         int64_t end = at + AT_ONCE < padded ? at + AT_ONCE : padded;
         for (int64_t i = at; i < end; i += LANES) {
             unsigned reached = bits((load(q->bound + i) >= all(bar)) & (*(mask *)(q->changed + i) != 0));
+            if (!reached) continue;
             for (int64_t lane = 0; lane < LANES; lane++) { /* no branch: the processor could not predict it */
                 q->todo[count] = i + lane;
                 count += reached >> lane & 1;
@@ -256,9 +290,10 @@ INLINE int64_t choose_best(const Query *q, double lam, double tie, double *state
     return first_from(q->bound, q->n, bar);
 }
 
-/* Fill `out` with at most k positions and return how many; set `stages` to how many stages of the quotas were needed. */
-static int64_t select_greedily(Query *q, double lam, double tie, double *state, int64_t *out, int64_t *stages) {
+/* Fill `run` with at most k positions, the protected ones first. */
+static void select_greedily(Query *q, double lam, double tie, double *state, Run *run) {
     int64_t padded = whole_blocks(q->n), done = 0, stage = 0;
+    run->objective = 0.0;
     begin_pass(q, lam, state, padded);
     while (done < q->k) {
         int64_t best =
@@ -270,19 +305,19 @@ static int64_t select_greedily(Query *q, double lam, double tie, double *state, 
                 if (q->taken[i] == 0.0 && allowed(q, i, stage)) evaluate(q, &i, 1, lam, state);
             continue;
         }
-        if (done >= q->protected_count && is_copy(q, best, stage, out, done)) {
+        if (done >= q->protected_count && is_copy(q, best, stage, run->positions, done)) {
             q->bound[best] = NEVER;
             continue;
         }
-        cover(q, best, lam, state, padded);
+        if (lam > 0.0) run->objective += q->base[best] + lam * cover(q, best, lam, state, padded);
         q->bound[best] = NEVER;
         q->taken[best] = 1.0;
-        out[done++] = best;
+        run->positions[done++] = best;
         if (q->quotas && count_labels(q, best, 1)) close_candidates(q, stage);
     }
-    for (int64_t j = 0; q->quotas && j < done; j++) count_labels(q, out[j], -1);
-    *stages = stage + 1;
-    return done;
+    for (int64_t j = 0; q->quotas && j < done; j++) count_labels(q, run->positions[j], -1);
+    run->stages = stage + 1;
+    run->count = done;
 }
 
 #endif

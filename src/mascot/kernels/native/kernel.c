@@ -1,27 +1,19 @@
 /* MASCOT's selection in C: the numpy reference (mascot/kernels/reference.py) is the specification.
  *
- * Each query packs its candidates' bins (pack.h), weighs them, and selects greedily (greedy.h). Queries are independent:
+ * Each query packs its candidates' bins (pack.h), weighs them, and selects greedily (greedy.h), under a focus from several starts (starts.h). Queries are independent:
  * callers run ranges of them in threads.
  *
  * All other code is in headers, because this file is compiled as one translation unit once per instruction set: VARIANT names
  * its only external function, and everything else is static, so that the variants do not clash when they are linked. It also
  * lets the compiler inline the loops of visit.h with a constant operation and shape.
  */
-#include "greedy.h"
 #include "pack.h"
-#include "relevance.h"
+#include "starts.h"
 
 #ifndef VARIANT
 #define VARIANT select_baseline
 #endif
 #define TINY_FACTOR 1e-280
-
-/* Return whether candidate i was a result of an earlier page. */
-static int is_already(const Query *q, int64_t i) {
-    for (int64_t j = 0; j < q->already_count; j++)
-        if (q->already[j] == i) return 1;
-    return 0;
-}
 
 static void load_query(Arena *arena, Query *q, const Batch *batch, int64_t query) {
     int64_t first = batch->ptr[query], *rows = take_integers(arena, q->n);
@@ -139,6 +131,7 @@ static void pack_attributes(Arena *arena, Query *q, const Batch *batch) {
     q->changed = take_integers(arena, padded);
     q->offset = take_doubles(arena, n);
     for (int64_t i = 0; i < n; i++) q->everyone[i] = i, q->changed[i] = 1, q->offset[i] = 0.0;
+    q->stake = take_doubles(arena, attributes);
     q->start = arena_take(arena, (size_t)(2 * attributes + 1) * sizeof(double *));
     q->worth = q->start + attributes;
     for (int64_t a = 0; a < 2 * attributes; a++) q->start[a] = take_doubles(arena, n);
@@ -222,6 +215,8 @@ static void weigh_attribute(Arena *arena, Query *q, const Batch *batch, int64_t 
         top = measure_bins(arena, q, b, batch->flags);
     }
     double factor = (batch->flags & FLAG_SCALE) && top > 0.0 ? share / top : share;
+    if ((batch->flags & FLAG_SCALE) && b->sign < 0 && b->shape == SHAPE_LABELS) factor *= MASCOT_LABEL_PRICE;
+    q->stake[a] = b->sign < 0 ? factor * top : 0.0;
     for (int64_t j = 0; j < b->size; j++) q->state[b->origin + j] *= factor;
     q->total_worth += factor * top;
     int64_t at = query * q->attributes + a;
@@ -256,13 +251,13 @@ static void weigh_attributes(Arena *arena, Query *q, const Batch *batch, int64_t
 }
 
 /* Return the summed relevance that `keep` asks for: its share of the best that the quotas and earlier pages allow. */
-static double required_relevance(Arena *arena, Query *q, double keep, int64_t *positions, int64_t *stages) {
+static double required_relevance(Arena *arena, Query *q, double keep, Run *run) {
     double required = 0.0;
     if (q->quotas) {
         memcpy(q->base, q->ideal, (size_t)q->n * sizeof(double));
         memcpy(q->live, q->state, (size_t)q->size * sizeof(double));
-        int64_t count = select_greedily(q, 0.0, MASCOT_TIE, q->live, positions, stages);
-        for (int64_t j = 0; j < count; j++) required += keep * q->ideal[positions[j]];
+        select_greedily(q, 0.0, MASCOT_TIE, q->live, run);
+        for (int64_t j = 0; j < run->count; j++) required += keep * q->ideal[run->positions[j]];
         return required;
     }
     int64_t *order = take_integers(arena, q->n), rank = 0;
@@ -272,30 +267,22 @@ static double required_relevance(Arena *arena, Query *q, double keep, int64_t *p
     return required;
 }
 
-/* Select with strength `lam`. Returns the number of results. */
-static int64_t select_with(Query *q, double lam, int64_t *positions, int64_t *stages) {
-    for (int64_t i = 0; i < q->n; i++) q->base[i] = (1.0 - lam) * q->relevance[i] + lam * q->offset[i];
-    memcpy(q->live, q->state, (size_t)q->size * sizeof(double));
-    double tie = MASCOT_TIE * ((1.0 - lam) * q->largest_relevance + lam * q->total_worth);
-    return select_greedily(q, lam, tie, q->live, positions, stages);
-}
-
 /* Select with the largest strength that retains enough relevance: descend from 1 in steps of 0.05 until it does, then try the
- * hundredths above that step. Returns the number of results. */
-static int64_t search_strength(Query *q, double required, int64_t *positions, int64_t *stages, double *strength) {
+ * hundredths above that step. */
+static void search_strength(Query *q, double required, Run *run, double *strength) {
     int64_t step = 20, coarse = 1;
     for (;;) {
         *strength = (double)step / (coarse ? 20.0 : 100.0);
-        int64_t done = select_with(q, *strength, positions, stages);
+        select_with(q, *strength, run);
         double retained = 0.0;
-        for (int64_t j = 0; j < done; j++) retained += q->ideal[positions[j]];
+        for (int64_t j = 0; j < run->count; j++) retained += q->ideal[run->positions[j]];
         int enough = retained >= required - 1e-9;
         if (coarse && (enough || step == 0)) {
-            if (step == 20 || !enough) return done;
+            if (step == 20 || !enough) return;
             coarse = 0;
             step = step * 5 + 4;
         } else if (!coarse && (enough || step % 5 == 0)) {
-            return done;
+            return;
         } else {
             step--;
         }
@@ -315,7 +302,7 @@ static void write_nothing(const Batch *batch, int64_t query) {
 }
 
 static void select_one(Arena *arena, const Batch *batch, int64_t query, int64_t **counts) {
-    int64_t n = batch->ptr[query + 1] - batch->ptr[query], k = batch->k, *stages = batch->stages + query;
+    int64_t n = batch->ptr[query + 1] - batch->ptr[query], k = batch->k;
     int64_t *positions = batch->positions + query * k, *ranked = batch->ranked + query * k;
     if (n == 0) {
         write_nothing(batch, query);
@@ -327,19 +314,21 @@ static void select_one(Arena *arena, const Batch *batch, int64_t query, int64_t 
     pack_attributes(arena, &q, batch);
     choose_protected(arena, &q, batch->protect);
     weigh_attributes(arena, &q, batch, query);
+    if (batch->strength > 0.0 || batch->keep > 0.0) prepare_starts(arena, &q, batch->starts);
 
-    int64_t done;
+    Run run = {.positions = positions};
     double strength = batch->strength;
     if (batch->keep > 0.0) {
-        double required = required_relevance(arena, &q, batch->keep, positions, stages);
-        done = search_strength(&q, required, positions, stages, &strength);
+        double required = required_relevance(arena, &q, batch->keep, &run);
+        search_strength(&q, required, &run, &strength);
     } else {
-        done = select_with(&q, strength, positions, stages);
+        select_with(&q, strength, &run);
     }
     batch->strengths[query] = strength;
-    for (int64_t j = done; j < k; j++) positions[j] = -1;
+    batch->stages[query] = run.stages;
+    for (int64_t j = run.count; j < k; j++) positions[j] = -1;
     memcpy(ranked, positions, (size_t)k * sizeof(int64_t));
-    if (batch->flags & FLAG_BY_RELEVANCE) sort_positions(arena, ranked, done, q.ideal, q.scores);
+    if (batch->flags & FLAG_BY_RELEVANCE) sort_positions(arena, ranked, run.count, q.ideal, q.scores);
 }
 
 int64_t VARIANT(const Batch *batch, int64_t first, int64_t last) {

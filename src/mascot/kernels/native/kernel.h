@@ -41,7 +41,7 @@ typedef struct {
 
 /* Q queries over one corpus; query q has the candidates ptr[q] .. ptr[q + 1]. */
 typedef struct {
-    int64_t attributes, quotas, k, protect, flags;
+    int64_t attributes, quotas, k, protect, flags, starts;
     double strength, keep; /* keep > 0: the kernel searches for the strength */
     const int64_t *ptr;
     const int64_t *rows; /* corpus row of each candidate; NULL: candidate t is row t */

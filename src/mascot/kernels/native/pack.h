@@ -35,7 +35,8 @@ static Bins pack_bins(Arena *arena, const Attribute *attribute, const int64_t *r
         pack_plane(arena, &b, x, y, axis, n);
     } else {
         unit_vectors(arena, &b, x, y, n);
-        double km = axis[0][AXIS_SIGMA] == 0.0 ? fit_globe(arena, &b, n, valid) : axis[0][AXIS_SIGMA];
+        double width = axis[0][AXIS_SIGMA], km = width <= 0.0 ? fit_globe(arena, &b, n, valid) : width;
+        if (width < 0.0 && km > -width) km = -width;
         double chord = 2.0 * MASCOT_REACH * km / MASCOT_EARTH_KM; /* bins of two candidates this far apart touch */
         b.reach[0] = chord * chord * (1.0 + 1e-9) + 1e-12;
         pack_globe(arena, &b, x, y, km / MASCOT_EARTH_KM, n);

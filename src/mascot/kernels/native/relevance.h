@@ -107,7 +107,7 @@ static void sort_positions(Arena *arena, int64_t *positions, int64_t n, const do
 /* Write the first `count` positions by relevance, best first. Returns how many there are. */
 static int64_t best_positions(Arena *arena, const double *relevance, const double *scores, int64_t n, int64_t count, int64_t *out) {
     if (count > n) count = n;
-    if (count > 16) {
+    if (count > 64) {
         for (int64_t i = 0; i < n; i++) out[i] = i;
         sort_positions(arena, out, n, relevance, scores);
         return count;

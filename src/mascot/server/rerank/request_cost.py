@@ -21,6 +21,7 @@ _KEEP = 4  # cost factor of searching for the strength
 _NUMPY = 4_000_000  # candidates x bins of a dense array in numpy
 _SMALL = 60_000  # candidates x bins per candidate, up to which a request takes about a millisecond
 _GLOBE = 32  # the largest number of bins that a point on the globe or on a line belongs to
+_HOURS = 96  # bins of a focus on the hour
 _FEW = 1000  # the labels of fewer candidates are not counted but assumed to be distinct
 _SCALED = 2000  # number of bins if the width depends on the candidates
 
@@ -94,7 +95,8 @@ def _bins(attribute: Any, candidates: mc.Candidates) -> tuple[int, int]:
     if isinstance(attribute, mc.Weekday):
         return 7, 7
     if isinstance(attribute, (mc.Cycle, mc.DayOfYear, mc.HourOfDay)):
-        return attribute.bins, attribute.bins
+        bins = attribute.bins or _HOURS
+        return bins, bins
     if isinstance(attribute, mc.Grid):
         return attribute.cells**2, attribute.cells**2
     bins = _GLOBE * len(candidates)

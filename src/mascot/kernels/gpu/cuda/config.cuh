@@ -33,6 +33,7 @@ struct Config {
     static constexpr bool robust = CONFIG_ROBUST;
     static constexpr bool balance = CONFIG_BALANCE;
     static constexpr bool quotas = CONFIG_QUOTAS;
+    static constexpr bool starts = CONFIG_STARTS;
     static constexpr int spread = CONFIG_SPREAD;
     static constexpr int focus = CONFIG_FOCUS;
     static constexpr int attributes = CONFIG_ATTRIBUTES;

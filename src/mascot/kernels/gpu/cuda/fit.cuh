@@ -78,10 +78,11 @@ DEVICE void fit_axis(Query& q, const Attribute& attribute, double* axis) {
     Inliers inliers = {0.0, 0.0, -1.0, 0.0, 0.0, 0.0};
     measure_range(q, attribute, inliers, &inliers.count, &inliers.from, &inliers.to);
     double lowest = inliers.from, highest = inliers.to, sigma = axis[AXIS_SIGMA];
-    if (sigma == 0.0) {
+    if (sigma <= 0.0) {  // below 0: at most -sigma
         const double deviation = fit_inliers(q, attribute, inliers);
         sigma = fmax(sqrt(2.0) * deviation / MASCOT_SCALE, axis[AXIS_SMALLEST]);
         if (sigma == 0.0) sigma = 1.0;
+        if (axis[AXIS_SIGMA] < 0.0) sigma = fmin(sigma, -axis[AXIS_SIGMA]);
         if (inliers.limit >= 0.0) {
             const double first = inliers.from - MASCOT_BEYOND * sigma, last = inliers.to + MASCOT_BEYOND * sigma;
             if (lowest < first) lowest = axis[AXIS_FLOOR] = first;

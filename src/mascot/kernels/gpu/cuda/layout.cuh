@@ -44,8 +44,9 @@ struct Quota {
 };
 
 struct Plan {
-    i64 attributes, quotas, k, protect, flags, spread, focus, most, slots;
-    i64 at_base, at_cap, at_low, at_spread, at_focus, at_state, at_start, at_protected, at_selected, at_taken, arena;
+    i64 attributes, quotas, k, protect, flags, starts, spread, focus, most, slots;
+    i64 at_base, at_cap, at_low, at_spread, at_focus, at_state, at_start, at_protected, at_selected, at_taken;
+    i64 at_likes, at_plain, at_best, arena;
     double strength, keep, total_weight;
     const double* tables;
     Attribute attribute[MOST_ATTRIBUTES];
@@ -105,6 +106,8 @@ struct Query {
     double total_worth;        // what covering all bins is worth, at most
     double strength, tie;      // of the pass
     int protected_count;       // results that are selected first
+    bool several;              // a focus starts several times
+    int leader_count, centre_count, plain_count;  // see starts.cuh
 
     DEVICE_MEMBER Query(const Plan& plan_, const Input& in, i64 query, double* arena_) : plan(plan_), arena(arena_) {
         first_row = in.ptr ? in.ptr[query] : query * in.width;
@@ -121,6 +124,7 @@ struct Query {
         taken = (unsigned char*)(arena + plan.at_taken);
         total_worth = 0.0;
         protected_count = 0;
+        several = Config::starts && plan.starts > 0 && plan.focus && (plan.strength > 0.0 || plan.keep > 0.0);
     }
 
     DEVICE_MEMBER i64 row(int i) const { return rows ? rows[i] : first_row + i; }

@@ -4,7 +4,7 @@
 // All data of a query is in one arena (shared memory, or global memory for problems that do not fit): what is left to cover in each
 // bin, two numbers per candidate that bound its gain, and a few numbers from which its bins are multiplied out when they are needed
 // (shapes.cuh). The greedy pass (greedy.cuh) is lazy and exact.
-#include "greedy.cuh"
+#include "starts.cuh"
 #include "weigh.cuh"
 
 // Load the tables of the axes, the labels of the quotas and the scores.
@@ -67,7 +67,7 @@ DEVICE void clear_sums(Query& q) {
 }
 
 // Set bounds and tie for a pass with q.strength, and select. Returns how many were selected.
-DEVICE int select_with_strength(Query& q, int* stage) {
+DEVICE int select_once(Query& q, int* stage) {
     const Bounds bounds(q);
     const double *spread = q.arena + q.plan.at_spread, *focus = q.arena + q.plan.at_focus;
     EACH_THREAD ROLLED for (int i = t; i < q.n; i += THREADS) {
@@ -106,13 +106,17 @@ struct Ladder {
     }
 };
 
-// Save the state for several passes, and return the relevance that `keep` asks for; with quotas, a pass measures it.
+// Save the state for several passes.
+DEVICE void save_state(Query& q) {
+    double* start = q.arena + q.plan.at_start;
+    EACH_THREAD for (int j = t; j < q.plan.slots; j += THREADS) start[j] = q.state[j];
+    SYNC;
+}
+
+// Return the relevance that `keep` asks for; with quotas, a pass measures it.
 DEVICE double prepare_search(Query& q, bool measure) {
-    double *ideal = q.arena + q.plan.at_low, *start = q.arena + q.plan.at_start;
-    EACH_THREAD {
-        for (int i = t; i < q.n; i += THREADS) ideal[i] = q.relevance.ideal(q.scores[i]);
-        for (int j = t; j < q.plan.slots; j += THREADS) start[j] = q.state[j];
-    }
+    double* ideal = q.arena + q.plan.at_low;
+    EACH_THREAD for (int i = t; i < q.n; i += THREADS) ideal[i] = q.relevance.ideal(q.scores[i]);
     SYNC;
     double value = INFINITE, required = 0.0;
     int at = -1;
@@ -132,6 +136,35 @@ DEVICE void restore_state(Query& q) {
     EACH_ATTRIBUTE(q.plan) refresh_neutral(q, q.plan.attribute[a]);
 }
 
+// Select with q.strength, under a focus from several starts. The state is as it was saved. Returns how many were selected.
+DEVICE int select_with_strength(Query& q, int* stage) {
+    if (!Config::starts || !q.several || q.strength == 0.0) return select_once(q, stage);
+    const Starts starts(q);
+    BestRun best = {-1, 0, 0.0};
+    const int protected_count = q.protected_count;
+    ROLLED for (int run = 0; run < q.centre_count + 2; ++run) {
+        const bool is_plain = run == q.centre_count + 1, is_centre = run > 0 && !is_plain;
+        int count = q.plain_count, reached = 0;
+        if (is_centre) {
+            EACH_THREAD if (t == 0) q.protected_positions[protected_count] = starts.centres[run - 1];
+            SYNC;
+        }
+        q.protected_count = protected_count + is_centre;
+        if (!is_plain) {
+            restore_state(q);
+            count = select_once(q, &reached);
+        }
+        restore_state(q);
+        const int* positions = is_plain ? starts.plain : q.selected;
+        best.compare(q, positions, count, reached, objective_of(q, positions, count), starts.best);
+    }
+    q.protected_count = protected_count;
+    EACH_THREAD for (int j = t; j < best.count; j += THREADS) q.selected[j] = starts.best[j];
+    SYNC;
+    *stage = best.stage;
+    return best.count;
+}
+
 // Return the summed relevance of the results.
 DEVICE double retained_relevance(Query& q, int done) {
     Private<double> sum;
@@ -148,12 +181,14 @@ DEVICE int search_strength(Query& q, int* stage) {
     bool measure = search && Config::quotas && q.plan.quotas > 0;  // first select the best that the quotas allow
     Ladder ladder;
     q.strength = q.plan.strength;
+    if (search || q.several) save_state(q);
+    if (q.several) prepare_starts(q);
     double required = search ? prepare_search(q, measure) : 0.0;
     for (;;) {
+        if (search || q.several) restore_state(q);
         if (search) {
             q.strength = measure ? 0.0 : ladder.strength();
             q.relevance.raw = raw && !measure;
-            restore_state(q);
         }
         const int done = select_with_strength(q, stage);
         q.relevance.raw = raw;

@@ -59,6 +59,7 @@ DEVICE bool place_bins(Query& q, Weighing& w) {
         if ((int)axes[AXIS_COUNT] < w.slots) w.slots = (int)axes[AXIS_COUNT];
     }
     if (w.shape == SHAPE_GLOBE) km = axes[AXIS_SIGMA] > 0 ? axes[AXIS_SIGMA] : fit_globe(q, attribute);
+    if (w.shape == SHAPE_GLOBE && axes[AXIS_SIGMA] < 0) km = fmin(km, -axes[AXIS_SIGMA]);
     EACH_THREAD {
         if (t == 0) {
             w.fit[FIT_COUNT] = axes[AXIS_COUNT];
@@ -206,6 +207,7 @@ DEVICE void weigh_by_relevance(Query& q, const Weighing& w) {
 DEVICE void scale_bins(Query& q, Weighing& w, const Results& results, int a) {
     if (w.highest < MASCOT_NOTHING) w.highest = 0.0;
     if ((q.plan.flags & FLAG_SCALE) && w.highest > 0.0) w.factor /= w.highest;
+    if ((q.plan.flags & FLAG_SCALE) && w.attribute.sign < 0 && w.shape == SHAPE_LABELS) w.factor *= MASCOT_LABEL_PRICE;
     q.total_worth += w.factor * w.highest;
     EACH_THREAD {
         for (int j = t; j < w.slots; j += THREADS) {

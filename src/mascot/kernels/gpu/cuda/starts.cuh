@@ -1,0 +1,181 @@
+// Several starts of a focus, as native/starts.h: which further candidates it starts from, and which run wins.
+#pragma once
+
+#include "greedy.cuh"
+
+constexpr int LEADERS = MASCOT_LEADERS;
+
+// Set bins to p.
+struct SetBins : OneByOne<SetBins> {
+    const Attribute& attribute;
+    double *arena, *state;
+
+    DEVICE_MEMBER SetBins(const Attribute& attribute_, double* arena_, double* state_)
+        : attribute(attribute_), arena(arena_), state(state_ + attribute_.origin) {}
+    DEVICE_MEMBER void operator()(int slot, double p, bool) { set(home_of(attribute, slot), p); }
+    DEVICE_MEMBER void at(i64 key, double p) { set(slot_of(attribute, arena, key, false), p); }
+    DEVICE_MEMBER void set(int bin, double p) {
+        state[bin] = p;
+        if (has_copy(attribute, bin)) state[bin + attribute.cycle] = p;
+    }
+};
+
+// Set the state of an attribute to the memberships of candidate i.
+DEVICE void set_memberships(Query& q, const Attribute& attribute, int shape, int i) {
+    const bool neutral = is_neutral(q, attribute, shape, i);
+    EACH_THREAD for (int j = t; j < attribute.slots; j += THREADS) q.state[attribute.origin + j] = 0.0;
+    SYNC;
+    EACH_THREAD {
+        SetBins set(attribute, q.arena, q.state);
+        const double* mean = q.arena + attribute.mean;
+        if (neutral) for (int j = t; j < (attribute.cycle ? attribute.cycle : attribute.slots); j += THREADS) set.set(j, mean[j]);
+        else if (t < LANES) visit(q, attribute, shape, i, t, set);
+    }
+    SYNC;
+    refresh_neutral(q, attribute);
+}
+
+// The memory of the starts. like[c * LEADERS + i] is how much of the bins of leader c leader i has.
+struct Starts {
+    double *like, *mass, *shared;
+    int *leaders, *centres, *plain, *best;
+
+    DEVICE_MEMBER explicit Starts(const Query& q) : like(q.arena + q.plan.at_likes) {
+        mass = like + LEADERS * LEADERS;
+        shared = mass + LEADERS;
+        leaders = (int*)(shared + LEADERS);
+        centres = leaders + LEADERS;
+        plain = (int*)(q.arena + q.plan.at_plain);
+        best = (int*)(q.arena + q.plan.at_best);
+    }
+    DEVICE_MEMBER bool alike(int i, int j) const {
+        return i == j || like[i * LEADERS + j] >= MASCOT_ALIKE || like[j * LEADERS + i] >= MASCOT_ALIKE;
+    }
+};
+
+// Find the leaders, and select the most relevant results that the quotas allow. A focus competes with these.
+DEVICE void find_leaders(Query& q, const Starts& starts) {
+    double value = INFINITE;
+    int at = -1;
+    q.leader_count = q.plain_count = 0;
+    ROLLED while (q.leader_count < LEADERS || q.plain_count < q.wanted) {
+        at = next_best(q.team, q.scores, q.taken, q.n, &value, at);
+        if (at >= q.n) break;
+        const bool leads = q.leader_count < LEADERS;
+        const bool selected = q.plain_count < q.wanted && is_allowed(q, at, 0, starts.plain, q.plain_count);
+        EACH_THREAD if (t == 0) {
+            if (leads) starts.leaders[q.leader_count] = at;
+            if (selected) starts.plain[q.plain_count] = at;
+        }
+        SYNC;
+        q.leader_count += leads;
+        q.plain_count += selected;
+    }
+}
+
+// Add the likeness of all leaders by one attribute, whose part of all stakes is `share`.
+DEVICE void measure_likeness(Query& q, const Starts& starts, const Attribute& attribute, int shape, double share) {
+    ROLLED for (int c = 0; c < q.leader_count; ++c) {
+        set_memberships(q, attribute, shape, starts.leaders[c]);
+        ROLLED for (int first = 0; first < q.leader_count; first += GROUPS) {
+            Private<double> sum;
+            EACH_THREAD {
+                const int i = first + t / LANES;
+                MY(sum) = i < q.leader_count ? worth_of(q, attribute, shape, starts.leaders[i], t % LANES) : 0.0;
+            }
+            group_sum(sum);
+            EACH_THREAD {
+                const int i = first + t / LANES;
+                if (i < q.leader_count && t % LANES == 0) starts.shared[i] = MY(sum);
+            }
+        }
+        SYNC;
+        const double own = starts.shared[c];
+        EACH_THREAD for (int i = t; i < q.leader_count && own > 0.0; i += THREADS)
+            starts.like[c * LEADERS + i] += share * (starts.shared[i] / own);
+        SYNC;
+    }
+}
+
+// Choose the centres: leaders around which most of the others lie, no two of them alike, and none like a protected result.
+DEVICE void choose_centres(Query& q, const Starts& starts) {
+    EACH_THREAD for (int c = t; c < q.leader_count; c += THREADS) {
+        const int leader = starts.leaders[c];
+        bool open = starts.like[c * LEADERS + c] > 0.0 && is_allowed(q, leader, 0, q.protected_positions, q.protected_count);
+        for (int i = 0; i < q.leader_count && open; ++i)
+            for (int j = 0; j < q.protected_count; ++j)
+                if (starts.leaders[i] == q.protected_positions[j] && starts.alike(i, c)) open = false;
+        double mass = 0.0;
+        for (int i = 0; i < q.leader_count; ++i)
+            mass += q.relevance.ideal(q.scores[starts.leaders[i]]) * starts.like[c * LEADERS + i];
+        starts.mass[c] = open ? mass : -INFINITE;
+    }
+    SYNC;
+    const int most = q.protected_count < q.wanted ? (int)q.plan.starts : 0;
+    ROLLED for (q.centre_count = 0; q.centre_count < most; ++q.centre_count) {
+        double top = -INFINITE;
+        int centre = 0;
+        for (int c = 0; c < q.leader_count; ++c) top = fmax(top, starts.mass[c]);
+        if (!(top > -INFINITE)) break;
+        while (starts.mass[centre] < top - MASCOT_TIE * LEADERS) ++centre;
+        SYNC;
+        EACH_THREAD {
+            if (t == 0) starts.centres[q.centre_count] = starts.leaders[centre];
+            for (int c = t; c < q.leader_count; c += THREADS) if (starts.alike(centre, c)) starts.mass[c] = -INFINITE;
+        }
+        SYNC;
+    }
+}
+
+// Prepare further starts, if there is something to focus. Uses up the state.
+DEVICE void prepare_starts(Query& q) {
+    const Starts starts(q);
+    double stakes = 0.0;
+    EACH_ATTRIBUTE(q.plan) if (q.plan.attribute[a].sign < 0) stakes += q.arena[q.plan.attribute[a].fit + FIT_PENALTY];
+    q.several = stakes > 0.0;
+    if (!q.several) return;
+    find_leaders(q, starts);
+    EACH_THREAD for (int j = t; j < LEADERS * LEADERS; j += THREADS) starts.like[j] = 0.0;
+    SYNC;
+    EACH_ATTRIBUTE(q.plan) {
+        const Attribute& attribute = q.plan.attribute[a];
+        const double stake = attribute.sign < 0 ? q.arena[attribute.fit + FIT_PENALTY] : 0.0;
+        if (stake > 0.0) measure_likeness(q, starts, attribute, shape_of(q.plan, a), stake / stakes);
+    }
+    choose_centres(q, starts);
+}
+
+// Return the sum of the gains of positions in the order of selection. Uses up the state.
+DEVICE double objective_of(Query& q, const int* positions, int count) {
+    Private<double> sum;
+    EACH_THREAD {
+        MY(sum) = 0.0;
+        for (int j = t; j < count; j += THREADS) MY(sum) += fixed_gain(q, positions[j]);
+    }
+    ROLLED for (int j = 0; j < count; ++j) {
+        EACH_THREAD EACH_ATTRIBUTE(q.plan) {
+            const Attribute& attribute = q.plan.attribute[a];
+            const double fall = cover(q, attribute, shape_of(q.plan, a), positions[j], t);
+            MY(sum) += q.strength * attribute.sign * fall / coverage_per_result(q, attribute);
+        }
+        SYNC;
+    }
+    return block_sum(q.team, sum);
+}
+
+// The best run so far: its number of results, the stage of the quotas that it reached, and its objective.
+struct BestRun {
+    int count, stage;
+    double objective;
+
+    // Take over a run if it has more results, breaks fewer quotas or has the larger objective, in this order.
+    DEVICE_MEMBER void compare(Query& q, const int* positions, int count_, int stage_, double objective_, int* best) {
+        bool better = objective_ > objective + q.tie;
+        if (stage_ != stage) better = stage_ < stage;
+        if (count_ != count) better = count_ > count;
+        if (!better) return;
+        count = count_, stage = stage_, objective = objective_;
+        EACH_THREAD for (int j = t; j < count; j += THREADS) best[j] = positions[j];
+        SYNC;
+    }
+};

@@ -1,0 +1,159 @@
+/* Several starts of a focus: which further candidates it starts from, and which run wins.
+ *
+ * One greedy pass is myopic under a focus: the bins of the protected results are free, so it takes everything there before it
+ * opens a better bin.
+ */
+#ifndef MASCOT_STARTS_H
+#define MASCOT_STARTS_H
+
+#include "greedy.h"
+#include "relevance.h"
+
+/* Set the bins to the memberships of candidate i. */
+static void set_memberships(const Bins *b, int64_t i, double *state) {
+    if (b->mean && b->unknown[i] != 0.0) {
+        memcpy(state + b->origin, b->mean, (size_t)b->size * sizeof(double));
+        return;
+    }
+    clear_bins(b, state);
+    visit(ADD, b, i, state, 1.0);
+    settle_bins(ADD, b, state);
+}
+
+/* Set shared[i] to the similarity of leaders c and i; 0 if either has no vector. */
+static void compare_leaders(const Query *q, const Bins *b, const int64_t *leaders, int64_t count, int64_t c, double *shared) {
+    Novelty *v = b->novelty;
+    write_unit(v->unit, q->rows[leaders[c]], v->inverse[leaders[c]], v->pick);
+    for (int64_t j = 0; j < count; j++) {
+        int64_t i = leaders[j];
+        int known = b->unknown[i] == 0.0 && b->unknown[leaders[c]] == 0.0;
+        shared[j] = known ? scaled(v, dot(v->unit, q->rows[i], v->pick) * v->inverse[i]) : 0.0;
+    }
+}
+
+/* Set like[c][i] to how much of the bins of candidate c candidate i has, over all focus attributes. */
+static void measure_likeness(const Query *q, const int64_t *leaders, int64_t count, double like[][MASCOT_LEADERS]) {
+    double stakes = 0.0, shared[MASCOT_LEADERS][MASCOT_LEADERS];
+    for (int64_t a = 0; a < q->attributes; a++) stakes += q->stake[a];
+    memset(like, 0, MASCOT_LEADERS * MASCOT_LEADERS * sizeof(double));
+    for (int64_t a = 0; a < q->attributes; a++) {
+        if (q->stake[a] == 0.0) continue;
+        for (int64_t c = 0; c < count; c++) {
+            if (q->bins[a].novelty) {
+                compare_leaders(q, q->bins + a, leaders, count, c, shared[c]);
+                continue;
+            }
+            set_memberships(q->bins + a, leaders[c], q->live);
+            visit_list(WORTH, q->bins + a, leaders + c, count - c, q->changed, 1, q->live, NULL, q->sums);
+            for (int64_t i = c; i < count; i++) shared[c][i] = shared[i][c] = q->sums[leaders[i]];
+        }
+        for (int64_t c = 0; c < count; c++)
+            for (int64_t i = 0; i < count && shared[c][c] > 0.0; i++)
+                like[c][i] += q->stake[a] / stakes * (q->bins[a].novelty ? shared[c][i] : shared[c][i] / shared[c][c]);
+    }
+}
+
+INLINE int alike(double like[][MASCOT_LEADERS], int64_t i, int64_t j) {
+    return like[i][j] >= MASCOT_ALIKE || like[j][i] >= MASCOT_ALIKE;
+}
+
+/* Choose the centres: leaders around which most of the others lie, no two of them alike, and none like a protected result. */
+static void choose_centres(Arena *arena, Query *q, int64_t starts, const int64_t *leaders, int64_t count) {
+    double like[MASCOT_LEADERS][MASCOT_LEADERS], mass[MASCOT_LEADERS];
+    q->centres = take_integers(arena, MASCOT_LEADERS);
+    if (count > MASCOT_LEADERS) count = MASCOT_LEADERS;
+    if (q->protected_count >= q->k) return;
+    measure_likeness(q, leaders, count, like);
+    for (int64_t j = 0; j < q->protected_count; j++) count_labels(q, q->protected_positions[j], 1);
+    for (int64_t c = 0; c < count; c++) {
+        int open = like[c][c] > 0.0 && allowed(q, leaders[c], 0) &&
+                   !is_copy(q, leaders[c], 0, q->protected_positions, q->protected_count);
+        for (int64_t i = 0; i < count && open; i++)
+            for (int64_t j = 0; j < q->protected_count; j++)
+                if (leaders[i] == q->protected_positions[j] && (i == c || alike(like, i, c))) open = 0;
+        mass[c] = open ? 0.0 : NEVER;
+        for (int64_t i = 0; i < count && open; i++) mass[c] += q->ideal[leaders[i]] * like[c][i];
+    }
+    for (int64_t j = 0; j < q->protected_count; j++) count_labels(q, q->protected_positions[j], -1);
+    while (q->centre_count < starts) {
+        double top = NEVER;
+        for (int64_t c = 0; c < count; c++) top = mass[c] > top ? mass[c] : top;
+        if (top == NEVER) return;
+        int64_t centre = 0;
+        while (mass[centre] < top - MASCOT_TIE * MASCOT_LEADERS) centre++;
+        q->centres[q->centre_count++] = leaders[centre];
+        for (int64_t c = 0; c < count; c++)
+            if (c == centre || alike(like, centre, c)) mass[c] = NEVER;
+    }
+}
+
+/* Select the most relevant of the candidates `order` that the quotas allow. A focus competes with them: measure them. */
+static void select_plain(Arena *arena, Query *q, const int64_t *order, int64_t count) {
+    q->plain = (Run){.positions = take_integers(arena, q->k), .stages = 1};
+    memcpy(q->live, q->state, (size_t)q->size * sizeof(double));
+    for (int64_t a = 0; a < q->attributes; a++) {
+        if (!q->bins[a].novelty) continue;
+        memcpy(q->worth[a], q->start[a], (size_t)q->n * sizeof(double));
+        begin_novelty(q, a, 0.0);
+    }
+    for (int64_t j = 0; j < count && q->plain.count < q->k; j++) {
+        int64_t i = order[j];
+        if (!allowed(q, i, 0) || is_copy(q, i, 0, q->plain.positions, q->plain.count)) continue;
+        count_labels(q, i, 1);
+        q->plain.positions[q->plain.count++] = i;
+        q->plain_relevance += q->relevance[i];
+        q->plain_wishes += q->offset[i];
+        for (int64_t a = 0; a < q->attributes; a++) {
+            const Bins *b = q->bins + a;
+            if (b->novelty) q->plain_wishes += pick_vector(q, a, i, 0.0);
+            else q->plain_wishes += b->sign * sum(visit(COVER, b, i, q->live, b->coverage_per_result)) / b->coverage_per_result;
+        }
+    }
+    for (int64_t j = 0; j < q->plain.count; j++) count_labels(q, q->plain.positions[j], -1);
+}
+
+/* Prepare further starts, if a wish is a focus. */
+static void prepare_starts(Arena *arena, Query *q, int64_t starts) {
+    q->several = 0;
+    for (int64_t a = 0; a < q->attributes; a++) q->several |= starts > 0 && q->stake[a] > 0.0;
+    if (!q->several) return;
+    int64_t *order = take_integers(arena, q->n), leading = q->k > MASCOT_LEADERS ? q->k : MASCOT_LEADERS, count = 0;
+    leading = best_positions(arena, q->relevance, q->scores, q->n, q->quotas ? q->n : leading + q->already_count, order);
+    for (int64_t j = 0; j < leading; j++)
+        if (!is_already(q, order[j])) order[count++] = order[j];
+    choose_centres(arena, q, starts, order, count);
+    select_plain(arena, q, order, count);
+    q->other.positions = take_integers(arena, q->k);
+}
+
+/* Take over run `other` if it beats `best`: more results, then fewer broken quotas, then the larger objective. */
+static void keep_better(Run *best, const Run *other, double tie) {
+    int better = other->objective > best->objective + tie;
+    if (other->stages != best->stages) better = other->stages < best->stages;
+    if (other->count != best->count) better = other->count > best->count;
+    if (!better) return;
+    memcpy(best->positions, other->positions, (size_t)other->count * sizeof(int64_t));
+    best->count = other->count;
+    best->stages = other->stages;
+    best->objective = other->objective;
+}
+
+/* Select with strength `lam`. */
+static void select_with(Query *q, double lam, Run *best) {
+    for (int64_t i = 0; i < q->n; i++) q->base[i] = (1.0 - lam) * q->relevance[i] + lam * q->offset[i];
+    double tie = MASCOT_TIE * ((1.0 - lam) * q->largest_relevance + lam * q->total_worth);
+    memcpy(q->live, q->state, (size_t)q->size * sizeof(double));
+    select_greedily(q, lam, tie, q->live, best);
+    if (!q->several || lam == 0.0) return;
+    for (int64_t c = 0; c < q->centre_count; c++) {
+        q->protected_positions[q->protected_count++] = q->centres[c];
+        memcpy(q->live, q->state, (size_t)q->size * sizeof(double));
+        select_greedily(q, lam, tie, q->live, &q->other);
+        q->protected_count--;
+        keep_better(best, &q->other, tie);
+    }
+    q->plain.objective = (1.0 - lam) * q->plain_relevance + lam * q->plain_wishes;
+    keep_better(best, &q->plain, tie);
+}
+
+#endif
