@@ -12,6 +12,8 @@ Elasticsearch, tuned to each radius.
 **Together** focuses without a value. It prints the number of distinct values among the results (labels; places by city
 or by cells of 0.01 degrees; hours by the clock) and the relevance retained, by strength: MASCOT, MASCOT with a single
 start, MS-DPP, and MMR whose only selected item is the best match, so that results lie near it.
+
+`python -m benchmarks.steering vectors --data DIR` compares ways to diversify by vectors, see `benchmarks.vectors`.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from __future__ import annotations
 import argparse
 import csv
 import gzip
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -348,6 +351,12 @@ def _line(name: str, cells: Sequence[str], width: int) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] == ["vectors"]:
+        from benchmarks import vectors
+
+        vectors.main(arguments[1:])
+        return
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument(
         "tables", nargs="?", default="balance,aim", help=f"some of {','.join(TABLES)} (default: balance,aim)"

@@ -311,7 +311,7 @@ def test_no_candidates_give_an_empty_ranking() -> None:
 
 
 def test_ids_of_earlier_pages_that_are_no_longer_candidates_are_ignored() -> None:
-    assert mc.rerank(hits(), [], k=99, already=[7, 0, "gone"]).ids == [1]
+    assert mc.rerank(hits(), mc.spread("who"), k=99, already=[7, 0, "gone"]).ids == [1]
 
 
 def test_all_are_value_errors_of_one_family() -> None:

@@ -16,7 +16,7 @@ COMMON = settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow,
 # Values that a focus may name, by the attribute's name.
 NAMED = {
     "place": (35.7, 139.7), "hour": 18, "number": 1.0, "label": "b", "date": "2021-06-01", "season": "2020-02-29",
-    "weekday": "Sunday",
+    "weekday": "Sunday", "vectors": (1.0, 2.0, 0.0),
 }  # fmt: skip
 
 
@@ -52,6 +52,7 @@ ATTRIBUTES = st.one_of(
     st.builds(mc.Weekday, of("date"), missing=MISSING),
     st.builds(Own),
 )
+WITH_VECTORS = st.one_of(ATTRIBUTES, st.builds(mc.Vectors, missing=MISSING))  # the GPU refuses them
 
 
 # Few distinct values, symmetric and on the seams, so that exact and mathematical ties are common.
@@ -66,8 +67,8 @@ COLUMNS = {
 
 
 @st.composite
-def wishes(draw: st.DrawFn) -> Any:
-    attribute = draw(ATTRIBUTES)
+def wishes(draw: st.DrawFn, attributes: Any = ATTRIBUTES) -> Any:
+    attribute = draw(attributes)
     weight = draw(st.sampled_from([1.0, 1.0, 0.25, 3.0]))
     direction = draw(st.sampled_from(["spread", "spread", "focus", "near"]))
     if direction == "spread":
@@ -78,12 +79,12 @@ def wishes(draw: st.DrawFn) -> Any:
 
 
 @st.composite
-def constraints(draw: st.DrawFn) -> Any:
+def constraints(draw: st.DrawFn, *more: Any) -> Any:
     """A limit or a share; all shares of one attribute, so that none contradicts a limit."""
     if draw(st.booleans()):
         return mc.share("label", draw(of({"a": 0.5}, {"a": 0.4, "b": 0.4}, {"c": 1.0}, {"a": 0.0}, {"nobody": 0.3})))
     hour, day, weekday = mc.HourOfDay("hour"), mc.Date("date"), mc.Weekday("date")
-    attribute = draw(of(hour, day, weekday, mc.Category("label", name="kind")))
+    attribute = draw(of(hour, day, weekday, mc.Category("label", name="kind"), *more))
     return mc.limit(attribute, draw(st.integers(1, 4)), draw(st.booleans()))
 
 
@@ -94,6 +95,7 @@ def candidates(draw: st.DrawFn) -> mc.Candidates:
     pinned = (0.1, 0.15, 0.2, 0.3, 0.4, 0.9, 1e3, -1e9)  # far outliers among them
     scores = rng.choice(draw(of((0.1, 0.2, 0.3, 0.30000001, 0.9), rng.uniform(-3, 3, 40), pinned)), n)
     vectors = rng.integers(0, 3, (n, 3)).astype(float)
+    vectors[rng.random(n) < draw(of(0.0, 0.0, 0.2, 1.0))] = np.nan
     return mc.Candidates(scores, columns={**columns, "seed": rng.integers(0, 16, n)}, vectors=vectors)
 
 
@@ -119,8 +121,8 @@ def assert_same(slow: mc.Ranking, fast: mc.Ranking) -> None:
 
 @COMMON
 @given(
-    candidates(), st.lists(wishes(), max_size=4), st.lists(constraints(), max_size=2), methods(), st.integers(1, 30),
-    st.data(),
+    candidates(), st.lists(wishes(WITH_VECTORS), max_size=4), st.lists(constraints(mc.Vectors(copies=0.9)), max_size=2),
+    methods(), st.integers(1, 30), st.data(),
 )  # fmt: skip
 def test_native_selects_what_the_reference_selects(
     query: mc.Candidates, asked: list[Any], quotas: list[Any], method: mc.Mascot, k: int, data: st.DataObject
@@ -133,8 +135,8 @@ def test_native_selects_what_the_reference_selects(
 
 @settings(COMMON, max_examples=20)
 @given(
-    st.lists(candidates(), min_size=1, max_size=4), st.lists(wishes(), min_size=1, max_size=3),
-    st.lists(constraints(), max_size=2), methods(),
+    st.lists(candidates(), min_size=1, max_size=4), st.lists(wishes(WITH_VECTORS), min_size=1, max_size=3),
+    st.lists(constraints(mc.Vectors(copies=0.9)), max_size=2), methods(),
 )  # fmt: skip
 def test_a_batch_is_its_queries_one_by_one(
     queries: list[mc.Candidates], asked: list[Any], quotas: list[Any], method: mc.Mascot

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mascot.attributes.cycle import Cycle, DayOfYear, HourOfDay, Weekday
     from mascot.attributes.line import Date, Number
     from mascot.attributes.place import Grid, Place
+    from mascot.attributes.vectors import Vectors
     from mascot.candidates import Batch, Candidates
     from mascot.errors import InputError, MascotError, MissingExtra, OptionError
     from mascot.explain import Explanation, Reason
@@ -36,8 +37,8 @@ __all__ = [
     "AnyWish", "Attribute", "Batch", "Branches", "Candidates", "Category", "Clustering", "Clusters", "Cycle", "Date",
     "DayOfYear", "Explanation", "Grid", "HourOfDay", "InputError", "KDpp", "Limit", "Mascot", "MascotError",
     "MissingExtra", "Mmr", "MsDpp", "Number", "OptionError", "Place", "Ranking", "Rankings", "Reason", "Relevance",
-    "Reranker", "Share", "Weekday", "Wish", "focus", "from_dict", "limit", "probe", "rerank", "rerank_many", "share",
-    "spread",
+    "Reranker", "Share", "Vectors", "Weekday", "Wish", "focus", "from_dict", "limit", "probe", "rerank", "rerank_many",
+    "share", "spread",
 ]  # fmt: skip
 
 

@@ -10,9 +10,12 @@ import numpy as np
 
 from mascot.attributes.category import Category
 from mascot.attributes.place import NamedPoint
-from mascot.bins import AxisBins, Bins, Floats, GlobeBins, Ints, SparseBins
+from mascot.attributes.vectors import Vectors
+from mascot.bins import AxisBins, Bins, Floats, GlobeBins, Ints, SparseBins, VectorBins
 from mascot.bins.distance import UNITS, distances, unit_of
 from mascot.kernels import reference
+from mascot.kernels.constants import COPY_TOLERANCE
+from mascot.kernels.novelty import QueryVectors, WeighedVectors, unit_vectors
 from mascot.methods.mascot import Mascot
 from mascot.serialize import plain
 from mascot.wishes import AnyWish, Limit, Share, Wish
@@ -107,12 +110,13 @@ def describe_wish(wish: AnyWish) -> str:
     """Return a wish as text: "focus hour near 18:00"."""
     name = wish.attribute.name
     if isinstance(wish, Limit):
-        return f"at most {wish.n} per {name}"
+        counted = "near-copies" if isinstance(wish.attribute, Vectors) else f"per {name}"
+        return f"at most {wish.n} {counted}"
     if isinstance(wish, Share):
         return f"share {name} " + ", ".join(f"{value} {part:.0%}" for value, part in wish.shares.items())
     text = f"{'spread' if wish.sign > 0 else 'focus'} {name}"
     if wish.near is not None:
-        text += f" near {_text(wish.near)}" + (f" within {wish.within:g}" if wish.within is not None else "")
+        text += f" near {_target_text(wish)}" + (f" within {wish.within:g}" if wish.within is not None else "")
     return text + (f" x {wish.weight:g}" if wish.weight != 1 else "")
 
 
@@ -135,6 +139,17 @@ def replay_gains(ranking: Ranking[Any]) -> Account | None:
         neutral = problem.rules[a] == "neutral"
         # Neutral values and query weights depend on all candidates; otherwise a few rows are enough.
         rows = np.arange(resolved.rows) if neutral or options.query_weight else candidates
+        at: list[Any] = [results, others, already]
+        if rows is candidates:
+            at = np.split(np.arange(len(candidates)), [len(results), len(results) + len(others)])
+        if isinstance(resolved, VectorBins):
+            order = reference.by_relevance(relevance, problem.scores)
+            wish = resolved.missing(), problem.signs[a], problem.weights[a], neutral
+            vectors = QueryVectors(unit_vectors(resolved.vectors), *wish).scaled(order)
+            replayed = WeighedVectors(vectors, selection.gain_factors[0, a]).replay(results, others, already)
+            gains.append(strength * replayed)
+            opened.append([[] for _ in results])
+            continue
         pairs, used = resolved.take(rows).sparse().compact()
         membership, missing = pairs.dense(), resolved.missing(rows)
         query_bins = reference.QueryBins(membership, missing, problem.signs[a], problem.weights[a], neutral)
@@ -142,9 +157,6 @@ def replay_gains(ranking: Ranking[Any]) -> Account | None:
             *query_bins.weighed(relevance[rows], options.query_weight), query_bins.last,
             selection.gain_factors[0, a], selection.largest_gains[0, a], selection.coverage_per_result[0, a],
         )  # fmt: skip
-        at: list[Any] = [results, others, already]
-        if rows is candidates:
-            at = np.split(np.arange(len(candidates)), [len(results), len(results) + len(others)])
         attribute_gains, parts = attribute.replay(*at)
         gains.append(strength * attribute_gains)
         names = []
@@ -184,8 +196,10 @@ class Explainer:
         was, relevance = int(ranking._rank_of[position]), float(ranking._all_relevance[position])
         return Reason(ranking._ids[position], position, was, relevance, step, gains, opened, because)
 
-    def _codes(self, labels: SparseBins, i: int) -> list[int]:
+    def _codes(self, labels: SparseBins | VectorBins, i: int) -> list[int]:
         """Return the labels of a candidate that a limit or share counts."""
+        if isinstance(labels, VectorBins):
+            return []
         return labels.take(self.rows[[i]]).indices.tolist()
 
     def _selected(self, i: int, place: int) -> Reason:
@@ -203,7 +217,12 @@ class Explainer:
         if step < 0:
             yield "pinned"
         for wish, focus in zip(fitted.aims, fitted.focuses, strict=True):
-            yield _near_text(wish, focus.bins, focus.point, int(self.rows[i]))
+            point = focus.point
+            if point is None:  # the candidate with an id
+                position = np.array([list(self.ranking._ids).index(focus.near)])
+                point = focus.bins.take(self.rows[self.ranking._problem.remaining.from_input(0, position)])
+            if point.rows:
+                yield _near_text(wish, focus.bins, point, int(self.rows[i]))
         for wish, bins in zip(fitted.coverage, fitted.bins, strict=True):
             yield _coverage_text(wish, bins, int(self.rows[i]), self.rows[self.results])
         for constraint, labels in zip(fitted.constraints, fitted.labels, strict=True):
@@ -212,7 +231,7 @@ class Explainer:
             best = "closest good" if fitted.aims else "best"  # closeness to named values is part of relevance
             yield f"one of the {best} matches" if selection.protect > 1 else f"the {best} match"
 
-    def _count_text(self, wish: Limit | Share, labels: SparseBins, i: int, place: int) -> str:
+    def _count_text(self, wish: Limit | Share, labels: SparseBins | VectorBins, i: int, place: int) -> str:
         codes = self._codes(labels, i)
         if not codes:
             return ""
@@ -226,6 +245,14 @@ class Explainer:
 
     def _left_out(self, m: int, i: int) -> Reason:
         for wish, labels in zip(self.fitted.constraints, self.fitted.labels, strict=True):
+            if isinstance(labels, VectorBins) and isinstance(wish, Limit):
+                near = (
+                    labels.cosines(labels.take(self.rows[[i]]), self.rows[self.results])
+                    >= labels.copies - COPY_TOLERANCE
+                )
+                if near.sum() >= wish.n:
+                    original = self.ranking.ids[int(near.argmax())]
+                    return self._reason(i, None, {}, {}, f"a near-copy of {original} is already shown")
             for code in self._codes(labels, i):
                 count = sum(code in self._codes(labels, j) for j in self.results)
                 if isinstance(wish, Limit) and count >= wish.n:
@@ -243,21 +270,25 @@ class Explainer:
         elif worst == 0:
             because = f"less relevant {'or less close ' if self.fitted.aims else ''}than the last result"
         else:
-            because = f"its {names[worst]} {self._shortcoming(worst - 1, i)}"
+            because = self._shortcoming(worst - 1, i)
         gains = dict(zip(names, account.gains[:, count + m].tolist(), strict=True))
         return self._reason(i, None, gains, {}, because)
 
     def _shortcoming(self, a: int, i: int) -> str:
         """Return why the value of attribute a speaks against candidate i."""
-        if self.fitted.bins[a].missing(self.rows[[i]])[0]:
-            return "is unknown"
-        return "is already covered" if self.fitted.coverage[a].sign > 0 else "is too far from the other results"
+        name, bins, spread = self.names[a], self.fitted.bins[a], self.fitted.coverage[a].sign > 0
+        if bins.missing(self.rows[[i]])[0]:
+            return f"its {name} is unknown"
+        if isinstance(bins, VectorBins):
+            return f"too {'like' if spread else 'unlike'} the other results"
+        return f"its {name} is {'already covered' if spread else 'too far from the other results'}"
 
     def _notes(self) -> Iterator[str]:
         """Yield the shares that could not be met."""
         for wish, quota in zip(self.fitted.constraints, self.fitted.quotas, strict=True):
             if isinstance(wish, Limit):
                 continue
+            assert isinstance(quota, reference.Quota)
             targets = wish.targets(len(self.results))
             groups = [set(quota.of(row).tolist()) for row in self.rows.tolist()]
             for group, value in enumerate(wish.shares):
@@ -278,6 +309,8 @@ def _near_text(wish: Wish, bins: Bins, point: Bins, row: int) -> str:
     target = wish.near
     if np.isnan(distance):
         return f"{wish.attribute.name} unknown"
+    if unit == "cosine":
+        return f"cosine {1 - distance:.2f} to {_target_text(wish)}"
     if unit == "label":
         return f"{wish.attribute.name} {_text(target)}" if distance == 0 else f"not {_text(target)}"
     if UNITS.get(unit) == "km":
@@ -302,13 +335,15 @@ def _coverage_text(wish: Wish, bins: Bins, row: int, results: Ints) -> str:
         article = f"from {name}" if isinstance(wish.attribute, Category) else f"of {name}"
         return f"the only one {article}" if same == 1 else f"one of {same} {article}"
     other_results = results[results != row]
-    if not len(other_results) or not isinstance(bins, (GlobeBins, AxisBins)):
+    if not len(other_results) or not isinstance(bins, (GlobeBins, AxisBins, VectorBins)):
         return ""
     other_distances = distances(bins, own, other_results)
     nearest = float(np.nanmin(other_distances)) if not np.isnan(other_distances).all() else np.nan
     if np.isnan(nearest):
         return f"the only one with a {wish.attribute.name}"
     unit = unit_of(bins)
+    if unit == "cosine":
+        return f"cosine {1 - nearest:.2f} to the nearest other result"
     value = "" if UNITS.get(unit) == "km" else f"{_value_text(bins, row)}, "
     return f"{value}{_distance_text(nearest, unit)} from the nearest other result"
 
@@ -343,6 +378,11 @@ def _distance_text(value: float, unit: str) -> str:
         days = round(value)
         return f"{days:,} day{'' if days == 1 else 's'}"
     return f"{value:.4g}"
+
+
+def _target_text(wish: Wish) -> str:
+    """Return the named value as text; a vector is too long to be shown."""
+    return "the vector" if isinstance(wish.attribute, Vectors) and isinstance(wish.near, tuple) else _text(wish.near)
 
 
 def _text(target: Any) -> str:

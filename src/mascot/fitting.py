@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mascot.attributes.attribute import missing_rule
-from mascot.bins import AxisBins, Bins, Bools, Floats, GlobeBins, Ints, SparseBins
-from mascot.errors import OptionError
-from mascot.kernels.reference import MOST_QUOTAS, Quota
+from mascot.attributes.vectors import Vectors
+from mascot.bins import AxisBins, Bins, Bools, Floats, GlobeBins, Ints, SparseBins, VectorBins
+from mascot.errors import InputError, OptionError
+from mascot.kernels.novelty import CopyQuota
+from mascot.kernels.reference import MOST_QUOTAS, AnyQuota
 from mascot.methods.mascot import DEFAULT_STRENGTH
 from mascot.methods.method import ALL_REMAIN, NO_POSITIONS, Method, Problem, Remaining, Table
 from mascot.methods.named_focus import NamedFocus, aim_scores
@@ -67,13 +69,13 @@ class FittedWishes:
     tables: tuple[Table, ...]  # one for all rows, or one for each query
     bins: tuple[Bins, ...]  # of the coverage wishes
     focuses: tuple[NamedFocus, ...]  # of the aims
-    labels: tuple[SparseBins, ...]  # of the constraints
+    labels: tuple[SparseBins | VectorBins, ...]  # of the constraints
     removed: Bools | None = None  # [rows] rows that were removed
     sorted_wishes: InitVar[SortedWishes | None] = None  # if the caller has sorted them
     coverage: tuple[Wish, ...] = field(init=False)  # spread, and focus without a named value
     aims: tuple[Wish, ...] = field(init=False)  # focus with a named value
     constraints: tuple[Limit | Share, ...] = field(init=False)
-    quotas: tuple[Quota, ...] = field(init=False)  # of the constraints; capacities of shares depend on k
+    quotas: tuple[AnyQuota, ...] = field(init=False)  # of the constraints; capacities of shares depend on k
     signs: Floats = field(init=False)  # of the coverage wishes, as in `Problem`
     weights: Floats = field(init=False)
     rules: tuple[str, ...] = field(init=False)
@@ -105,6 +107,7 @@ class FittedWishes:
         """Return the problem that a method solves: bins, quotas, and scores with named focuses blended in."""
         ptr, scores, rows, tables = queries.ptr, queries.scores, queries.rows, self.tables
         already, pinned = queries.already, queries.pinned
+        located = [focus.located(queries) for focus in self.focuses]
         quotas = tuple(
             _reduced(wish.for_k(quota, call.k), pinned if rows is None else rows[pinned])
             for wish, quota in zip(self.constraints, self.quotas, strict=True)
@@ -129,7 +132,7 @@ class FittedWishes:
             strength = getattr(call.method, "strength", None)
             strength = DEFAULT_STRENGTH if strength is None else float(strength)
             robust = getattr(call.method, "robust", True)
-            scores = aim_scores(scores, ptr, rows, self.focuses, call.k, strength, robust)
+            scores = aim_scores(scores, ptr, rows, located, call.k, strength, robust)
         return Problem(
             ptr=ptr, scores=scores, rows=rows, bins=self.bins, tables=tables,
             signs=self.signs, weights=self.weights, rules=self.rules,
@@ -140,10 +143,12 @@ class FittedWishes:
         )  # fmt: skip
 
 
-def _reduced(quota: Quota, rows: Ints) -> Quota:
+def _reduced(quota: AnyQuota, rows: Ints) -> AnyQuota:
     """Return a quota without the places that the results `rows` take."""
     if not len(rows):
         return quota
+    if isinstance(quota, CopyQuota):
+        return replace(quota, pinned=rows)
     labels = np.concatenate([quota.of(int(row)) for row in rows])
     counts = np.bincount(labels, minlength=len(quota.capacity))
     return replace(quota, capacity=np.maximum(quota.capacity - counts, 0))
@@ -157,6 +162,8 @@ def fit_wishes(wishes: tuple[AnyWish, ...], table: Table, rows: int, groups: int
     coverage, aims, constraints = sorted_wishes = sort_wishes(wishes)
 
     def by_group(make: Any, attribute: Any) -> Any:
+        if isinstance(attribute, Vectors):
+            return make(table.columns, table.vectors, rows)
         if groups == 1 or not getattr(attribute, "local", False):
             return make(table.columns, table.floats, rows)
         size = rows // groups
@@ -230,6 +237,12 @@ def _join_bins(parts: Sequence[Bins]) -> Bins:
     if isinstance(first, GlobeBins) and all(isinstance(p, GlobeBins) and p.sigma_km == first.sigma_km for p in parts):
         globes = [p for p in parts if isinstance(p, GlobeBins)]
         return replace(first, lat=np.concatenate([p.lat for p in globes]), lon=np.concatenate([p.lon for p in globes]))
+    if isinstance(first, VectorBins):
+        vectors = [p.vectors for p in parts if isinstance(p, VectorBins)]
+        sizes = sorted({part.shape[1] for part in vectors})
+        if len(sizes) > 1:
+            raise InputError(f"Vectors must have one length in all queries, got {' and '.join(map(str, sizes))}")
+        return replace(first, vectors=np.concatenate(vectors))
     rows = [part.sparse() for part in parts]
     starts = np.cumsum([0, *(len(part.indices) for part in rows)])
     values = None

@@ -374,4 +374,5 @@ _KINDS = {
     "category": _Kind("category:COLUMN", Category, (str,), (), str),
     "branches": _Kind("branches[:COUNT]", attributes.Branches, (lambda word: (_integer(word),),), ("16",)),
     "look": _Kind("look[:CLUSTERS]", attributes.Clusters, (_integer,), ("10",)),
+    "vectors": _Kind("vectors[:COLUMN]", attributes.Vectors, (str,), ("vector",)),
 }

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mascot.bins import Axis, AxisBins, Bins, Floats, GlobeBins, Ints, SparseBins
+from mascot.bins import Axis, AxisBins, Bins, Floats, GlobeBins, Ints, SparseBins, VectorBins
 from mascot.candidates import TableLike, VectorsLike, as_corpus, as_ids, finite_scores
 from mascot.errors import InputError, OptionError, hashed
 from mascot.fitting import FittedWishes, Queries, fit_wishes, sort_wishes
@@ -196,7 +196,7 @@ class Reranker:
             As for `mascot.rerank`.
         """
         call = check_call(k, backend, self.method)
-        check_wishes(self.wishes, k)
+        check_wishes(self.wishes, k, backend)
         fitted = self._require_fitted()
         corpus_rows = _corpus_rows(rows, fitted.rows)
         ids = self._ids_of(corpus_rows)
@@ -222,7 +222,7 @@ class Reranker:
             As for `mascot.rerank_many`.
         """
         call = check_call(k, backend, self.method, threads)
-        check_wishes(self.wishes, k)
+        check_wishes(self.wishes, k, backend)
         fitted = self._require_fitted()
         if backend == "gpu" and hasattr(scores, "__dlpack_device__") and not isinstance(scores, np.ndarray):
             from mascot.gpu.device_batch import rank_rows
@@ -287,6 +287,9 @@ def _describe(bins: Bins, name: str, arrays: dict[str, Any]) -> dict[str, Any]:
     if isinstance(bins, GlobeBins):
         arrays[f"{name}.lat"], arrays[f"{name}.lon"] = bins.lat, bins.lon
         return {"kind": "globe", "sigma_km": bins.sigma_km}
+    if isinstance(bins, VectorBins):
+        arrays[f"{name}.vectors"] = bins.vectors
+        return {"kind": "vectors", "copies": bins.copies}
     pairs = bins.sparse()
     arrays[f"{name}.indptr"], arrays[f"{name}.indices"] = pairs.indptr, pairs.indices
     if pairs.values is not None:
@@ -301,6 +304,8 @@ def _restore(described: dict[str, Any], name: str, arrays: dict[str, Any]) -> Bi
         return AxisBins(axes, tuple(arrays[f"{name}.{axis}"] for axis in range(len(axes))), described["unit"])
     if described["kind"] == "globe":
         return GlobeBins(arrays[f"{name}.lat"], arrays[f"{name}.lon"], described["sigma_km"])
+    if described["kind"] == "vectors":
+        return VectorBins(arrays[f"{name}.vectors"], described["copies"])
     labels = None if described["labels"] is None else tuple(described["labels"])
     return SparseBins(
         arrays[f"{name}.indptr"], arrays[f"{name}.indices"], arrays.get(f"{name}.values"), described["count"], labels

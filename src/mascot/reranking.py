@@ -71,7 +71,7 @@ def rerank(
     ['c', 'a']
     """
     call = check_call(k, backend, method, strength=strength, keep=keep, protect=protect)
-    wishes = check_wishes(wishes, k)
+    wishes = check_wishes(wishes, k, backend)
     checked: Any = candidates
     if not isinstance(checked, Candidates):
         remedy = ": rerank_many ranks several queries" if isinstance(checked, Batch) else ""
@@ -81,6 +81,7 @@ def rerank(
     already_positions = positions_of(already, candidates.ids)
     if len(pinned):
         already_positions = np.setdiff1d(already_positions, pinned)
+    _require_use_of_vectors(wishes, method, candidates)
     ptr, scores = np.array([0, len(candidates)]), candidates.scores
     queries = Queries(ptr, scores, None, [candidates.ids], [already_positions], pinned, [candidates.source])
     return rank_one(fitted, queries, call)
@@ -124,7 +125,7 @@ def rerank_many(
     [[0, 2]]
     """
     call = check_call(k, backend, method, threads, strength=strength, keep=keep, protect=protect)
-    wishes = check_wishes(wishes, k)
+    wishes = check_wishes(wishes, k, backend)
     if backend == "gpu":
         from mascot.gpu.device_batch import DeviceBatch
 
@@ -135,12 +136,15 @@ def rerank_many(
         fitted = fit_wishes(wishes, Table(candidates.columns, candidates.vectors), count * size, groups=count)
         scores = np.ascontiguousarray(candidates.scores).reshape(-1)
         positions = positions_of_each(already, [range(size)] * count)
+        _require_use_of_vectors(wishes, method, candidates)
         return rank_many(fitted, Queries(np.arange(count + 1) * size, scores, already=positions), call)
     queries = _list_candidates(candidates)
     fitted = join_fitted([fit_wishes(wishes, Table(query.columns, query.vectors), len(query)) for query in queries])
     ptr = np.concatenate([[0], np.cumsum([len(query) for query in queries])]).astype(np.int64)
     scores, ids = np.concatenate([query.scores for query in queries]), [query.ids for query in queries]
     sources, positions = [query.source for query in queries], positions_of_each(already, ids)
+    for query in queries:
+        _require_use_of_vectors(wishes, method, query)
     return rank_many(fitted, Queries(ptr, scores, None, ids, positions, sources=sources), call)
 
 
@@ -162,6 +166,12 @@ def rank_many(fitted: FittedWishes, queries: Queries, call: Call) -> Rankings[An
         raise OptionError(f"backend 'gpu' must have the method Mascot, got {call.method!r}")
     problem = fitted.problem(queries, call)
     return Rankings(queries, problem, call.method.select(problem, call.k), call.k, call.method, fitted)
+
+
+def _require_use_of_vectors(wishes: Sequence[AnyWish], method: Any, candidates: Candidates[Any] | Batch) -> None:
+    """Raise if vectors are passed and nothing would read them."""
+    if candidates.vectors is not None and not wishes and method is None:
+        raise OptionError("vectors are read by a wish or a method: ask for spread(mc.Vectors()), got no wish")
 
 
 def _list_candidates(candidates: Any) -> list[Candidates[Any]]:

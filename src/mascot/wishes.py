@@ -14,9 +14,11 @@ from mascot.attributes.attribute import Attribute, Columns, as_bins, check_missi
 from mascot.attributes.category import Category
 from mascot.attributes.columns import as_array
 from mascot.attributes.place import NamedPoint
-from mascot.bins import Bins, Floats, SparseBins
+from mascot.attributes.vectors import Vectors
+from mascot.bins import Bins, Floats, SparseBins, VectorBins
 from mascot.errors import InputError, OptionError, check_positive, check_switch, check_whole, is_number, require
-from mascot.kernels.reference import Quota
+from mascot.kernels.novelty import CopyQuota
+from mascot.kernels.reference import AnyQuota, Quota
 from mascot.methods.named_focus import NamedFocus
 from mascot.serialize import Value, Write
 
@@ -61,7 +63,7 @@ class Wish(Value):
             raise OptionError(f"{owner}: near needs an attribute with point(value), got {attribute!r}")
         _point(attribute, self.near)  # checks the value
         if isinstance(attribute, Value):
-            object.__setattr__(self, "near", _plain_near(self.near, isinstance(attribute, Category)))
+            object.__setattr__(self, "near", _plain_near(self.near, isinstance(attribute, (Category, Vectors))))
 
     def _described(self, write: Write) -> dict[str, Any]:
         word = "spread" if self.sign > 0 else "focus"
@@ -80,6 +82,13 @@ class Wish(Value):
     def named_focus(self, bins: Bins) -> NamedFocus:
         """Return the focus on `near` over the bins of all rows."""
         attribute: Any = self.attribute
+        if isinstance(bins, VectorBins):
+            vector = attribute.near_point(self.near)
+            size = bins.vectors.shape[1]
+            if vector is not None and vector.vectors.shape[1] != size:
+                rule = f"must have {size} numbers like the vectors"
+                raise InputError(f"focus({attribute.name}).near {rule}, got {vector.vectors.shape[1]}")
+            return NamedFocus(bins, vector, self.weight, self.within, self.near if vector is None else None)
         point = {key: as_array([value]) for key, value in _point(attribute, self.near).items()}
         return NamedFocus(bins, as_bins(attribute.membership(point, None), attribute.name, 1), self.weight, self.within)
 
@@ -105,11 +114,13 @@ class Limit(Value):
     def _described(self, write: Write) -> dict[str, Any]:
         return _wish_dict("limit", self.attribute, write, n=self.n, fill=self.fill)
 
-    def quota(self, labels: SparseBins) -> Quota:
-        """Return the quota over rows with these labels."""
+    def quota(self, labels: SparseBins | VectorBins) -> AnyQuota:
+        """Return the quota over rows with these labels or vectors."""
+        if isinstance(labels, VectorBins):
+            return CopyQuota(labels.vectors, labels.copies, self.n, 2 if self.fill else 3)
         return Quota(labels.indptr, labels.indices, np.full(max(labels.count, 1), self.n), 2 if self.fill else 3)
 
-    def for_k(self, quota: Quota, k: int) -> Quota:
+    def for_k(self, quota: AnyQuota, k: int) -> AnyQuota:
         """Return the quota for k results, which is the same for every k."""
         return quota
 
@@ -148,13 +159,15 @@ class Share(Value):
             counts[value] += 1
         return counts
 
-    def for_k(self, quota: Quota, k: int) -> Quota:
+    def for_k(self, quota: AnyQuota, k: int) -> Quota:
         """Return the quota with the target counts of k results."""
+        assert isinstance(quota, Quota)
         targets = self.targets(k)
         return replace(quota, capacity=np.array([*(targets[value] for value in self.shares), targets[""]], np.int64))
 
-    def quota(self, labels: SparseBins) -> Quota:
+    def quota(self, labels: SparseBins | VectorBins) -> Quota:
         """Return the quota over rows with these labels: one group per named value, and one for all others."""
+        assert isinstance(labels, SparseBins)
         groups = {value: group for group, value in enumerate(self.shares)}
         other = len(groups)
         names = labels.labels or tuple(str(code) for code in range(labels.count))
@@ -188,24 +201,28 @@ def _wish_dict(word: str, attribute: Any, write: Write, **parameters: Any) -> di
     return result | {name: write(value, f"{word}({attribute.name}).{name}") for name, value in values.items()}
 
 
-def labels_of_rows(wish: Limit | Share, columns: Columns, vectors: Floats | None, rows: int) -> SparseBins:
+def labels_of_rows(wish: Limit | Share, columns: Columns, vectors: Floats | None, rows: int) -> SparseBins | VectorBins:
     """Return the values that a limit or share counts, for all rows."""
     attribute: Any = wish.attribute
     owner = f"{'limit' if isinstance(wish, Limit) else 'share'}({attribute.name})"
     labels_or_bins = attribute.labels if hasattr(attribute, "labels") else attribute.membership
     labels = as_bins(labels_or_bins(columns, vectors), type(attribute).__name__, rows)
+    if isinstance(labels, VectorBins) and isinstance(wish, Limit):
+        return labels
     if not isinstance(labels, SparseBins):
         raise OptionError(f"{owner} needs an attribute with labels such as Category('city'), got {attribute!r}")
     return labels
 
 
-def check_wishes(wishes: Wishes, k: int | None = None) -> tuple[AnyWish, ...]:
-    """Return one wish or several as a tuple, checked for contradictions."""
+def check_wishes(wishes: Wishes, k: int | None = None, backend: str = "auto") -> tuple[AnyWish, ...]:
+    """Return one wish or several as a tuple, checked for contradictions and for what the backend cannot do."""
     many = hasattr(wishes, "__iter__") and not isinstance(wishes, str)
     checked: tuple[Any, ...] = tuple(wishes) if many else (wishes,)  # type: ignore[arg-type]
     for wish in checked:
         if not isinstance(wish, (Wish, Limit, Share)):
             raise OptionError(f"wishes must be spread(...), focus(...), limit(...) or share(...), got {wish!r}")
+        if backend == "gpu" and isinstance(wish.attribute, Vectors):
+            raise OptionError("backend 'gpu' cannot compare Vectors: use backend='native'")
     limits = [wish for wish in checked if isinstance(wish, Limit) and not wish.fill]
     for share_ in (wish for wish in checked if isinstance(wish, Share) and limits and k is not None):
         largest = max(share_.shares, key=share_.shares.__getitem__)
@@ -295,7 +312,8 @@ def limit(attribute: Attribute | str, n: int, fill: bool = False) -> Limit:
     ----------
     attribute
         The attribute whose values are counted: the name of a column of labels, `Category`, `Clusters`, or an attribute
-        whose values have names: hours of `HourOfDay`, days of `Date` and `Weekday`, months of `DayOfYear`.
+        whose values have names: hours of `HourOfDay`, days of `Date` and `Weekday`, months of `DayOfYear`. With
+        `Vectors` near-copies are counted: `limit(Vectors(), 1)` shows no two of them.
     n
         Results per value and page, at least 1. A result with several values counts for each of them. Results without a
         value are not limited.

@@ -11,8 +11,9 @@ from mascot.attributes.clusters import Clusters
 from mascot.attributes.cycle import Cycle, DayOfYear, HourOfDay, Weekday
 from mascot.attributes.line import Date, Number
 from mascot.attributes.place import Grid, Place
+from mascot.attributes.vectors import Vectors
 
 __all__ = [
     "Attribute", "Branches", "Category", "Clusters", "Columns", "Cycle", "Date", "DayOfYear", "Grid", "HourOfDay",
-    "Number", "Place", "Weekday",
+    "Number", "Place", "Vectors", "Weekday",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.bins import AxisBins, Bins, Floats, GlobeBins, SparseBins
+from mascot.bins import AxisBins, Bins, Floats, GlobeBins, SparseBins, VectorBins
 from mascot.errors import InputError, check_one_of, check_positive
 
 Columns = Mapping[str, NDArray[Any]]
@@ -49,7 +49,7 @@ def check_sigma(owner: str, sigma: float | None) -> None:
 def as_bins(membership: Any, owner: str, rows: int) -> Bins:
     """Return a membership as bins, checked: N rows, values finite and in 0..1."""
     owner = f"{owner}.membership"
-    if isinstance(membership, (AxisBins, GlobeBins, SparseBins)):
+    if isinstance(membership, (AxisBins, GlobeBins, SparseBins, VectorBins)):
         _check_shape((membership.rows, 0), owner, rows)
         return membership
     if hasattr(membership, "tocsr"):

@@ -7,10 +7,12 @@ import numpy as np
 from mascot.bins.axis import AxisBins
 from mascot.bins.globe import GlobeBins, great_circle_km
 from mascot.bins.membership import Bins
+from mascot.bins.vectors import VectorBins
 from mascot.kernels.reference import Floats, Ints
 
 # Distances below which closeness does not rise any further, for each unit of bins.
 SMALLEST = {"hour": 0.25, "season": 1.0, "weekday": 0.5, "date": 1.0, "degrees": 5.0, "globe": 5.0, "number": 0.0}
+SMALLEST["cosine"] = 0.01
 UNITS = {"hour": "hours", "season": "days", "weekday": "days", "date": "days", "degrees": "km", "globe": "km"}
 
 
@@ -18,14 +20,19 @@ def unit_of(bins: Bins) -> str:
     """Return the key of `SMALLEST` for these bins; "label" if rows either match a value or do not."""
     if isinstance(bins, GlobeBins):
         return "globe"
+    if isinstance(bins, VectorBins):
+        return "cosine"
     return bins.unit if isinstance(bins, AxisBins) else "label"
 
 
-def distances(bins: Bins, point: Bins, rows: Ints | None) -> Floats:
+def distances(bins: Bins, point: Bins, rows: Ints | None, which: Ints | None = None) -> Floats:
     """Return the distance of rows (default: all) to the one row of `point`; NaN if the value is missing.
 
-    Kilometres on the globe, the shorter way round a circle, 0 or 1 for labels.
+    Kilometres on the globe, the shorter way round a circle, 0 or 1 for labels, 1 - cosine for vectors. For vectors,
+    `which` are the rows of `point` that the rows are compared with.
     """
+    if isinstance(bins, VectorBins) and isinstance(point, VectorBins):
+        return 1.0 - bins.cosines(point, rows, which)
     if isinstance(bins, GlobeBins) and isinstance(point, GlobeBins):
         lat, lon = (bins.lat, bins.lon) if rows is None else (bins.lat[rows], bins.lon[rows])
         return great_circle_km(lat, lon, (float(point.lat[0]), float(point.lon[0])))

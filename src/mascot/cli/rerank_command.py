@@ -84,6 +84,7 @@ def rerank(
       category:camera    camera           camera=X100
       look:10            look             (clusters of the vectors)
       branches:16        branches         (branches of a tree of the vectors)
+      vectors:vector     vectors          (the vectors themselves, by their cosine)
 
     The output consists of the input records in their new order, with rank, was
     (the rank by score), relevance (0 to 1) and, with --explain, reason.

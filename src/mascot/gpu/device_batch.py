@@ -29,7 +29,7 @@ from mascot.kernels.gpu import bins_on_device, cupy, launcher, quotas_on_device
 from mascot.kernels.gpu.launch import DeviceQueries, DeviceResults
 from mascot.kernels.gpu.plan import KernelBins, Task, alike
 from mascot.kernels.native.pack import pack_bins, pack_once
-from mascot.kernels.reference import Quota, may_fill, without_fill
+from mascot.kernels.reference import Quota, may_fill, only_labels, without_fill
 from mascot.methods.mascot import DEFAULT_STRENGTH, Mascot
 from mascot.methods.method import Table
 from mascot.methods.named_focus import Target, aim
@@ -220,10 +220,10 @@ class DeviceBatch:
     def _quota(self, wish: Limit | Share) -> Quota:
         """Return the quota over all candidates, on the host."""
         if not isinstance(wish.attribute, Category):
-            return self._on_host(wish).quotas[0]
+            return only_labels(self._on_host(wish).quotas)[0]
         indptr, indices = (cupy().asnumpy(part) for part in self._labels(wish.attribute)[:2])
         count = int(indices.max(initial=0)) + 1
-        return wish.quota(SparseBins(indptr, indices, None, count, tuple(map(str, range(count)))))
+        return only_labels([wish.quota(SparseBins(indptr, indices, None, count, tuple(map(str, range(count)))))])[0]
 
     def _on_host(self, wish: AnyWish) -> FittedWishes:
         cp = cupy()
@@ -260,7 +260,7 @@ def _corpus(fitted: FittedWishes) -> _DeviceWishes:
     return _DeviceWishes(
         fitted.coverage, bins_on_device(tuple(map(pack_once, fitted.bins))),
         tuple(_on_device(focus.target()) for focus in fitted.focuses), fitted.constraints,
-        quotas_on_device(fitted.quotas), None if dropped is None else cupy().asarray(dropped),
+        quotas_on_device(only_labels(fitted.quotas)), None if dropped is None else cupy().asarray(dropped),
     )  # fmt: skip
 
 
@@ -307,7 +307,7 @@ def _prepare(
     options = method.kernel_options(min(k, width), weights, named_weight)
     rules = tuple(native.NEUTRAL if _rule(wish) == "neutral" else native.LAST for wish in fitted.coverage)
     quotas = tuple(
-        replace(quota, capacity=cp.asarray(wish.for_k(quota, k).capacity))
+        replace(quota, capacity=cp.asarray(only_labels([wish.for_k(quota, k)])[0].capacity))
         for wish, quota in zip(fitted.constraints, fitted.quotas, strict=True)
     )
     signs = tuple(float(wish.sign) for wish in fitted.coverage)
@@ -318,7 +318,7 @@ def _prepare(
         return select, restore
     lengths = size if eligible is None else eligible.sum(axis=1)
     lengths = cp.minimum(lengths if already is None else lengths - already.sum(axis=1), options.k)
-    select_held = launcher(replace(task, quotas=without_fill(quotas)), queries)
+    select_held = launcher(replace(task, quotas=only_labels(without_fill(quotas))), queries)
 
     def select_twice() -> DeviceResults:  # see `hold_limits_first`
         held, filled = select_held(), select()

@@ -5,6 +5,8 @@ protected results, the worth of bins), its `pick` selects at one strength, and i
 `keep` asks for. One greedy pass is myopic under a focus: the bins of the protected results are free, so it takes
 everything there before it opens a better bin. A focus therefore starts several times, and the best objective wins.
 
+Wishes about vectors earn or pay novelty, which `novelty.py` defines; all other attributes have bins.
+
 Gains closer together than `TIE` of the query's scale are equal, and equal gains go to the lowest position. Rounding
 therefore never decides: bursts, mirrored places and one-hot bins tie exactly here and in every other backend.
 """
@@ -19,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.kernels.constants import ALIKE, EPSILON, FENCE, FEW, LABEL_PRICE, LEADERS, NOTHING, TIE
+from mascot.kernels.novelty import CopyQuota, Novelty, QueryVectors, WeighedVectors
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -152,19 +155,37 @@ class Quota:
     def of(self, row: int) -> Ints:
         return self.labels[self.indptr[row] : self.indptr[row + 1]]
 
+    def counter(self, rows: Ints) -> LabelCounts:
+        return LabelCounts(self, rows)
+
+
+AnyQuota = Quota | CopyQuota
+
+
+class LabelCounts:
+    """Results so far for each label of one quota, over the candidates `rows`."""
+
+    def __init__(self, quota: Quota, rows: Ints) -> None:
+        self._quota, self._rows, self._counts = quota, rows, np.zeros(len(quota.capacity), np.int64)
+
+    def allows(self, position: int) -> bool:
+        labels = self._quota.of(int(self._rows[position]))
+        return bool((self._counts[labels] < self._quota.capacity[labels]).all())
+
+    def add(self, position: int) -> None:
+        self._counts[self._quota.of(int(self._rows[position]))] += 1
+
 
 class QuotaCounts:
-    """Number of results selected so far for each label of each quota; `rows` are the rows of the candidates."""
+    """What the results so far leave of each quota, over the candidates `rows`."""
 
-    def __init__(self, quotas: Sequence[Quota], rows: Ints) -> None:
-        self._quotas, self._rows = quotas, rows
-        self._counts = [np.zeros(len(quota.capacity), np.int64) for quota in quotas]
+    def __init__(self, quotas: Sequence[AnyQuota], rows: Ints) -> None:
+        self._quotas, self._counters = quotas, [quota.counter(rows) for quota in quotas]
 
     def allows(self, position: int, stage: int) -> bool:
-        row = int(self._rows[position])
         return all(
-            stage >= quota.stages or bool((counts[quota.of(row)] < quota.capacity[quota.of(row)]).all())
-            for quota, counts in zip(self._quotas, self._counts, strict=True)
+            stage >= quota.stages or counter.allows(position)
+            for quota, counter in zip(self._quotas, self._counters, strict=True)
         )
 
     def allowed(self, positions: Bools, stage: int) -> Bools:
@@ -174,18 +195,25 @@ class QuotaCounts:
         return np.array([bool(free) and self.allows(i, stage) for i, free in enumerate(positions)])
 
     def add(self, position: int) -> None:
-        for quota, counts in zip(self._quotas, self._counts, strict=True):
-            counts[quota.of(int(self._rows[position]))] += 1
+        for counter in self._counters:
+            counter.add(position)
 
 
-def select_protected(order: Ints, count: int, already: Ints, k: int, quotas: QuotaCounts) -> Ints:
-    """Return the first `count` positions of `order` that the quotas allow, less those that are in `already`."""
+def select_protected(
+    order: Ints, count: int, already: Ints, k: int, quotas: QuotaCounts, spread_vectors: Sequence[QueryVectors] = ()
+) -> Ints:
+    """Return the first `count` positions of `order` that the quotas allow, less those that are in `already`.
+
+    Near-copies of a protected candidate, in vectors that are to be spread, are passed over.
+    """
     positions: list[int] = []
     for position in order:
         if count <= 0 or len(positions) >= k:
             break
         fresh = position not in already
         if fresh and not quotas.allows(int(position), 0):
+            continue
+        if fresh and any(vectors.resembles(int(position), positions) for vectors in spread_vectors):
             continue
         count -= 1
         if fresh:
@@ -274,6 +302,17 @@ class WeighedAttribute(NamedTuple):
         """Gains [N] that do not depend on coverage: the penalty of candidates that come last."""
         return np.where(self.last, self.gain_factor * self.largest_gain, 0.0)
 
+    def likeness(self, positions: Ints) -> Floats:
+        """Return [i, c]: how much of the bins of the candidate at positions[c] the one at positions[i] has."""
+        rows = self.membership[positions]
+        own = (rows * rows).sum(axis=1)
+        shared = np.array([(rows * row).sum(axis=1) for row in rows])  # [c, i]
+        return np.asarray((shared / np.where(own > 0, own, 1.0)[:, None]).T)
+
+    def start(self, already: Ints) -> Coverage:
+        """Return the state of a pass in which only the results of earlier pages are selected."""
+        return Coverage(self, already)
+
     def uncovered(self, worth: Floats, positions: Ints) -> Floats:
         """Return what is left of the worth of each bin: worth * prod_i (1 - coverage_per_result * p[i])."""
         for position in positions:
@@ -294,10 +333,27 @@ class WeighedAttribute(NamedTuple):
         return (all_parts * self.worth).sum(axis=1) + self.offset[np.concatenate([results, others])], parts
 
 
+class Coverage:
+    """What is left to cover of the bins of one attribute."""
+
+    def __init__(self, attribute: WeighedAttribute, already: Ints) -> None:
+        self._attribute, self._left = attribute, attribute.uncovered(attribute.worth, already)
+
+    def gains(self) -> Floats:
+        """Return what each candidate earns (spread) or pays (focus) if it is selected next [N]."""
+        # Row sums, not a matrix product: BLAS gives equal rows different sums.
+        return np.asarray((self._attribute.membership * self._left).sum(axis=1))
+
+    def add(self, position: int) -> None:
+        self._left = self._attribute.uncovered(self._left, np.array([position]))
+
+
 def weigh_attribute(
-    bins: QueryBins, relevance: Floats, total_weight: float, k: int, options: Options
-) -> WeighedAttribute:
-    """Weigh the bins of one attribute, whose weight is part of `total_weight`, for k results."""
+    bins: QueryBins | QueryVectors, relevance: Floats, total_weight: float, k: int, options: Options
+) -> WeighedAttribute | WeighedVectors:
+    """Weigh the bins or vectors of one attribute, whose weight is part of `total_weight`, for k results."""
+    if isinstance(bins, QueryVectors):
+        return bins.weighed(total_weight, options.scale)
     membership, bin_weights = bins.weighed(relevance, options.query_weight)
     largest_gain = float((membership * bin_weights).sum(axis=1).max(initial=0.0))
     largest_gain = largest_gain if largest_gain >= NOTHING else 0.0
@@ -325,9 +381,9 @@ class QueryArrays(NamedTuple):
     """The N candidates of one query."""
 
     scores: Floats  # [N]
-    attributes: Sequence[QueryBins]
+    attributes: Sequence[QueryBins | QueryVectors]
     already: Ints  # positions that earlier pages showed: they count as covered and are not selected again
-    quotas: Sequence[Quota]
+    quotas: Sequence[AnyQuota]
     rows: Ints  # [N] rows of the quotas
 
 
@@ -340,11 +396,12 @@ class WeighedQuery:
         self.ideal = normalized(query.scores, options.robust)  # what `keep` and the ranking are about
         self.relevance = self.ideal if options.normalize else query.scores  # what the gain is about
         order = by_relevance(self.relevance, query.scores)
-        self.protected = select_protected(order, options.protect, query.already, self.k, self._counts())
+        parts = [part.scaled(order) if isinstance(part, QueryVectors) else part for part in query.attributes]
+        spread_vectors = [part for part in parts if isinstance(part, QueryVectors) and part.sign > 0]
+        counts = self._counts()
+        self.protected = select_protected(order, options.protect, query.already, self.k, counts, spread_vectors)
         total_weight = float(sum(bins.weight for bins in query.attributes))
-        self.attributes = [
-            weigh_attribute(bins, self.relevance, total_weight, self.k, options) for bins in query.attributes
-        ]
+        self.attributes = [weigh_attribute(part, self.relevance, total_weight, self.k, options) for part in parts]
         self.focuses = [part for part in self.attributes if part.gain_factor < 0 and part.largest_gain > 0]
         self.starts = [self.protected]
         self.several = options.starts > 0 and len(self.focuses) > 0
@@ -360,15 +417,13 @@ class WeighedQuery:
         """Return up to `starts` of the most relevant candidates, around which most of the others lie.
 
         No two of them are alike, and none of them is like a protected result, whose bins are free anyway. Two
-        candidates are alike if one lies in half of the other's bins of the focused attributes.
+        candidates are alike if one lies in half of the other's bins of the focused attributes, or if their vectors are
+        half as similar as near-copies.
         """
         stakes = [part.gain_factor * part.largest_gain for part in self.focuses]
         like = np.zeros((len(leaders), len(leaders)))  # [i, c]: how much of the bins of c candidate i has
         for part, stake in zip(self.focuses, stakes, strict=True):
-            rows = part.membership[leaders]
-            own = (rows * rows).sum(axis=1)
-            shared = np.array([(rows * row).sum(axis=1) for row in rows])  # [c, i]
-            like += stake / sum(stakes) * (shared / np.where(own > 0, own, 1.0)[:, None]).T
+            like += stake / sum(stakes) * part.likeness(leaders)
         alike = (np.maximum(like, like.T) >= ALIKE) | np.eye(len(leaders), dtype=bool)
         mass = (self.ideal[leaders][:, None] * like).sum(axis=0)
         counts = self._counts()
@@ -386,43 +441,43 @@ class WeighedQuery:
 
     def select_greedily(self, strength: float, relevance: Floats, first: Ints) -> tuple[Ints, int]:
         """Return up to k positions, `first` and then each with the largest gain, and the stages that quotas needed."""
-        base, left, tie = self._gains(strength, relevance)
+        base, states, tie = self._gains(strength, relevance)
 
         def choose(allowed: Bools) -> int:
             gains = base.copy()
-            for part, worth in zip(self.attributes, left, strict=True):
-                # Row sums, not a matrix product: BLAS gives equal rows different sums.
-                gains += (part.membership * worth).sum(axis=1)
+            for state in states:
+                gains += strength * state.gains()
             gains = np.where(allowed, gains, -np.inf)
             best = int(np.argmax(gains >= gains.max() - tie))
-            for a, part in enumerate(self.attributes):
-                left[a] = part.uncovered(left[a], np.array([best]))
+            for state in states:
+                state.add(best)
             return best
 
         return select_stages(first, self.query.already, len(base), self.k, self._counts(), choose)
 
-    def _gains(self, strength: float, relevance: Floats) -> tuple[Floats, list[Floats], float]:
-        """Return the gains that no selection changes, the worth of what is left to cover, and the tolerance of ties."""
+    def _gains(self, strength: float, relevance: Floats) -> tuple[Floats, list[Coverage | Novelty], float]:
+        """Return the gains that no selection changes, the state of each attribute, and the tolerance of ties."""
         offset = sum((attribute.offset for attribute in self.attributes), np.zeros(len(relevance)))
         base = (1 - strength) * relevance + strength * offset
-        left = [strength * part.uncovered(part.worth, self.query.already) for part in self.attributes]
+        states = [part.start(self.query.already) for part in self.attributes]
         largest = sum(abs(part.gain_factor) * part.largest_gain for part in self.attributes)
-        return base, left, TIE * ((1 - strength) * float(np.abs(relevance).max()) + strength * largest)
+        return base, states, TIE * ((1 - strength) * float(np.abs(relevance).max()) + strength * largest)
 
     def objective(self, positions: Ints, strength: float) -> float:
         """Return the sum of the gains of positions in the order of selection."""
-        base, left, _ = self._gains(strength, self.relevance)
+        base, states, _ = self._gains(strength, self.relevance)
         total = float(base[positions].sum())
-        for part, worth in zip(self.attributes, left, strict=True):
+        for state in states:
             for position in positions:
-                total += float((part.membership[position] * worth).sum())
-                worth = part.uncovered(worth, np.array([position]))
+                total += strength * float(state.gains()[position])
+                state.add(int(position))
         return total
 
     def pick(self, strength: float) -> tuple[Ints, int]:
         """Return up to k positions, and the stages that the quotas needed.
 
-        The gain is (1 - strength) * relevance + strength * (what the bins that are left to cover are worth). The run
+        The gain is (1 - strength) * relevance + strength * (what the bins that are left to cover, and the novelty of
+        vectors, are worth). The run
         with the largest sum of gains wins, among those that have most results and break fewest quotas. The most
         relevant results compete too, so a focus never covers more than they do.
         """
@@ -495,18 +550,24 @@ def select(queries: Iterable[QueryArrays], count: int, attributes: int, options:
     return Selection(positions, ranked, strengths, numbers[0], numbers[1], numbers[2], stages)
 
 
-def may_fill(quotas: Sequence[Quota]) -> bool:
+def may_fill(quotas: Sequence[AnyQuota]) -> bool:
     """Return whether a limit may be exceeded to complete the list."""
     return any(quota.stages == _FILLED for quota in quotas)
 
 
-def without_fill(quotas: Sequence[Quota]) -> tuple[Quota, ...]:
+def without_fill(quotas: Sequence[AnyQuota]) -> tuple[AnyQuota, ...]:
     """Return the quotas with all limits held."""
     return tuple(replace(quota, stages=_HELD) if quota.stages == _FILLED else quota for quota in quotas)
 
 
+def only_labels(quotas: Sequence[AnyQuota]) -> tuple[Quota, ...]:
+    """Return quotas that count labels, for a backend that does not compare vectors: others were refused before."""
+    assert all(isinstance(quota, Quota) for quota in quotas)
+    return tuple(quota for quota in quotas if isinstance(quota, Quota))
+
+
 def hold_limits_first(
-    select_with: Callable[[Sequence[Quota]], Selection], quotas: Sequence[Quota], lengths: Ints
+    select_with: Callable[[Sequence[AnyQuota]], Selection], quotas: Sequence[AnyQuota], lengths: Ints
 ) -> Selection:
     """Select with all limits held, and with filling only for queries that then have fewer than `lengths` [Q] results.
 

@@ -14,7 +14,7 @@ from mascot.errors import InputError, OptionError, check_one_of, check_switch, c
 from mascot.kernels import native, reference
 from mascot.kernels.constants import LEADERS
 from mascot.kernels.native.pack import pack_bins, pack_once
-from mascot.kernels.reference import Options, Quota
+from mascot.kernels.reference import AnyQuota, Options
 from mascot.methods.method import Problem, Selection, check_strength
 from mascot.serialize import Value
 
@@ -147,7 +147,7 @@ class Mascot(Value):
         )
 
 
-def _backend(problem: Problem) -> Callable[[Problem, Sequence[Quota], Options], Selection]:
+def _backend(problem: Problem) -> Callable[[Problem, Sequence[AnyQuota], Options], Selection]:
     """Return the function that selects on the backend of the problem."""
     if problem.backend == "gpu":
         return _select_gpu
@@ -161,16 +161,16 @@ def _backend(problem: Problem) -> Callable[[Problem, Sequence[Quota], Options], 
     return _select_numpy
 
 
-def _select_numpy(problem: Problem, quotas: Sequence[Quota], options: Options) -> Selection:
+def _select_numpy(problem: Problem, quotas: Sequence[AnyQuota], options: Options) -> Selection:
     queries = (problem.arrays_of(q, quotas) for q in range(len(problem)))
     return reference.select(queries, len(problem), len(problem.bins), options)
 
 
-def _select_native(problem: Problem, quotas: Sequence[Quota], options: Options) -> Selection:
+def _select_native(problem: Problem, quotas: Sequence[AnyQuota], options: Options) -> Selection:
     return _select_packed(problem, quotas, options, native.select, pack_bins)
 
 
-def _select_gpu(problem: Problem, quotas: Sequence[Quota], options: Options) -> Selection:
+def _select_gpu(problem: Problem, quotas: Sequence[AnyQuota], options: Options) -> Selection:
     from mascot.kernels import gpu
 
     pack = pack_bins if problem.rows is None else pack_once
@@ -178,7 +178,7 @@ def _select_gpu(problem: Problem, quotas: Sequence[Quota], options: Options) -> 
 
 
 def _select_packed(
-    problem: Problem, quotas: Sequence[Quota], options: Options, select: Callable[..., Selection],
+    problem: Problem, quotas: Sequence[AnyQuota], options: Options, select: Callable[..., Selection],
     pack: Callable[..., native.PackedBins],
 ) -> Selection:  # fmt: skip
     """Select by a kernel that takes all queries at once."""

@@ -10,10 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.attributes.attribute import Attribute, Columns, as_matrix
-from mascot.bins import Bins, Bools, Floats, Ints, SparseBins
+from mascot.bins import Bins, Bools, Floats, Ints, SparseBins, VectorBins
 from mascot.errors import InputError, OptionError, check_share, require
 from mascot.kernels import reference
-from mascot.kernels.reference import QueryArrays, QueryBins, Quota, QuotaCounts, select_stages
+from mascot.kernels.novelty import QueryVectors, unit_vectors
+from mascot.kernels.reference import (
+    AnyQuota,
+    QueryArrays,
+    QueryBins,
+    QuotaCounts,
+    select_stages,
+)
 from mascot.kernels.reference import Selection as Selection
 
 NO_POSITIONS = np.empty(0, np.int64)
@@ -92,7 +99,7 @@ class Problem:
     already_ptr: Ints | None = None  # [Q + 1]; None: there are no earlier pages
     already: Ints | None = None  # positions within each query that earlier pages showed
     remaining: Remaining = ALL_REMAIN  # maps positions to those in the input
-    quotas: tuple[Quota, ...] = ()  # most results per label; rows as for the bins
+    quotas: tuple[AnyQuota, ...] = ()  # most results per label, or near-copies; rows as for the bins
     named_weight: float = 0.0  # weight of the named focuses that are part of the scores
     backend: str = "auto"
     threads: int | None = None
@@ -137,14 +144,18 @@ class Problem:
     def counts_of(self, q: int) -> QuotaCounts:
         return QuotaCounts(self.quotas, self.rows_of(q))
 
-    def arrays_of(self, q: int, quotas: Sequence[Quota]) -> QueryArrays:
+    def arrays_of(self, q: int, quotas: Sequence[AnyQuota]) -> QueryArrays:
         """Return one query as the reference implementation takes it."""
-        rows, attributes = self.rows_of(q), []
+        rows = self.rows_of(q)
+        attributes: list[QueryBins | QueryVectors] = []
         for bins, sign, weight, rule in zip(self.bins, self.signs, self.weights, self.rules, strict=True):
             own = bins.take(rows)
-            membership = own.sparse().compact()[0].dense()
-            labels = isinstance(bins, SparseBins)
-            attributes.append(QueryBins(membership, own.missing(), sign, weight, rule == "neutral", labels))
+            wish = own.missing(), sign, weight, rule == "neutral"
+            if isinstance(bins, VectorBins):
+                attributes.append(QueryVectors(unit_vectors(bins.vectors[rows]), *wish))
+            else:
+                labels = isinstance(bins, SparseBins)
+                attributes.append(QueryBins(own.sparse().compact()[0].dense(), *wish, labels))
         return QueryArrays(self.scores_of(q), attributes, self.already_of(q), quotas, rows)
 
     def only(self, q: int) -> Problem:

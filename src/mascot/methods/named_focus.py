@@ -11,14 +11,15 @@ nearer ones still win. Arrays are [Q, N], of numpy or CuPy (`xp`); `eligible` ma
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from mascot.bins import Bins, Floats, Ints
+from mascot.bins import Bins, Floats, Ints, VectorBins
 from mascot.bins.distance import SMALLEST, distances, unit_of
+from mascot.errors import InputError, quoted
 from mascot.kernels.reference import inner_range
 
 _CURVE = 1.5  # exponent of the share of closeness: strength 0.5 already has a clear effect
@@ -49,22 +50,45 @@ class Target(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NamedFocus:
-    """A focus on a value: the bins of all rows, and the value as bins of one row."""
+    """A focus on a value: the bins of all rows, and the value as bins of one row.
+
+    A focus of vectors on the candidate with an id has no point of its own: `located` finds one for each query.
+    """
 
     bins: Bins
-    point: Bins
+    point: Bins | None
     weight: float
     within: float | None
+    near: Any = None  # the id of a candidate, if there is no point
 
-    def target(self, rows: Ints | None = None) -> Target:
-        return Target(distances(self.bins, self.point, rows), unit_of(self.bins), self.weight, self.within)
+    def located(self, queries: Any) -> NamedFocus:
+        """Return the focus with a point: the candidate with that id in each of the `Queries`, or the point it has."""
+        if self.point is not None or not self.bins.rows:
+            return replace(self, point=self.point or self.bins)
+        rows = np.zeros(len(queries.ptr) - 1, np.int64)
+        for q in np.flatnonzero(np.diff(queries.ptr)):
+            ids = list(queries.ids_of(q))
+            row = queries.ptr[q] + ids.index(self.near) if self.near in ids else -1
+            rows[q] = row if row < 0 or queries.rows is None else queries.rows[row]
+            if row < 0 or self.bins.missing(rows[[q]])[0]:
+                rule = "near must be numbers or the id of a candidate that has a vector"
+                raise InputError(f"focus(vectors) {rule}, got {quoted(self.near)}")
+        return replace(self, point=self.bins.take(rows))
+
+    def target(self, rows: Ints | None = None, ptr: Ints | None = None) -> Target:
+        """Return the distances of rows (default: all); `ptr` are the queries, if each has a point of its own."""
+        assert self.point is not None
+        which = None
+        if isinstance(self.bins, VectorBins) and self.near is not None and ptr is not None:
+            which = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
+        return Target(distances(self.bins, self.point, rows, which), unit_of(self.bins), self.weight, self.within)
 
 
 def aim_scores(
     scores: Floats, ptr: Ints, rows: Ints | None, focuses: Sequence[NamedFocus], k: int, strength: float, robust: bool
 ) -> Floats:
     """Return the scores of all queries, one after the other, with closeness to the named values blended in."""
-    targets = [focus.target(rows) for focus in focuses]
+    targets = [focus.target(rows, ptr) for focus in focuses]
     widths = np.diff(ptr)
     if len(scores) and widths.min() == widths.max():  # as one matrix
         shape = len(widths), int(widths[0])

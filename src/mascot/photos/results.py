@@ -104,7 +104,7 @@ class Hits:
     def candidates_for(self, wishes: Sequence[mc.AnyWish], method: Any) -> mc.Candidates:
         """Return the candidates; without vectors, which are large, if neither the method nor a wish compares them."""
         needs_vectors = not isinstance(method, (mc.Mascot, mc.Relevance)) or any(
-            isinstance(wish.attribute, mc.Clusters) and wish.attribute.column is None for wish in wishes
+            isinstance(wish.attribute, (mc.Clusters, mc.Vectors)) and wish.attribute.column is None for wish in wishes
         )
         return self.candidates if needs_vectors else self._without_vectors
 

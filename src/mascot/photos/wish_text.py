@@ -21,7 +21,6 @@ from mascot.photos.metadata.moments import PARTS_OF_DAY, SEASONS
 from mascot.photos.photo import CALENDAR, NUMBERS
 from mascot.photos.texts import fold, require_text
 
-LOOKS = 12  # clusters of the visual descriptors
 _TIMES: dict[str, Callable[..., Any]] = {"hour": mc.HourOfDay, "date": mc.Date, "weekday": mc.Weekday}
 NAMES = ("place", "city", "country", *_TIMES, *CALENDAR, "season", "part_of_day", "moment", "camera", "lens", "folder",
          "look", "keywords", "title", "rating", "altitude", "width", "height", "size")  # fmt: skip
@@ -87,7 +86,7 @@ def attribute(name: str, missing: Missing = "last") -> Any:
     if name not in NAMES:
         raise OptionError(f"photographs have no attribute {name!r}; attributes are {', '.join(NAMES)}")
     if name == "look":
-        return mc.Clusters(LOOKS, column="look", missing=missing)
+        return mc.Vectors("look", missing=missing, name="look")
     if name == "place":
         return mc.Place(missing=missing)
     if name in _TIMES:

@@ -18,20 +18,22 @@ from typing import Any
 
 import numpy as np
 
-from mascot.kernels.native.pack import GLOBE, LABELS, LINE, PLANE, PackedBins
-from mascot.kernels.reference import Floats, Ints, Options, Quota, Selection
+from mascot.kernels.native.pack import GLOBE, LABELS, LINE, PLANE, VECTORS, PackedBins
+from mascot.kernels.novelty import CopyQuota
+from mascot.kernels.reference import AnyQuota, Floats, Ints, Options, Selection
 
 __all__ = [
     "ABI", "BALANCE", "BY_RELEVANCE", "GLOBE", "LABELS", "LAST", "LIBRARY", "LINE", "NEUTRAL", "NORMALIZE", "PLANE",
-    "QUERY_WEIGHT", "ROBUST", "SCALE", "Options", "PackedBins", "available", "cores", "description", "select",
+    "QUERY_WEIGHT", "ROBUST", "SCALE", "VECTORS", "Options", "PackedBins", "available", "cores", "description",
+    "select",
 ]  # fmt: skip
 
 LAST, NEUTRAL = 0, 1  # what a missing value gets
 QUERY_WEIGHT, NORMALIZE, SCALE, ROBUST, BALANCE, BY_RELEVANCE = 1, 2, 4, 8, 16, 32  # bits of `Options.flags`
-ABI = 2
+ABI = 3
 
-_ATTRIBUTE = struct.Struct("2q2d5Q16d")
-_QUOTA = struct.Struct("3Q2q")
+_ATTRIBUTE = struct.Struct("2q2d5Q16dQq")
+_QUOTA = struct.Struct("3Q2qQqdQq")
 _BATCH = struct.Struct("6q2d14Q")
 _BYTE = ctypes.c_char
 _SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
@@ -78,7 +80,7 @@ def _address(data: Any) -> int:
 
 def select(
     ptr: Ints, rows: Ints | None, scores: Floats, already_ptr: Ints | None, already: Ints | None,
-    bins: Sequence[PackedBins], signs: Floats, weights: Floats, rules: Sequence[int], quotas: Sequence[Quota],
+    bins: Sequence[PackedBins], signs: Floats, weights: Floats, rules: Sequence[int], quotas: Sequence[AnyQuota],
     options: Options, threads: int | None = None,
 ) -> Selection:  # fmt: skip
     """Select for Q queries; `available()` must be True.
@@ -90,14 +92,12 @@ def select(
     attributes = bytearray().join(
         _ATTRIBUTE.pack(
             b.shape, rules[a], signs[a], weights[a], _address(b.x), _address(b.y), _address(b.indptr),
-            _address(b.indices), _address(b.values), *b.axes,
+            _address(b.indices), _address(b.values), *b.axes, _address(b.vectors),
+            0 if b.vectors is None else b.vectors.shape[1],
         )
         for a, b in enumerate(bins)
     )  # fmt: skip
-    limits = bytearray().join(
-        _QUOTA.pack(_address(q.indptr), _address(q.labels), _address(q.capacity), len(q.capacity), q.stages)
-        for q in quotas
-    )
+    limits = bytearray().join(map(_packed_quota, quotas))
     positions, ranked = np.empty((count, k), np.int64), np.empty((count, k), np.int64)
     strengths, stages = np.empty(count), np.empty(count, np.int64)
     gain_factors, largest_gains, coverage_per_result = np.empty((3, count, len(bins)))
@@ -109,6 +109,16 @@ def select(
     )  # fmt: skip
     _run(batch, count, threads)
     return Selection(positions, ranked, strengths, gain_factors, largest_gains, coverage_per_result, stages)
+
+
+def _packed_quota(quota: AnyQuota) -> bytes:
+    if isinstance(quota, CopyQuota):
+        return _QUOTA.pack(
+            0, 0, 0, quota.n, quota.stages, _address(quota.vectors), quota.vectors.shape[1], quota.threshold,
+            _address(quota.pinned), len(quota.pinned),
+        )  # fmt: skip
+    arrays = map(_address, (quota.indptr, quota.labels, quota.capacity))
+    return _QUOTA.pack(*arrays, len(quota.capacity), quota.stages, 0, 0, 0.0, 0, 0)
 
 
 def cores() -> int:

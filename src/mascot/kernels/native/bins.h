@@ -6,6 +6,7 @@
  *   PLANE   `rows` windows, one below the other
  *   GLOBE   one window or more for each ring of cells within reach
  *   LABELS  single bins
+ *   VECTORS none: see novelty.h
  * LINE and PLANE pad their state with bins that are worth nothing, so that no window has to be clipped.
  */
 #ifndef MASCOT_BINS_H
@@ -23,6 +24,8 @@ typedef struct {
     int64_t first, last;
 } Range;
 
+typedef struct Novelty Novelty; /* see novelty.h */
+
 typedef struct {
     int64_t shape, rule;
     double sign;
@@ -39,6 +42,7 @@ typedef struct {
     double *unknown;              /* [n] 1 if the value is missing, otherwise 0 */
     double *mean;                 /* [size] what a missing value covers under the rule NEUTRAL, or NULL */
     double coverage_per_result;   /* part of a bin that one whole membership covers */
+    Novelty *novelty;             /* VECTORS, which have no bins; otherwise NULL */
     double *site[3], reach[2];    /* [n] where a candidate's bins lie, see overlap.h; NULL: anywhere */
 } Bins;
 

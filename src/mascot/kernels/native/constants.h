@@ -19,11 +19,15 @@
 #define MASCOT_FENCE 10.0             /* interquartile ranges beyond the quartiles at which a score is an outlier */
 #define MASCOT_FEW 4                  /* with fewer candidates no score is an outlier */
 #define MASCOT_NOTHING 1e-100         /* coverage below this counts as none */
+#define MASCOT_SAMPLE 32              /* candidates, of the better half, whose cosines are the scale of similarity */
+#define MASCOT_NOVELTY 0.5            /* what full novelty earns under a spread, in units of relevance */
+#define MASCOT_COPY 0.9               /* scaled similarity from which a candidate is a near-copy of a protected one */
+#define MASCOT_COPY_TOLERANCE 1e-6    /* subtracted from thresholds of similarity: float32 rounds vectors by about as much */
 #define MASCOT_LEADERS 24             /* most relevant candidates among which a focus looks for further starts */
 #define MASCOT_ALIKE 0.4999999999      /* share of bins in common from which two candidates lie in the same area */
 #define MASCOT_LABEL_PRICE 0.25       /* cost of a new label of a focus, in relevance of the best result */
 
-enum { SHAPE_LINE = 0, SHAPE_PLANE = 1, SHAPE_GLOBE = 2, SHAPE_LABELS = 3 };
+enum { SHAPE_LINE = 0, SHAPE_PLANE = 1, SHAPE_GLOBE = 2, SHAPE_LABELS = 3, SHAPE_VECTORS = 4 };
 enum { MISSING_LAST = 0, MISSING_NEUTRAL = 1 };
 enum { AXIS_START, AXIS_STEP, AXIS_COUNT, AXIS_SIGMA, AXIS_PERIOD, AXIS_SMALLEST, AXIS_FLOOR, AXIS_CEILING, AXIS_FIELDS };
 enum {

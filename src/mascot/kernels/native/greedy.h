@@ -9,6 +9,7 @@
 #ifndef MASCOT_GREEDY_H
 #define MASCOT_GREEDY_H
 
+#include "novelty.h"
 #include "overlap.h"
 #include "visit.h"
 
@@ -47,6 +48,7 @@ typedef struct {
     double plain_relevance, plain_wishes; /* what the most relevant results gain by relevance, and by all wishes */
 
     int64_t **counts;           /* results so far for each label of each quota; zero between passes */
+    double *unit;               /* a vector, for the quotas on near-copies */
     double *base, *taken;       /* [n] the gain that no choice changes; 1 if the candidate may not be chosen any more */
     double **worth;             /* [attributes][n] sums over bins: exact, or a bound if they have changed */
     double *bound;              /* [n] the gain by these sums: exact, or an upper bound */
@@ -71,7 +73,7 @@ INLINE void labels_of(const Quota *quota, int64_t row, int64_t *begin, int64_t *
 static int allowed(const Query *q, int64_t i, int64_t stage) {
     for (int64_t c = 0; c < q->quotas; c++) {
         const Quota *quota = q->quota + c;
-        if (stage >= quota->stages) continue;
+        if (stage >= quota->stages || quota->vectors) continue;
         int64_t j, end;
         for (labels_of(quota, q->rows[i], &j, &end); j < end; j++) {
             int64_t label = quota->labels[j];
@@ -86,6 +88,7 @@ static int count_labels(const Query *q, int64_t i, int64_t by) {
     int full = 0;
     for (int64_t c = 0; c < q->quotas; c++) {
         const Quota *quota = q->quota + c;
+        if (quota->vectors) continue;
         int64_t j, end;
         for (labels_of(quota, q->rows[i], &j, &end); j < end; j++) {
             int64_t label = quota->labels[j];
@@ -95,6 +98,26 @@ static int count_labels(const Query *q, int64_t i, int64_t by) {
         }
     }
     return full;
+}
+
+/* Return whether the quotas of this stage refuse candidate i because too many of the `done` results are near-copies of it. */
+static int is_copy(const Query *q, int64_t i, int64_t stage, const int64_t *results, int64_t done) {
+    for (int64_t c = 0; c < q->quotas; c++) {
+        const Quota *quota = q->quota + c;
+        if (stage >= quota->stages || !quota->vectors) continue;
+        Rows rows = {quota->vectors, quota->size};
+        int64_t copies = 0;
+        double inverse = inverse_length(rows, q->rows[i]);
+        if (inverse == 0.0) continue;
+        write_unit(rows, q->rows[i], inverse, q->unit);
+        for (int64_t j = 0; j < done + quota->pinned_count; j++) {
+            int64_t row = j < done ? q->rows[results[j]] : quota->pinned[j - done];
+            inverse = inverse_length(rows, row);
+            copies += inverse > 0.0 && dot(rows, row, q->unit) * inverse >= quota->threshold - MASCOT_COPY_TOLERANCE;
+        }
+        if (copies >= quota->count) return 1;
+    }
+    return 0;
 }
 
 /* Return the first position whose value is at least `bar`; there must be one. */
@@ -108,11 +131,23 @@ INLINE int64_t first_from(const double *values, int64_t n, double bar) {
 
 INLINE int64_t bit_of(int64_t attribute) { return (int64_t)1 << (attribute < 62 ? attribute : 62); }
 
+/* Compare the listed candidates that have changed with all picks. */
+static void compare_list(const Query *q, int64_t a, const int64_t *list, int64_t count) {
+    Novelty *v = q->bins[a].novelty;
+    for (int64_t j = 0; j < count; j++) {
+        int64_t i = list[j];
+        if (!(q->changed[i] & bit_of(a)) || q->bins[a].unknown[i] != 0.0) continue;
+        catch_up(v, i, q->rows[i]);
+        q->worth[a][i] = novelty_worth(v, i);
+    }
+}
+
 /* Compute the sums and gains of the listed candidates again. Returns the largest gain. */
 INLINE double evaluate(const Query *q, const int64_t *list, int64_t count, double lam, double *state) {
     double top = NEVER;
     for (int64_t a = 0; a < q->attributes; a++)
-        visit_list(WORTH, q->bins + a, list, count, q->changed, bit_of(a), state, NULL, q->worth[a]);
+        if (q->bins[a].novelty) compare_list(q, a, list, count);
+        else visit_list(WORTH, q->bins + a, list, count, q->changed, bit_of(a), state, NULL, q->worth[a]);
     for (int64_t j = 0; j < count; j++) {
         int64_t i = list[j];
         double total = 0.0;
@@ -141,11 +176,47 @@ INLINE void mark(const Query *q, int64_t a, int64_t shape, int64_t best, double 
     }
 }
 
-/* Cover the bins of candidate `best`. Returns what it gains by the wishes. */
+/* Update the worth and the bounds of all candidates after picks were added. If candidates are compared lazily, bounds follow from
+ * what is known; a missing vector under the rule NEUTRAL has the mean novelty. */
+static void follow_picks(const Query *q, int64_t a, double lam) {
+    const Bins *b = q->bins + a;
+    Novelty *v = b->novelty;
+    double *worth = q->worth[a], mean = 0.0;
+    for (int pass = 0; pass < 2; pass++) { /* first the candidates with a vector, whose mean the others get */
+        if (pass == 1 && (b->rule != MISSING_NEUTRAL || !v->known || v->known == q->n)) break;
+        for (int64_t i = 0; i < q->n; i++) {
+            if ((b->unknown[i] != 0.0) != pass) continue;
+            if (!pass && !v->lazy) catch_up(v, i, q->rows[i]);
+            double value = pass ? mean / (double)v->known : novelty_worth(v, i);
+            if (!pass) mean += value;
+            if (!pass && v->lazy) q->changed[i] |= bit_of(a);
+            q->bound[i] += lam * b->sign * (value - worth[i]);
+            worth[i] = value;
+        }
+    }
+}
+
+/* Add the vector of candidate `best` to the picks. Returns what it gains. */
+static double pick_vector(const Query *q, int64_t a, int64_t best, double lam) {
+    const Bins *b = q->bins + a;
+    int known = b->unknown[best] == 0.0;
+    if (known) catch_up(b->novelty, best, q->rows[best]);
+    double gain = b->sign * (known ? novelty_worth(b->novelty, best) : q->worth[a][best]);
+    if (!known) return gain;
+    add_pick(b->novelty, best, q->rows[best]);
+    follow_picks(q, a, lam);
+    return gain;
+}
+
+/* Cover the bins of candidate `best`, or add its vector to the picks. Returns what it gains by the wishes. */
 static double cover(const Query *q, int64_t best, double lam, double *state, int64_t padded) {
     double gain = 0.0;
     for (int64_t a = 0; a < q->attributes; a++) {
         const Bins *b = q->bins + a;
+        if (b->novelty) {
+            gain += pick_vector(q, a, best, lam);
+            continue;
+        }
         double fall = sum(visit(COVER, b, best, state, b->coverage_per_result));
         if (fall == 0.0) continue;
         gain += b->sign * fall / b->coverage_per_result;
@@ -163,6 +234,16 @@ static void close_candidates(const Query *q, int64_t stage) {
         if (q->taken[i] != 0.0 || !allowed(q, i, stage)) q->bound[i] = NEVER;
 }
 
+/* Forget all picks but the results of earlier pages. */
+static void begin_novelty(const Query *q, int64_t a, double lam) {
+    Novelty *v = q->bins[a].novelty;
+    v->picks = 0;
+    for (int64_t i = 0; i < q->n; i++) v->nearest[i] = v->total[i] = 0.0, v->seen[i] = 0;
+    for (int64_t j = 0; j < q->already_count; j++)
+        if (q->bins[a].unknown[q->already[j]] == 0.0) add_pick(v, q->already[j], q->rows[q->already[j]]);
+    if (v->picks || !v->lazy) follow_picks(q, a, lam);
+}
+
 /* Compute all sums and gains, and close what may not be chosen. */
 static void begin_pass(const Query *q, double lam, double *state, int64_t padded) {
     for (int64_t a = 0; a < q->attributes; a++) memcpy(q->worth[a], q->start[a], (size_t)q->n * sizeof(double));
@@ -170,6 +251,8 @@ static void begin_pass(const Query *q, double lam, double *state, int64_t padded
     memset(q->taken, 0, (size_t)q->n * sizeof(double));
     for (int64_t i = q->n; i < padded; i++) q->bound[i] = NEVER;
     evaluate(q, q->everyone, q->n, lam, state);
+    for (int64_t a = 0; a < q->attributes; a++)
+        if (q->bins[a].novelty) begin_novelty(q, a, lam);
     for (int64_t j = 0; j < q->already_count; j++) q->taken[q->already[j]] = 1.0;
     if (q->already_count || q->quotas) close_candidates(q, 0);
 }
@@ -220,6 +303,10 @@ static void select_greedily(Query *q, double lam, double tie, double *state, Run
             stage++;
             for (int64_t i = 0; i < q->n; i++)
                 if (q->taken[i] == 0.0 && allowed(q, i, stage)) evaluate(q, &i, 1, lam, state);
+            continue;
+        }
+        if (done >= q->protected_count && is_copy(q, best, stage, run->positions, done)) {
+            q->bound[best] = NEVER;
             continue;
         }
         if (lam > 0.0) run->objective += q->base[best] + lam * cover(q, best, lam, state, padded);

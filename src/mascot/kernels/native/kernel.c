@@ -50,30 +50,76 @@ static void measure_relevance(Arena *arena, Query *q, int64_t flags) {
     }
 }
 
-/* Protect the best by relevance that the quotas allow. Results of earlier pages count, but are not chosen. */
-static void choose_protected(Arena *arena, Query *q, int64_t protect) {
-    int64_t n = q->n, *order = take_integers(arena, n), protected_count = 0;
-    q->protected_positions = take_integers(arena, n);
-    if (protect <= 0) return;
-    int64_t count = best_positions(arena, q->relevance, q->scores, n, q->quotas ? n : protect, order);
+/* Return whether candidate i is a near-copy of a protected one, in vectors that are to be spread. */
+static int resembles_protected(const Query *q, int64_t i) {
+    for (int64_t a = 0; a < q->attributes; a++) {
+        const Bins *b = q->bins + a;
+        if (!b->novelty || b->sign < 0 || b->unknown[i] != 0.0) continue;
+        for (int64_t j = 0; j < q->protected_count; j++) {
+            int64_t other = q->protected_positions[j];
+            if (b->unknown[other] != 0.0) continue;
+            Novelty *v = b->novelty;
+            write_unit(v->unit, q->rows[other], v->inverse[other], v->pick);
+            if (scaled(v, dot(v->unit, q->rows[i], v->pick) * v->inverse[i]) >= MASCOT_COPY - MASCOT_COPY_TOLERANCE) return 1;
+        }
+    }
+    return 0;
+}
+
+/* Protect the best of the first `count` by relevance that the quotas allow and that are not near-copies. Results of earlier pages
+ * count, but are not chosen. Returns whether enough are protected. */
+static int protect_best(Arena *arena, Query *q, int64_t protect, int64_t count, int64_t *order) {
+    int64_t protected_count = q->protected_count = 0;
+    count = best_positions(arena, q->relevance, q->scores, q->n, count, order);
     for (int64_t j = 0; j < count && protected_count < protect && q->protected_count < q->k; j++) {
         int64_t i = order[j];
         int already = is_already(q, i);
-        if (!already && !allowed(q, i, 0)) continue;
+        if (!already && (!allowed(q, i, 0) || is_copy(q, i, 0, q->protected_positions, q->protected_count))) continue;
+        if (!already && resembles_protected(q, i)) continue;
         protected_count++;
         if (already) continue;
         q->protected_positions[q->protected_count++] = i;
         count_labels(q, i, 1);
     }
     for (int64_t j = 0; j < q->protected_count; j++) count_labels(q, q->protected_positions[j], -1);
+    return protected_count >= protect || q->protected_count >= q->k;
+}
+
+/* Choose the protected candidates. Sorting all candidates takes long, so first only a few more than needed are sorted. */
+static void choose_protected(Arena *arena, Query *q, int64_t protect) {
+    enum { FEW_MORE = 8 };
+    int64_t *order = take_integers(arena, q->n);
+    q->protected_positions = take_integers(arena, q->n);
+    if (protect <= 0) return;
+    int64_t count = q->quotas ? q->n : protect;
+    for (int64_t a = 0; a < q->attributes && !q->quotas; a++)
+        if (q->bins[a].novelty && q->bins[a].sign > 0) count = protect + FEW_MORE;
+    if (!protect_best(arena, q, protect, count, order) && count > protect && count < q->n)
+        protect_best(arena, q, protect, q->n, order);
+}
+
+/* Return all positions, best first. Candidates usually are in this order. */
+static int64_t *all_positions(Arena *arena, const Query *q) {
+    int64_t *order = take_integers(arena, q->n), sorted = 1;
+    for (int64_t i = 0; i < q->n; i++) {
+        order[i] = i;
+        if (i > 0 && before(q->relevance, q->scores, i, i - 1)) sorted = 0;
+    }
+    if (!sorted) sort_positions(arena, order, q->n, q->relevance, q->scores);
+    return order;
 }
 
 /* Pack the bins of every attribute, side by side in the state, and allocate what a pass needs. */
 static void pack_attributes(Arena *arena, Query *q, const Batch *batch) {
     int64_t n = q->n, padded = whole_blocks(n), attributes = q->attributes;
     q->bins = arena_take(arena, (size_t)(attributes + 1) * sizeof(Bins));
+    int64_t *order = NULL;
     for (int64_t a = 0; a < attributes; a++) {
         q->bins[a] = pack_bins(arena, batch->attribute + a, q->rows, n, q->size);
+        if (q->bins[a].shape == SHAPE_VECTORS) {
+            if (!order) order = all_positions(arena, q);
+            pack_vectors(arena, q->bins + a, batch->attribute + a, q->rows, n, order, q->k + q->already_count + 1);
+        }
         q->size += q->bins[a].size;
     }
     q->state = take_doubles(arena, q->size + LANES);
@@ -93,6 +139,9 @@ static void pack_attributes(Arena *arena, Query *q, const Batch *batch) {
     q->taken = take_doubles(arena, n);
     q->bound = take_doubles(arena, padded);
     q->todo = take_integers(arena, n + LANES);
+    int64_t longest = 0;
+    for (int64_t c = 0; c < q->quotas; c++) longest = q->quota[c].size > longest ? q->quota[c].size : longest;
+    q->unit = take_doubles(arena, longest);
 }
 
 /* Compute what candidates with a value cover on average, for the rule NEUTRAL. */
@@ -158,8 +207,13 @@ static double measure_bins(Arena *arena, Query *q, Bins *b, int64_t flags) {
 /* Weigh the bins of attribute a, and cover what earlier pages have covered. `share` is its weight, or part of all weights. */
 static void weigh_attribute(Arena *arena, Query *q, const Batch *batch, int64_t query, int64_t a, double share) {
     Bins *b = q->bins + a;
-    average_bins(arena, b, q->n, q->live);
-    double top = measure_bins(arena, q, b, batch->flags);
+    double top = 1.0; /* of novelty, by definition */
+    if (b->novelty) {
+        if (b->sign > 0) share *= MASCOT_NOVELTY;
+    } else {
+        average_bins(arena, b, q->n, q->live);
+        top = measure_bins(arena, q, b, batch->flags);
+    }
     double factor = (batch->flags & FLAG_SCALE) && top > 0.0 ? share / top : share;
     if ((batch->flags & FLAG_SCALE) && b->sign < 0 && b->shape == SHAPE_LABELS) factor *= MASCOT_LABEL_PRICE;
     q->stake[a] = b->sign < 0 ? factor * top : 0.0;
@@ -169,6 +223,14 @@ static void weigh_attribute(Arena *arena, Query *q, const Batch *batch, int64_t 
     batch->gain_factors[at] = b->sign * factor;
     batch->largest_gains[at] = top;
     batch->coverage_per_result[at] = b->coverage_per_result;
+    if (b->novelty) {
+        b->novelty->factor = factor;
+        for (int64_t i = 0; i < q->n; i++) {
+            q->start[a][i] = b->unknown[i] == 0.0 ? factor : 0.0;
+            if (b->sign < 0 && b->rule == MISSING_LAST && b->unknown[i] != 0.0) q->offset[i] -= factor;
+        }
+        return;
+    }
 
     double fall = 0.0;
     for (int64_t j = 0; j < q->already_count; j++) fall += sum(visit(COVER, b, q->already[j], q->state, b->coverage_per_result));
@@ -249,8 +311,8 @@ static void select_one(Arena *arena, const Batch *batch, int64_t query, int64_t 
     Query q = {.n = n, .attributes = batch->attributes, .k = k, .quotas = batch->quotas, .quota = batch->quota, .counts = counts};
     load_query(arena, &q, batch, query);
     measure_relevance(arena, &q, batch->flags);
-    choose_protected(arena, &q, batch->protect);
     pack_attributes(arena, &q, batch);
+    choose_protected(arena, &q, batch->protect);
     weigh_attributes(arena, &q, batch, query);
     if (batch->strength > 0.0 || batch->keep > 0.0) prepare_starts(arena, &q, batch->starts);
 

@@ -21,15 +21,22 @@ typedef struct {
     const int64_t *indices;
     const double *values;     /* LABELS: memberships, NULL when all are 1 */
     double axis[2][AXIS_FIELDS]; /* LINE, PLANE: even axes (step 0: self-scaled); GLOBE: axis[0][SIGMA] in km, or 0 */
+    const float *vectors;     /* VECTORS: rows of `size` numbers; NaN and zeros: missing */
+    int64_t size;
 } Attribute;
 
-/* At most capacity[label] results for each label. */
+/* At most capacity[label] results for each label; or, with vectors, at most `count` results that are near-copies of a candidate. */
 typedef struct {
     const int64_t *indptr; /* row r has labels[indptr[r] .. indptr[r + 1]]; NULL: one label per row, labels[r] */
     const int64_t *labels; /* in 0 .. count - 1; -1: no label, never limited */
     const int64_t *capacity;
     int64_t count;
     int64_t stages; /* the quota holds in this many of the three stages */
+    const float *vectors; /* rows of `size` numbers; NULL: labels are counted */
+    int64_t size;
+    double threshold;      /* cosine from which two rows are near-copies */
+    const int64_t *pinned; /* rows that are results from the start */
+    int64_t pinned_count;
 } Quota;
 
 /* Q queries over one corpus; query q has the candidates ptr[q] .. ptr[q + 1]. */

@@ -12,6 +12,7 @@ static Bins pack_bins(Arena *arena, const Attribute *attribute, const int64_t *r
     Bins b = {.shape = attribute->shape, .rule = attribute->missing, .sign = attribute->sign, .origin = origin};
     b.coverage_per_result = 1.0;
     b.unknown = take_doubles(arena, n);
+    if (b.shape == SHAPE_VECTORS) return b; /* `pack_vectors` does the rest */
     if (b.shape == SHAPE_LABELS) {
         pack_labels(arena, &b, attribute, rows, n);
         return b;

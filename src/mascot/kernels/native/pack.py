@@ -7,10 +7,11 @@ from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mascot.kernels.reference import Floats, Ints
 
-LINE, PLANE, GLOBE, LABELS = 0, 1, 2, 3  # shapes of bins
+LINE, PLANE, GLOBE, LABELS, VECTORS = 0, 1, 2, 3, 4  # shapes of bins
 _AXIS_FIELDS = 8
 
 
@@ -24,6 +25,7 @@ class PackedBins(NamedTuple):
     indptr: Ints | None = None  # LABELS
     indices: Ints | None = None
     values: Floats | None = None  # None: every membership is 1
+    vectors: NDArray[np.float32] | None = None  # VECTORS, N x D
 
     def __eq__(self, other: object) -> bool:  # by identity, by which the GPU recognises the bins of a corpus
         return self is other

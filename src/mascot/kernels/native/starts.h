@@ -20,6 +20,17 @@ static void set_memberships(const Bins *b, int64_t i, double *state) {
     settle_bins(ADD, b, state);
 }
 
+/* Set shared[i] to the similarity of leaders c and i; 0 if either has no vector. */
+static void compare_leaders(const Query *q, const Bins *b, const int64_t *leaders, int64_t count, int64_t c, double *shared) {
+    Novelty *v = b->novelty;
+    write_unit(v->unit, q->rows[leaders[c]], v->inverse[leaders[c]], v->pick);
+    for (int64_t j = 0; j < count; j++) {
+        int64_t i = leaders[j];
+        int known = b->unknown[i] == 0.0 && b->unknown[leaders[c]] == 0.0;
+        shared[j] = known ? scaled(v, dot(v->unit, q->rows[i], v->pick) * v->inverse[i]) : 0.0;
+    }
+}
+
 /* Set like[c][i] to how much of the bins of candidate c candidate i has, over all focus attributes. */
 static void measure_likeness(const Query *q, const int64_t *leaders, int64_t count, double like[][MASCOT_LEADERS]) {
     double stakes = 0.0, shared[MASCOT_LEADERS][MASCOT_LEADERS];
@@ -28,13 +39,17 @@ static void measure_likeness(const Query *q, const int64_t *leaders, int64_t cou
     for (int64_t a = 0; a < q->attributes; a++) {
         if (q->stake[a] == 0.0) continue;
         for (int64_t c = 0; c < count; c++) {
+            if (q->bins[a].novelty) {
+                compare_leaders(q, q->bins + a, leaders, count, c, shared[c]);
+                continue;
+            }
             set_memberships(q->bins + a, leaders[c], q->live);
             visit_list(WORTH, q->bins + a, leaders + c, count - c, q->changed, 1, q->live, NULL, q->sums);
             for (int64_t i = c; i < count; i++) shared[c][i] = shared[i][c] = q->sums[leaders[i]];
         }
         for (int64_t c = 0; c < count; c++)
             for (int64_t i = 0; i < count && shared[c][c] > 0.0; i++)
-                like[c][i] += q->stake[a] / stakes * (shared[c][i] / shared[c][c]);
+                like[c][i] += q->stake[a] / stakes * (q->bins[a].novelty ? shared[c][i] : shared[c][i] / shared[c][c]);
     }
 }
 
@@ -51,7 +66,8 @@ static void choose_centres(Arena *arena, Query *q, int64_t starts, const int64_t
     measure_likeness(q, leaders, count, like);
     for (int64_t j = 0; j < q->protected_count; j++) count_labels(q, q->protected_positions[j], 1);
     for (int64_t c = 0; c < count; c++) {
-        int open = like[c][c] > 0.0 && allowed(q, leaders[c], 0);
+        int open = like[c][c] > 0.0 && allowed(q, leaders[c], 0) &&
+                   !is_copy(q, leaders[c], 0, q->protected_positions, q->protected_count);
         for (int64_t i = 0; i < count && open; i++)
             for (int64_t j = 0; j < q->protected_count; j++)
                 if (leaders[i] == q->protected_positions[j] && (i == c || alike(like, i, c))) open = 0;
@@ -75,16 +91,22 @@ static void choose_centres(Arena *arena, Query *q, int64_t starts, const int64_t
 static void select_plain(Arena *arena, Query *q, const int64_t *order, int64_t count) {
     q->plain = (Run){.positions = take_integers(arena, q->k), .stages = 1};
     memcpy(q->live, q->state, (size_t)q->size * sizeof(double));
+    for (int64_t a = 0; a < q->attributes; a++) {
+        if (!q->bins[a].novelty) continue;
+        memcpy(q->worth[a], q->start[a], (size_t)q->n * sizeof(double));
+        begin_novelty(q, a, 0.0);
+    }
     for (int64_t j = 0; j < count && q->plain.count < q->k; j++) {
         int64_t i = order[j];
-        if (!allowed(q, i, 0)) continue;
+        if (!allowed(q, i, 0) || is_copy(q, i, 0, q->plain.positions, q->plain.count)) continue;
         count_labels(q, i, 1);
         q->plain.positions[q->plain.count++] = i;
         q->plain_relevance += q->relevance[i];
         q->plain_wishes += q->offset[i];
         for (int64_t a = 0; a < q->attributes; a++) {
             const Bins *b = q->bins + a;
-            q->plain_wishes += b->sign * sum(visit(COVER, b, i, q->live, b->coverage_per_result)) / b->coverage_per_result;
+            if (b->novelty) q->plain_wishes += pick_vector(q, a, i, 0.0);
+            else q->plain_wishes += b->sign * sum(visit(COVER, b, i, q->live, b->coverage_per_result)) / b->coverage_per_result;
         }
     }
     for (int64_t j = 0; j < q->plain.count; j++) count_labels(q, q->plain.positions[j], -1);

@@ -89,7 +89,7 @@ class PhotoColumns(Mapping[str, NDArray[Any]]):
             raise KeyError(name)
         if name not in self._columns:
             if name == "look":
-                self._columns[name] = self._rows.looks(self._ids).astype(np.float64)
+                self._columns[name] = self._rows.looks(self._ids)
             elif name in CALENDAR:
                 self._columns[name] = _calendar_labels(self["taken"], CALENDAR[name])
             else:

@@ -9,7 +9,6 @@ import numpy as np
 
 import mascot as mc
 from mascot.attributes.columns import as_array
-from mascot.bins.distance import distances
 from mascot.photos.photo import Photo
 from mascot.server.schemas import TargetOut
 
@@ -35,7 +34,7 @@ def _nearest(wish: mc.Wish, photos: Sequence[Photo], least: float, text_of: Any)
     """Return how far the nearest photograph is; None if that is less than `least`, or unknown (NaN)."""
     columns = {name: as_array([getattr(photo, name) for photo in photos]) for name in ("lat", "lon", "taken")}
     focus = wish.named_focus(wish.bins(columns, None, len(photos)))
-    nearest = min((distance for distance in distances(focus.bins, focus.point, None) if distance >= 0), default=0.0)
+    nearest = min((distance for distance in focus.target().distance if distance >= 0), default=0.0)
     return f"nearest is {text_of(nearest)} away" if nearest >= least else None
 
 

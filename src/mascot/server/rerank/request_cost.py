@@ -15,7 +15,7 @@ _MOST_PAIRED = {mc.MsDpp: 500, mc.Branches: 2000}  # candidates, of which all pa
 _MOST_REACHED = 10_000_000  # candidates x bins per candidate
 _MOST_DENSE = 30_000_000  # candidates x bins, for methods that compute all of them
 _MOST_FEATURES = 5_000_000  # candidates x labels and clusters, for the methods that compare candidates
-_MOST_COMPARED = 400_000_000  # candidates x dimension x results, for Mmr and KDpp
+_MOST_COMPARED = 400_000_000  # candidates x dimension x results, for Mmr, KDpp and Vectors
 _MOST_CLUSTERED = 400_000_000  # candidates x dimension x clusters
 _KEEP = 4  # cost factor of searching for the strength
 _NUMPY = 4_000_000  # candidates x bins of a dense array in numpy
@@ -55,10 +55,13 @@ def check(candidates: mc.Candidates, wishes: Sequence[mc.AnyWish], method: Any, 
     ):
         rule = "candidates x bins, with bin_weight 'query' or missing 'neutral'"
         _require(count * max((size[0] for size in sizes), default=0), _MOST_DENSE, rule)
+    compared = sum(_width(attribute, candidates) for attribute in attributes if isinstance(attribute, mc.Vectors))
+    work_on_vectors = count * compared * min(k, count) * (_KEEP if keep else 1)
+    _require(work_on_vectors, _MOST_COMPARED, "Vectors: candidates x numbers x results")
     _require(work, _MOST_CLUSTERED, "candidates x dimension x clusters")
     if not native.available():
         _require(count * bins, _NUMPY, "candidates x bins, without the native kernel")
-    has_clusters = any(isinstance(attribute, (mc.Branches, mc.Clusters)) for attribute in attributes)
+    has_clusters = any(isinstance(attribute, (mc.Branches, mc.Clusters, mc.Vectors)) for attribute in attributes)
     is_plain = isinstance(method, (mc.Mascot, mc.Relevance)) and not keep and not has_clusters
     return is_plain and count * reach <= _SMALL
 
@@ -89,6 +92,8 @@ def _bins(attribute: Any, candidates: mc.Candidates) -> tuple[int, int]:
         return attribute.count, 1
     if isinstance(attribute, mc.Branches):
         return sum(attribute.counts), len(attribute.counts)
+    if isinstance(attribute, mc.Vectors):
+        return 1, 1
     if isinstance(attribute, mc.Weekday):
         return 7, 7
     if isinstance(attribute, (mc.Cycle, mc.DayOfYear, mc.HourOfDay)):
@@ -101,8 +106,8 @@ def _bins(attribute: Any, candidates: mc.Candidates) -> tuple[int, int]:
     return bins if has_fixed_width else min(_SCALED, bins), _GLOBE
 
 
-def _width(attribute: mc.Clusters, candidates: mc.Candidates) -> int:
-    """Return the dimension of the vectors that are clustered."""
+def _width(attribute: mc.Clusters | mc.Vectors, candidates: mc.Candidates) -> int:
+    """Return the dimension of the vectors that an attribute reads."""
     vectors: Any = candidates.vectors if attribute.column is None else candidates.columns.get(attribute.column)
     if vectors is None:
         return 0

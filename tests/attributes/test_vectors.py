@@ -1,0 +1,143 @@
+"""Vectors: what spread, focus, near and limit select, and what bad input gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mascot as mc
+
+V = mc.Vectors()
+RNG = np.random.default_rng(3)
+ANGLES = np.radians([0, 2, 40, 42, 90, 180])
+CIRCLE = np.column_stack([np.cos(ANGLES), np.sin(ANGLES)])
+SCORES = [0.9, 0.89, 0.88, 0.87, 0.86, 0.85]
+
+
+def hits(vectors: Any = CIRCLE, ids: Any = tuple("abcdef"), scores: Any = SCORES) -> mc.Candidates:
+    return mc.Candidates(scores, ids=list(ids), vectors=vectors)
+
+
+def test_spread_shows_unlike_results_and_focus_shows_alike_ones() -> None:
+    assert set(mc.rerank(hits(), mc.spread(V), 3, strength=0.95, protect=1).ids) == {"a", "e", "f"}
+    assert set(mc.rerank(hits(), mc.focus(V), 3, strength=0.8, protect=1).ids) == {"a", "b", "c"}
+
+
+@pytest.mark.parametrize("near", ["f", [-1.0, 0.0], np.array([-2, 0]), (-1e200, 0.0)])
+def test_near_takes_a_vector_or_an_id(near: Any) -> None:
+    assert mc.rerank(hits(), mc.focus(V, near=near), 1, strength=0.9).ids == ["f"]
+
+
+def test_near_an_id_is_found_in_every_query() -> None:
+    other = hits(CIRCLE[::-1], "fedcba")
+    many = mc.rerank_many([hits(), other], mc.focus(V, near="e"), 1, strength=0.95)
+    assert many.ids == [["e"], ["e"]]
+    ranker = mc.Reranker(mc.focus(V, near="e")).fit(vectors=CIRCLE, ids=list("abcdef"))
+    assert "cosine 1.00 to e" in str(ranker.rerank([5, 4, 3], [0.3, 0.2, 0.1], 1).explain())
+
+
+def test_a_limit_shows_no_two_near_copies() -> None:
+    result = mc.rerank(hits(), mc.limit(V, 1), 6)
+    assert result.ids == ["a", "c", "e", "f"]
+    assert {reason.because for reason in result.explain().left_out} == {
+        "a near-copy of a is already shown",
+        "a near-copy of c is already shown",
+    }
+    assert mc.rerank(hits(), mc.limit(V, 2), 6).ids == list("abcdef")
+    assert mc.rerank(hits(), mc.limit(V, 1, fill=True), 6).ids == list("abcdef")
+    assert mc.rerank(hits(), mc.limit(mc.Vectors(copies=0.7), 1), 6).ids == ["a", "e", "f"]
+    assert mc.rerank(hits(), mc.limit(V, 1), 3, pin=["b"]).ids == ["b", "c", "e"]
+    assert mc.rerank(hits(), mc.limit(V, 1), 3, mc.Relevance()).ids == ["a", "c", "e"]
+
+
+def test_protection_passes_over_near_copies() -> None:
+    result = mc.rerank(hits(), mc.spread(V), 3, strength=0.0, protect=2)
+    assert result._selection.positions[0, :2].tolist() == [0, 2]
+
+
+def test_pages_continue() -> None:
+    first = mc.rerank(hits(), mc.spread(V), 2, strength=0.8, protect=1)
+    assert not set(mc.rerank(hits(), mc.spread(V), 2, already=first).ids) & set(first.ids)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.int8, np.int64, np.uint8, bool, list])
+def test_types_of_numbers_do_not_matter(kind: Any) -> None:
+    vectors = np.eye(6, 4).astype(int)[[0, 1, 2, 3, 0, 1]]
+    wanted = mc.rerank(hits(vectors.astype(float)), mc.spread(V), 4).ids
+    assert mc.rerank(hits(vectors.tolist() if kind is list else vectors.astype(kind)), mc.spread(V), 4).ids == wanted
+
+
+@pytest.mark.parametrize("factor", [1e-300, 1e-30, 1e30, 1e300])
+def test_lengths_do_not_matter(factor: float) -> None:
+    vectors = CIRCLE * np.array([factor, 1, 1, factor, 1, 1])[:, None]
+    assert mc.rerank(hits(vectors), mc.spread(V), 3).ids == mc.rerank(hits(), mc.spread(V), 3).ids
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_one_candidate_equal_and_missing_vectors_have_a_result(backend: Any) -> None:
+    one = mc.Candidates([1.0], vectors=[[1.0, 2.0]])
+    for wish in (mc.spread(V), mc.focus(V), mc.limit(V, 1)):
+        assert mc.rerank(one, wish, 3, backend=backend).ids == [0]
+    for vectors in (np.ones((6, 3)), np.zeros((6, 3)), np.full((6, 3), np.nan)):
+        for wish in (mc.spread(V), mc.focus(V), mc.spread(mc.Vectors(missing="neutral"))):
+            assert mc.rerank(hits(vectors), wish, 3, backend=backend).ids == ["a", "b", "c"]
+    gaps = [*CIRCLE[:3], None, [0.0, 0.0], CIRCLE[5]]
+    assert set(mc.rerank(hits(gaps), mc.spread(mc.Vectors(missing="drop")), 6, backend=backend).ids) == set("abcf")
+    last = mc.rerank(hits(gaps), mc.focus(V), 6, mc.Mascot(1.0, order="selection"), backend=backend).ids[-2:]
+    assert last == ["d", "e"]
+
+
+ERRORS = {
+    "Candidates.vectors must hold vectors of one length, got 3 numbers at 1, 2 before": lambda: mc.Candidates(
+        [1, 2], vectors=[[1, 2], [1, 2, 3]]
+    ),
+    "Candidates.vectors must be finite, got inf": lambda: hits(np.full((6, 2), np.inf)),
+    "Vectors needs vectors, got none": lambda: mc.rerank(mc.Candidates([1, 2]), mc.spread(V)),
+    "Vectors needs column 'v', got columns: none": lambda: mc.rerank(mc.Candidates([1, 2]), mc.spread(mc.Vectors("v"))),
+    "Vectors must have one length in all queries, got 2 and 3": lambda: mc.rerank_many(
+        [hits(), hits(np.ones((6, 3)))], mc.spread(V)
+    ),
+    "focus(vectors).near must have 2 numbers like the vectors, got 3": lambda: mc.rerank(
+        hits(), mc.focus(V, near=[1, 2, 3])
+    ),
+    "Vectors near must be finite numbers that are not all 0, or the id of a candidate, got [0, 0]": lambda: mc.focus(
+        V, near=[0, 0]
+    ),
+    "Vectors near must be finite numbers that are not all 0, or the id of a candidate, got [nan": lambda: mc.focus(
+        V, near=[np.nan, 1]
+    ),
+    "focus(vectors) near must be numbers or the id of a candidate that has a vector, got 'z'": lambda: mc.rerank(
+        hits(), mc.focus(V, near="z")
+    ),
+    "Vectors.copies must be in 0..1, got 2": lambda: mc.Vectors(copies=2),
+    "Vectors.missing must be": lambda: mc.Vectors(missing="no"),  # type: ignore[arg-type]
+    "share(vectors) needs an attribute with labels": lambda: mc.rerank(hits(), mc.share(V, {"a": 0.5})),
+    "backend 'gpu' cannot compare Vectors": lambda: mc.rerank_many([hits()], mc.spread(V), backend="gpu"),
+    "vectors are read by a wish or a method: ask for spread(mc.Vectors())": lambda: mc.rerank(hits(), []),
+}
+
+
+@pytest.mark.parametrize("message", ERRORS)
+def test_bad_input_is_refused_in_one_sentence(message: str) -> None:
+    with pytest.raises(mc.MascotError) as error:
+        ERRORS[message]()
+    assert str(error.value).startswith(message)
+
+
+def test_wishes_survive_a_dictionary_and_a_file(tmp_path: Path) -> None:
+    wishes = [mc.spread(V, 2), mc.focus(V, near=[1.0, 0.5]), mc.focus(V, near="b"), mc.limit(V, 1)]
+    assert [mc.from_dict(wish.to_dict()) for wish in wishes] == wishes
+    ranker = mc.Reranker([mc.spread(V), mc.focus(V, near=[0.0, 1.0]), mc.limit(V, 1)]).fit(vectors=CIRCLE)
+    ranker.save(tmp_path / "corpus.npz")
+    loaded, rows = mc.Reranker.load(tmp_path / "corpus.npz"), [5, 4, 3, 2, 1, 0]
+    assert loaded.rerank(rows, SCORES, 4).ids == ranker.rerank(rows, SCORES, 4).ids
+
+
+def test_a_column_of_vectors_is_the_same_as_vectors() -> None:
+    columns = mc.Candidates(SCORES, ids=list("abcdef"), columns={"v": CIRCLE.tolist()})
+    assert mc.rerank(columns, mc.spread(mc.Vectors("v")), 3).ids == mc.rerank(hits(), mc.spread(V), 3).ids
+    batch = mc.Batch([SCORES, SCORES], vectors=[CIRCLE, CIRCLE[::-1]])
+    assert mc.rerank_many(batch, mc.spread(V), 3).positions.shape == (2, 3)
