@@ -169,8 +169,9 @@ def rank_many(fitted: FittedWishes, queries: Queries, call: Call) -> Rankings[An
 
 
 def _require_use_of_vectors(wishes: Sequence[AnyWish], method: Any, candidates: Candidates[Any] | Batch) -> None:
-    """Raise if vectors are passed and nothing would read them."""
-    if candidates.vectors is not None and not wishes and method is None:
+    """Raise if vectors are passed and nothing reads them. Hits of an engine may carry vectors that nobody needs."""
+    is_of_engine = isinstance(candidates, Candidates) and candidates.source is not None
+    if candidates.vectors is not None and not is_of_engine and not wishes and method is None:
         raise OptionError("vectors are read by a wish or a method: ask for spread(mc.Vectors()), got no wish")
 
 
