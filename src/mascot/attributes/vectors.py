@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mascot.attributes.attribute import Columns, Missing, check_missing
 from mascot.attributes.columns import column_of, vectors_of
 from mascot.bins import Floats
-from mascot.bins.vectors import VectorBins, single_precision
+from mascot.bins.vector_bins import VectorBins, single_precision
 from mascot.errors import InputError, OptionError, check_share, is_number, quoted
 from mascot.kernels.novelty import unit_vectors
 from mascot.serialize import Value

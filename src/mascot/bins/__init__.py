@@ -16,7 +16,7 @@ from mascot.bins.axis import Axis, AxisBins
 from mascot.bins.globe import GlobeBins, great_circle_km, place_name
 from mascot.bins.membership import Bins
 from mascot.bins.sparse import SparseBins, one_hot
-from mascot.bins.vectors import VectorBins
+from mascot.bins.vector_bins import VectorBins
 from mascot.kernels.reference import Bools, Floats, Ints
 
 __all__ = [

@@ -7,7 +7,7 @@ import numpy as np
 from mascot.bins.axis import AxisBins
 from mascot.bins.globe import GlobeBins, great_circle_km
 from mascot.bins.membership import Bins
-from mascot.bins.vectors import VectorBins
+from mascot.bins.vector_bins import VectorBins
 from mascot.kernels.reference import Floats, Ints
 
 # Distances below which closeness does not rise any further, for each unit of bins.
