@@ -195,6 +195,9 @@ def test_columns_nested_missing_and_of_vectors_are_read() -> None:
     ]
     asked = ["--protect", "1", "--strength", "0.9", "-k", "2"]
     assert ranked(*asked, "--spread", "look:2", "--vector", "emb", given=lines_of(rows)) == [0, 3]
+    assert ranked(*asked, "--spread", "vectors:emb", given=lines_of(rows)) == [0, 3]
+    named = [{**row, "vector": row["emb"]} for row in rows]
+    assert ranked(*asked, "--spread", "vectors", given=lines_of(named)) == [0, 3]
     assert ranked(*asked, "--spread", "place:at.lat,at.lon", given=lines_of(rows)) == [0, 3]
     rows[4]["at"]["lat"] = 95
     assert "line 5: " in run_command("rerank", *asked, "--spread", "place:at.lat,at.lon", stdin=lines_of(rows)).stderr

@@ -131,7 +131,7 @@ def queries(
         groups.setdefault(name, []).append(row)
     scores = [_score(value, table, row, score) for row, value in enumerate(table.column(score))]
     vectors = _vectors(table, vector_column) if vector_column else None
-    columns = [name for name in dict.fromkeys([*table.columns, *inner]) if name != vector_column]
+    columns = [name for name in dict.fromkeys([*table.columns, *inner]) if name != vector_column or name in inner]
     result = []
     for name, rows in groups.items():
         records = [table.records[row] for row in rows]
