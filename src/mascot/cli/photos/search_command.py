@@ -71,7 +71,7 @@ def _folder(library: Library, text: str) -> str | None:
 
 
 @dataclass(frozen=True)
-class Steering:
+class SteeringOptions:
     """How the wishes are weighed: the fields of `SearchRequest` with these names."""
 
     strength: float | None
@@ -257,7 +257,7 @@ def search(
     --strength, --protect and --order have the defaults of mascot rerank.
     """
     typed = options.TypedWishes(spread or (), focus or (), limit or (), share or (), fill)
-    steering = Steering(strength, protect, keep, order, method)
+    steering = SteeringOptions(strength, protect, keep, order, method)
     filters = Filters(since, until, country, city, camera, rating, folder, box)
     output = Output(explain, compare, format, print0, pictures)
     chosen = set_commands.Chosen(pin, reject, choice, from_)
