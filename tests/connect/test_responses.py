@@ -152,7 +152,7 @@ MONGODB = [{"_id": "573a1398", "title": "Great Expectations", "score": 0.93}, {"
 # From content/commands/ft.search/index.md of github.com/redis/docs; scores after its WITHSCORES
 REDIS_REPLY = [2, "small", ["geom", "POLYGON((1 1, 1 100))"], b"large", [b"geom", b"POLYGON((1 1, 1 200))"]]
 REDIS_SCORES = [2, "s1", "2.5", ["phrase", "hello world"], "s2", "1", ["phrase", "hello simple world"]]
-# From the vector search example of redis-py in github.com/redis/docs
+# From content/develop/clients/redis-py/vecsearch.md of github.com/redis/docs
 REDIS_RESULT = SimpleNamespace(total=2, docs=[
     SimpleNamespace(id="doc:0", payload=None, vector_distance="0.114169985056", content="That is a very happy person"),
     SimpleNamespace(id="doc:1", payload=None, vector_distance="0.610845386982", content="That is a happy dog"),
@@ -160,12 +160,13 @@ REDIS_RESULT = SimpleNamespace(total=2, docs=[
 # After the replies that clients read with RESP3 (results, extra_attributes); no document shows one in full
 REDIS_RESP3 = {"total_results": 1, "warning": [], "attributes": [], "format": "STRING", "results": [
     {"id": "doc:0", "score": 2.0, "extra_attributes": {"content": "That is a happy dog"}, "values": []}]}  # fmt: skip
-# From the RedisVL example in github.com/redis/docs
+# From a public copy of the RedisVL guide, whose page we could not identify
 REDISVL = [
     {"id": "doc:cf3c", "vector_distance": "0.114169985056", "content": "That is a very happy person"},
     {"id": "doc:6145", "vector_distance": "0.610845386982", "content": "That is a happy dog"},
 ]
-# From the quickstart of semantic ranking in Azure AI Search; the second score is ours
+# After https://docs.azure.cn/en-us/search/search-pagination-page-layout (@search.score) and public copies of the
+# semantic ranking examples (@search.rerankerScore), whose page we could not identify
 AZURE = {"@odata.count": 30, "@search.answers": [], "value": [
     {"@search.score": 4.555706, "@search.rerankerScore": 2.613231658935547, "HotelId": "24",
      "HotelName": "Uptown Chic Hotel"},
