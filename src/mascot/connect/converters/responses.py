@@ -12,7 +12,6 @@ from mascot.connect.converters.hit_lists import (
     HitColumns,
     as_vectors,
     candidates_of,
-    each,
     entry,
     is_list,
     negated,
@@ -104,6 +103,8 @@ class Shape:
         """Return the candidates of one query."""
         hits, groups = self.hits_of(self.answer(response, query))
         ids, fields = self._ids(hits), self._fields(hits)
+        if self.needs_ids and None in ids:
+            raise unreadable(self.owner, "an id in every hit", hits[ids.index(None)])
         columns = HitColumns(fields, hits, self.unwrap, None if groups is None else {"group": groups})
         scores = first_scores(hits, self.scores)
         named = self.vector is not None and vector is not None
@@ -116,12 +117,9 @@ class Shape:
         return any(value_at(part, path) for path in _FAILURES) or bool(self.groups and self.groups(part) is not None)
 
     def _checked(self, hits: list[Any]) -> list[Any]:
-        for hit in hits:
+        for hit in {type(hit): hit for hit in hits}.values():  # one of each type
             if hit is None or is_list(hit) or isinstance(hit, (str, bytes, int, float)):
                 raise unreadable(self.owner, "hits that are dictionaries or objects", hit)
-        ids = self._ids(hits) if self.needs_ids else []
-        if None in ids:
-            raise unreadable(self.owner, "an id in every hit", hits[ids.index(None)])
         return hits
 
     def _ids(self, hits: Sequence[Any]) -> list[Any]:
@@ -131,7 +129,7 @@ class Shape:
     def _fields(self, hits: Sequence[Any]) -> Sequence[Mapping[str, Any]]:
         kinds = [each_at(hits, path) for path in self.fields]
         if len(kinds) == 1:
-            return [_as_mapping(field) for field in kinds[0]]
+            return [field if type(field) is dict else _as_mapping(field) for field in kinds[0]]
         merged: list[dict[str, Any]] = [{} for _ in hits]
         for fields in kinds:
             for columns, field in zip(merged, fields, strict=True):
@@ -178,9 +176,16 @@ def each_at(hits: Sequence[Any], path: Path) -> list[Any]:
     """Return the value at a path of each hit."""
     if not isinstance(path, str):
         return [path(hit) for hit in hits]
-    first, _, rest = path.partition(".") if not path.startswith("@") else (path, "", "")
-    values = each(hits, first) if first else list(hits)
-    return [value_at(value, rest) for value in values] if rest else values
+    values = list(hits)
+    for name in [path] if path.startswith("@") else path.split(".") if path else ():
+        kinds = set(map(type, values))
+        if kinds == {dict}:
+            values = [value.get(name) for value in values]
+        elif not any(issubclass(kind, Mapping) for kind in kinds):
+            values = [getattr(value, name, None) for value in values]
+        else:
+            values = [entry(value, name) for value in values]
+    return values
 
 
 def first_scores(hits: Sequence[Any], paths: Iterable[str]) -> list[Any]:
