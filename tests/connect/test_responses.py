@@ -344,6 +344,16 @@ def test_nested_top_hits_of_one_document_stay_apart() -> None:
     assert candidates.columns["group"].tolist() == ["baddriver007"] * 2
 
 
+@pytest.mark.parametrize(
+    ("scores", "sign"),
+    [([[0.1, 0.5], [0.2, 0.9]], -1), ([[0.1], [0.2]], -1), ([[0.9, 0.2], [0.8]], 1), ([[0.9], [0.8]], 1), ([[0.5]], 1)],
+)
+def test_distances_in_groups_are_recognised(scores: list[list[float]], sign: int) -> None:
+    groups = [{"id": at, "hits": [{"id": f"{at}.{x}", "score": x} for x in part]} for at, part in enumerate(scores)]
+    candidates = converters.from_qdrant({"result": {"groups": groups}})
+    assert candidates.scores.tolist() == [sign * score for part in scores for score in part]
+
+
 def test_rows_with_underscore_id_are_not_shown_again() -> None:
     rows = [{"_id": f"L{at}", "score": 1.0 - at / 10} for at in range(4)]
     assert mc.rerank(converters.from_rows(rows), [], k=2, already=["L0"]).ids == ["L1", "L2"]

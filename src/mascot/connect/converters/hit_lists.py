@@ -220,8 +220,7 @@ def as_scores(scores: Sequence[float | None], distances: bool = False) -> Floats
     If no hit has a score, scores are evenly spaced from 1 downwards. If some have, the others get the lowest.
     """
     try:
-        numbers = [float(score) if isinstance(score, str) else score for score in scores]
-        relevance = np.asarray(numbers, np.float64)  # None becomes NaN
+        relevance = np.asarray(scores, np.float64)  # None becomes NaN
     except (TypeError, ValueError) as error:
         raise InputError(f"scores must be numbers: {error}") from None
     relevance = -relevance if distances else relevance

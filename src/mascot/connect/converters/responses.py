@@ -107,6 +107,8 @@ class Shape:
             raise unreadable(self.owner, "an id in every hit", hits[ids.index(None)])
         columns = HitColumns(fields, hits, self.unwrap, None if groups is None else {"group": groups})
         scores = first_scores(hits, self.scores)
+        if distances is None and groups is not None:
+            distances = _are_distances(scores, groups)
         named = self.vector is not None and vector is not None
         vectors = _vectors_named(each_at(hits, self.vector or ""), vector) if named else vector
         return candidates_of(hits, columns, scores, ids, vectors, distances)
@@ -151,6 +153,15 @@ class Shape:
             elif value not in values[at]:
                 values[at].append(value)
         return hits, [cell[0] if len(cell) == 1 else cell for cell in values]
+
+
+def _are_distances(scores: Sequence[Any], groups: Sequence[Any]) -> bool:
+    """Return whether scores ascend within the groups, or over groups of one hit."""
+    runs: dict[str, list[Any]] = {}
+    for score, group in zip(scores, groups, strict=True):
+        runs.setdefault(repr(group[0] if isinstance(group, list) else group), []).append(score)
+    orders = [run for run in runs.values() if run[0] != run[-1]] or [[run[0] for run in runs.values()]]
+    return all(len(run) > 1 and None not in run and run[0] < run[-1] and run == sorted(run) for run in orders)
 
 
 def query_at(owner: str, count: int, query: int | None) -> int:
