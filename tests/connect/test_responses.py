@@ -6,6 +6,8 @@ The document is named beside each response. "From" means that the response is th
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +15,7 @@ import numpy as np
 import pytest
 
 import mascot as mc
+from mascot.cli import hit_tables
 from mascot.connect import converters
 
 # From https://opensearch.org/docs/2.18/api-reference/multi-search
@@ -375,3 +378,22 @@ def test_reciprocal_rank_fusion() -> None:
     ]:
         with pytest.raises(mc.OptionError, match=message):
             converters.merge(text, image, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("engine", "response", "columns"),
+    [
+        ("elasticsearch", MSEARCH, {"id": ["_fnhBXsBgv2Zxgu9dZ8Y", "efnhBXsBgv2Zxgu9ap7e"], "query": [0, 1]}),
+        ("qdrant", QDRANT_BATCH, {"id": [1], "query": [0]}),
+        ("qdrant", QDRANT_GROUPS, {"id": [0, 1, 3, 4, 5], "group": ["a", ["a", "b"], 123, 123, -10]}),
+        ("pinecone", PINECONE, {"id": ["C", "B"], "score": [0.9, 0.8], "genre": ["drama", "action"]}),
+    ],
+)
+def test_the_command_line_reads_responses(engine: str, response: Any, columns: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "response.json"
+    path.write_text(json.dumps(response))
+    table = hit_tables.read(str(path), engine)
+    assert {name: table.column(name) for name in columns} == columns
+    path.write_text(json.dumps({"error": "no such index"}))
+    with pytest.raises(mc.InputError, match=r"response.json: from_.* needs a response without errors, got 'no such"):
+        hit_tables.read(str(path), engine)

@@ -127,8 +127,10 @@ def each_query(converter: Callable[..., Candidates[Any]], response: Any, **optio
     [[1], []]
     """
     shape = _SHAPES.get(converter.__name__.removeprefix("from_"))
-    if shape is None or not shape.queries:
-        raise InputError(f"each_query needs a converter with query=, got {converter.__name__}")
+    if shape is None:
+        raise InputError(f"each_query needs a converter of responses, got {converter.__name__}")
+    if not shape.queries:  # the engine answers one query at a time
+        return [converter(response, **options)]
     return [converter(response, query=at, **options) for at in range(len(shape.answers(response)))]
 
 
