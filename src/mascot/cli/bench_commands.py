@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from typer.core import TyperGroup
 from mascot.bench.datasets.arrays import Arrays
 from mascot.bench.datasets.folder import Folder, read_folder
 from mascot.bench.protocol import presets
+from mascot.bench.protocol.own_space import own_spaces
 from mascot.bench.protocol.search_space import LABELS
 from mascot.bench.protocol.studies import Benchmark
 from mascot.bench.protocol.tasks import BenchTask
@@ -68,6 +70,12 @@ def run(
         None, metavar="NAME", help="Model whose vectors are used, if several models encoded the folder."
     ),
     methods: str | None = _comma_list("Methods", "all"),
+    method: list[str] | None = typer.Option(
+        None, metavar="MODULE:CLASS", help="A further method: xquad, pm-2, ia-select, or a class; LABEL=MODULE:CLASS."
+    ),
+    grid: list[str] | None = typer.Option(
+        None, metavar="NAME=VALUES", help="Values of a parameter of --method to search, separated by commas."
+    ),
     tasks: str | None = _comma_list("Tasks", "all"),
     seeds: str | None = _comma_list("Seeds of the simulated data", "0,1,2", "NUMBERS"),
     jobs: int | None = typer.Option(None, min=1, help="Number of processes (default: all cores)."),
@@ -79,6 +87,8 @@ def run(
 ) -> None:
     """Choose settings on the validation queries, measure on the test queries, and store every number."""
     benchmark = _benchmark(dataset, data, model, methods, tasks, seeds, quick, behaviour)
+    _import_from_here()
+    benchmark = benchmark.with_own(own_spaces(method or (), grid or (), (*LABELS, *benchmark.labels)))
     with progress_bar(lines=True) as report:
         workers = None
         if ray is not None:
@@ -193,7 +203,8 @@ def figures(
     from mascot.bench.report import figures as figures_module
 
     dataset, caption, picture = None, None, None
-    labels = None if methods is None else _select_names("method", methods, LABELS)
+    labels = None if methods is None else _names_in(methods)
+    _import_from_here()
     if data is not None and data.is_dir():
         dataset, picture = Folder(data).load(), figures_module.pictures(data)
     elif data is not None:
@@ -248,6 +259,12 @@ def _benchmark(
         choices = f"pixelprose-sim, div400, a file {' or '.join(_FILES)}, or a prepared folder"
         raise InputError(f"DATASET must be {choices}, got {dataset!r}")
     return replace(benchmark, tasks=tuple(_select_tasks(tasks, benchmark.tasks)))
+
+
+def _import_from_here() -> None:
+    """Let the classes of --method be imported from the working directory, also by the workers."""
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
 
 
 def _select_tasks(text: str | None, tasks: Sequence[BenchTask]) -> list[BenchTask]:

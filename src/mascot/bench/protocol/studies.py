@@ -9,6 +9,7 @@ from typing import Any
 
 import mascot as mc
 from mascot.bench.protocol import search_space
+from mascot.bench.protocol.own_space import OwnSpace
 from mascot.bench.protocol.search_space import DPPS, GUARDED, Chosen
 from mascot.bench.protocol.tasks import (
     CLUSTERS,
@@ -22,6 +23,7 @@ from mascot.bench.protocol.tasks import (
     Study,
     Widths,
 )
+from mascot.bench.running.own_method import OwnMethod
 
 Case = tuple[str, BenchTask, Direction]  # label, task and direction
 
@@ -70,11 +72,29 @@ class Benchmark:
     retrieval: str = "r@10"  # what HM takes for relevance: "r@10" or "map"
     judged: str | None = None  # column of judged clusters, for CR@k
     extra: tuple[Point, ...] = ()  # further points on the test split
+    own: tuple[OwnSpace, ...] = ()  # methods among `labels` that are not the paper's
     subsets: tuple[str, ...] = ()  # splits within the test split that have their own summary
     notes: tuple[str, ...] = ()  # printed under the tables: which methods or queries were left out, and why
 
     def cases(self) -> Iterator[Case]:
         return product(self.labels, self.tasks, self.directions)
+
+    def settings(self, label: str, task: BenchTask, direction: Direction) -> list[Point]:
+        """Return the search space of a method on a task; a single point if there is nothing to search."""
+        for space in self.own:
+            if space.label == label:
+                return space.points(task, direction)
+        # The paper searched the clusters on PixelProse alone.
+        dataset = "pixelprose" if task == CLUSTERS else self.published
+        return search_space.settings(label, task, direction, dataset)
+
+    def with_own(self, spaces: tuple[OwnSpace, ...]) -> Benchmark:
+        """Return the benchmark with further methods."""
+        return replace(self, labels=(*self.labels, *(space.label for space in spaces)), own=spaces)
+
+    @property
+    def own_labels(self) -> tuple[str, ...]:
+        return tuple(space.label for space in self.own)
 
     @property
     def released_pixelprose(self) -> bool:
@@ -92,24 +112,25 @@ def studies(benchmark: Benchmark, chosen: Chosen) -> list[Point]:
 
 def searched(benchmark: Benchmark) -> Iterator[Point]:
     """Yield the points of the validation search, for methods with several settings; DPPs with either update."""
-    grids = [search_space.settings(*case, benchmark.published) for case in benchmark.cases()]
-    if benchmark.clusters and "mascot" in benchmark.labels:
-        grids += [search_space.settings("mascot", CLUSTERS, direction) for direction in benchmark.directions]
+    grids = [benchmark.settings(*case) for case in benchmark.cases()]
+    for label, direction in product(benchmark.labels, benchmark.directions if benchmark.clusters else ()):
+        if label in ("mascot", *benchmark.own_labels):
+            grids.append(benchmark.settings(label, CLUSTERS, direction))
     for grid in grids:
         for point in (*grid, *search_space.released(*grid)) if len(grid) > 1 else ():
             yield replace(point, study="search", point=None, split="validation", k=benchmark.search_k, n=benchmark.n)
 
 
-def _setting(case: Case, chosen: Chosen) -> Point:
+def _setting(case: Case, benchmark: Benchmark, chosen: Chosen) -> Point:
     """Return the point that the search chose, or the only point of the method."""
-    default = search_space.settings(*case)[0]
+    default = benchmark.settings(*case)[0]
     point = chosen.get(search_space.search_key(default))
     return default if point is None else replace(point, point="validated")
 
 
-def _released_setting(case: Case, chosen: Chosen) -> list[Point]:
+def _released_setting(case: Case, benchmark: Benchmark, chosen: Chosen) -> list[Point]:
     """Return the point that the search chose with the released update of a DPP; an empty list for other methods."""
-    defaults = search_space.released(search_space.settings(*case)[0])
+    defaults = search_space.released(benchmark.settings(*case)[0])
     return [replace(chosen.get(search_space.search_key(default), default), point="released") for default in defaults]
 
 
@@ -125,12 +146,13 @@ def _operating(case: Case, benchmark: Benchmark, chosen: Chosen) -> Point:
     The published settings of DPPs belong to the released update, which has its own sweep.
     """
     printed = [] if case[0] in DPPS else _printed(case, benchmark)
-    return (printed or [_setting(case, chosen)])[0]
+    return (printed or [_setting(case, benchmark, chosen)])[0]
 
 
 def _main(benchmark: Benchmark, chosen: Chosen) -> Iterator[Point]:
     for case in benchmark.cases():
-        yield from (_setting(case, chosen), *_released_setting(case, chosen), *_printed(case, benchmark))
+        yield _setting(case, benchmark, chosen)
+        yield from (*_released_setting(case, benchmark, chosen), *_printed(case, benchmark))
 
 
 def _strength(benchmark: Benchmark, chosen: Chosen) -> Iterator[Point]:
@@ -138,11 +160,12 @@ def _strength(benchmark: Benchmark, chosen: Chosen) -> Iterator[Point]:
     for case in benchmark.cases():
         if case[0] not in ("base", "clustering"):  # clustering has no strength in the paper
             exact = replace(_operating(case, benchmark, chosen), point=None)
-            for anchor in (exact, *_released_setting(case, chosen)):
-                for strength in STRENGTHS if isinstance(anchor.method, mc.Mascot) else benchmark.steps:
-                    method: Any = anchor.method  # each of these methods has a strength
-                    swept = replace(method, strength=strength)
-                    yield replace(anchor, study="strength", method=swept, value=strength)
+            for anchor in (exact, *_released_setting(case, benchmark, chosen)):
+                method: Any = anchor.method
+                steps = STRENGTHS if isinstance(method, mc.Mascot) else benchmark.steps
+                for strength in () if method.strength is None else steps:  # PM-2 and IA-Select have none
+                    at = method.at(strength) if isinstance(method, OwnMethod) else replace(method, strength=strength)
+                    yield replace(anchor, study="strength", method=at, value=strength)
 
 
 def _preference(benchmark: Benchmark, _: Chosen) -> Iterator[Point]:
@@ -167,10 +190,11 @@ def _bins(benchmark: Benchmark, _: Chosen) -> Iterator[Point]:
                 yield Point(label, task, direction, method, replace(anchor.widths, **swept), study, value=float(value))
 
 
-def _mixed(benchmark: Benchmark, _: Chosen) -> Iterator[Point]:
+def _mixed(benchmark: Benchmark, chosen: Chosen) -> Iterator[Point]:
     """Yield one attribute spread, the other focused; MS-DPP with theta 0.9 and beta 0.5, with either update.
 
-    Our points have K = 10, as the paper prints; the released study used K = 20, with narrow bins for both rows.
+    Our points have K = 10, as the paper prints; the released study used K = 20, with narrow bins for both rows. A
+    method that is not the paper's has the setting that the search chose on spread.
     """
     composite = [task for task in benchmark.tasks if task.attributes == (PLACE, HOUR_OF_DAY)]
     for label, task, direction in product(benchmark.labels, composite, _MIXED):
@@ -181,7 +205,10 @@ def _mixed(benchmark: Benchmark, _: Chosen) -> Iterator[Point]:
             "ms-dpp": Point(label, task, direction, mc.MsDpp(0.1, 0.5), Widths(), point="default"),
             "guarded": Point(label, task, direction, GUARDED["guarded"], point="default"),
         }
-        if label in points:
+        if label in benchmark.own_labels:
+            setting = _setting((label, task, SPREAD), benchmark, chosen)
+            yield replace(setting, direction=direction, study="mixed", k=_MIXED_K)
+        elif label in points:
             point = replace(points[label], study="mixed", k=_MIXED_K)
             updates = [point, *search_space.released(point)]
             yield from updates
@@ -193,16 +220,16 @@ def _mixed(benchmark: Benchmark, _: Chosen) -> Iterator[Point]:
 def _clusters(benchmark: Benchmark, chosen: Chosen) -> Iterator[Point]:
     """Yield ten k-means clusters of the image vectors as the attribute, at K = 10, with a searched strength."""
     for label, direction in product(benchmark.labels, benchmark.directions if benchmark.clusters else ()):
-        if label in ("base", "mascot", *GUARDED):
-            name = "validated" if label == "mascot" else "default"
-            yield replace(_setting((label, CLUSTERS, direction), chosen), study="clusters", point=name, k=_CLUSTERS_K)
+        if label in ("base", "mascot", *GUARDED, *benchmark.own_labels):
+            setting = _setting((label, CLUSTERS, direction), benchmark, chosen)
+            yield replace(setting, study="clusters", k=_CLUSTERS_K)
 
 
 def _released_clusters(benchmark: Benchmark) -> Iterator[Point]:
     """Yield the ten clusters as the released study did: validation split, 50 candidates, strength 0.5, no search."""
     for label, direction in product(benchmark.labels, benchmark.directions):
         if label in ("base", "mascot") and benchmark.clusters and benchmark.released_pixelprose:
-            point = replace(search_space.settings(label, CLUSTERS, direction)[0], study="clusters", point="published")
+            point = replace(benchmark.settings(label, CLUSTERS, direction)[0], study="clusters", point="published")
             method = mc.Mascot.paper(_RELEASED_CLUSTERS_STRENGTH) if label == "mascot" else point.method
             yield replace(point, method=method, split="validation", k=_CLUSTERS_K, n=_RELEASED_CLUSTERS_N)
 

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 import mascot as mc
 from mascot import metrics
+from mascot.bench.running.own_method import OwnMethod
 from mascot.bench.running.pyversity import Pyversity
 
 Floats = NDArray[np.float64]
 Columns = Mapping[str, NDArray[Any]]
-Method = mc.Relevance | mc.Clustering | mc.Mmr | mc.KDpp | mc.MsDpp | mc.Mascot | Pyversity
+Method = mc.Relevance | mc.Clustering | mc.Mmr | mc.KDpp | mc.MsDpp | mc.Mascot | Pyversity | OwnMethod
 
 Direction = Literal["spread", "focus", "geo+hour-", "geo-hour+"]  # the last two: spread one attribute, focus the other
 Study = Literal[

@@ -29,6 +29,11 @@ def origin(label: str) -> str:
     return label.removesuffix(_RELEASED)
 
 
+def is_listed(label: str) -> bool:
+    """Return whether `names.csv` has the method; a user's own method is not listed."""
+    return origin(label) in _NAMES["label"]
+
+
 def display(field: str, name: str) -> str:
     """Return the display name of a label, task or direction."""
     return method(name) if field == "label" else _NAMES[field].get(name, name)

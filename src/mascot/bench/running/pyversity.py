@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 import mascot as mc
+from mascot.bench.running.own_method import select_by
 
 STRATEGIES = ("mmr", "msd", "dpp", "cover", "ssd")
 
@@ -28,18 +29,17 @@ class Pyversity:
             import pyversity
         except ImportError:
             raise mc.MissingExtra("comparing with pyversity needs: pip install pyversity") from None
-        selection = mc.Relevance().select(problem, k)
-        positions = selection.positions.copy()
         factors = problem.signs * problem.weights / problem.weights.sum()
-        for q in range(len(problem)):
+
+        def pick(q: int, count: int) -> Any:
             vectors = problem.unit_vectors_of(q)
             blocks = [] if vectors is None else [vectors]
             blocks += [factor * features for factor, features in zip(factors, problem.features_of(q), strict=True)]
             embeddings = np.concatenate(blocks, axis=1).astype(np.float32)
-            options: Any = {"strategy": self.strategy, "diversity": self.strength, "k": int((positions[q] >= 0).sum())}
-            result = pyversity.diversify(embeddings, relevance(problem.scores_of(q)), **options)
-            positions[q, : len(result.indices)] = result.indices
-        return replace(selection, positions=positions, ranked=positions)
+            options: Any = {"strategy": self.strategy, "diversity": self.strength, "k": count}
+            return pyversity.diversify(embeddings, relevance(problem.scores_of(q)), **options).indices
+
+        return select_by(problem, k, pick)
 
     def to_dict(self) -> dict[str, Any]:
         return {"method": f"pyversity-{self.strategy}", "strength": self.strength}

@@ -14,13 +14,16 @@ from pathlib import Path
 import mascot as mc
 from mascot.bench.datasets.dataset import Dataset
 from mascot.bench.protocol.published import Published
-from mascot.bench.protocol.search_space import published, settings
-from mascot.bench.protocol.tasks import FOCUS, GEO_HOUR, SPREAD, Point
+from mascot.bench.protocol.search_space import LABELS, published, settings
+from mascot.bench.protocol.tasks import FOCUS, GEO_HOUR, SPREAD, Direction, Point
 from mascot.bench.report import naming, run_results
 from mascot.bench.report.figures import parameter_figures, relevance_figures, style
 from mascot.bench.report.figures.one_query import NEEDED, Picture, of_query, pictures, qualitative
 from mascot.bench.report.figures.relevance_figures import Drawing
 from mascot.bench.report.run_results import RunResults
+from mascot.bench.running.own_method import from_record
+from mascot.bench.running.records import Record
+from mascot.errors import OptionError
 
 __all__ = ["Drawn", "draw", "of_query", "pictures", "qualitative"]
 
@@ -90,9 +93,17 @@ def _compared(datasets: Sequence[RunResults], labels: Sequence[str]) -> dict[str
     """Return the methods in both directions: with the setting of the results, else of the paper, else the first."""
     rows: dict[str, Point] = {}
     for direction, label in product((SPREAD, FOCUS), labels):
-        point = published(label, GEO_HOUR, direction) or settings(label, GEO_HOUR, direction)[0]
         fields = {"study": "main", "task": GEO_HOUR.name, "direction": direction, "label": label}
         records = [record for results in datasets for record in results.where(**fields).preferred().records]
         name = naming.method(label) if label == naming.BASE else f"{naming.method(label)}, {direction}"
-        rows.setdefault(name, replace(point, method=mc.from_dict(records[0]["method"])) if records else point)
+        rows.setdefault(name, _point(label, direction, records))
     return rows
+
+
+def _point(label: str, direction: Direction, records: Sequence[Record]) -> Point:
+    if label not in LABELS:
+        if not records:
+            raise OptionError(f"methods must be of the paper or of these results, got {label!r}")
+        return Point(label, GEO_HOUR, direction, from_record(records[0]["method"]))
+    point = published(label, GEO_HOUR, direction) or settings(label, GEO_HOUR, direction)[0]
+    return replace(point, method=mc.from_dict(records[0]["method"])) if records else point

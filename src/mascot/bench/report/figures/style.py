@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import cycle, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import numpy as np
 
@@ -66,8 +67,10 @@ _TASK_DASHES = ("-", (0, (4, 1.5)), (0, (1, 1.2)))
 
 
 def method(label: str) -> Look:
-    """Return a method's look, the same in every figure."""
-    look = _METHODS[naming.origin(label)]
+    """Return a method's look, the same in every figure; a method that is not listed has one by its name."""
+    looks = list(product(_TASK_LOOKS, _TASK_DASHES))
+    (colour, marker), dashes = looks[crc32(naming.origin(label).encode()) % len(looks)]
+    look = _METHODS.get(naming.origin(label), Look(colour, marker, 1.4, dashes))
     return look if naming.origin(label) == label else Look(look.colour, look.marker, 0.9, ":", look.size)
 
 

@@ -204,10 +204,12 @@ def _texts(record: Record) -> dict[str, str | None]:
     """Return strength, widths and the other searched settings, as text."""
     method = record["method"]
     texts = {"strength": _text(method.get("strength"))}
-    others = [f"{name} {method[name]:g}" for name in ("beta", "clusters", "protect") if method.get(name)]
-    others += [f"keep {method['keep']:g}"] if method.get("keep") is not None else []
+    is_own = ":" in method.get("kind", "")
+    names = method.keys() - {"kind", "source", "strength"} if is_own else ("beta", "clusters", "protect")
+    others = [f"{name} {_text(method[name])}" for name in sorted(names) if method.get(name)]
+    others += [f"keep {method['keep']:g}"] if not is_own and method.get("keep") is not None else []
     # The other methods do not see the bins.
-    for attribute in [wish["attribute"] for wish in record["wishes"] if method.get("kind") == "Mascot"]:
+    for attribute in [wish["attribute"] for wish in record["wishes"] if is_own or method.get("kind") == "Mascot"]:
         if width := {"Grid": "sigma_geo", "HourOfDay": "sigma_time"}.get(attribute["kind"]):
             texts[width] = _text(attribute["sigma"])
         elif attribute.get("sigma_km") is not None:
@@ -215,5 +217,5 @@ def _texts(record: Record) -> dict[str, str | None]:
     return texts | {"other": ", ".join(others)}
 
 
-def _text(value: float | None) -> str | None:
-    return None if value is None else f"{value:g}"
+def _text(value: float | str | None) -> str | None:
+    return value if value is None or isinstance(value, str) else f"{value:g}"
