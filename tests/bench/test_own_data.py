@@ -55,8 +55,8 @@ def test_without_vectors_dm_is_of_the_metadata_alone(tmp_path: Path) -> None:
         assert "appearance" not in record["summary"]
     sheets = {table.key: table for table in tables.build([record, measured(suite, FOCUS, "guarded")]).tables}
     assert "appearance" not in sheets
-    assert [column.name for column in sheets["focus"].columns] == ["HM", "R@10", "DM", "R@1"]
-    assert sheets["focus"].notes == ("Without vectors DM is the diversity of the metadata alone.",)
+    assert [column.name for column in sheets["focus"].columns] == ["HM", "R@10", "DM", "R@1", "from", "to"]
+    assert sheets["focus"].notes[0] == "Without vectors DM is the diversity of the metadata alone."
 
 
 def test_several_positives_are_measured_by_rank_and_precision(tmp_path: Path) -> None:
@@ -119,3 +119,37 @@ def test_a_right_answer_that_was_not_found_is_a_miss(tmp_path: Path) -> None:
     record = measured(suite)
     assert record["per_query"]["r@20"] == [int(query != 2) for query in record["queries"]]
     assert 2 in record["queries"]
+
+
+def test_the_measures_of_subtopics_are_those_of_ir_measures(tmp_path: Path) -> None:
+    """Against the definitions, computed by hand: alpha-nDCG with the greedy ideal, ERR-IA, and N@10."""
+    clusters = np.arange(30) % 4 - 1
+    suite = arrays(npz(tmp_path, positives=_PAIRS, **{"column:cluster": clusters}))
+    queries = QuerySet(suite.sources[0][1].load(), judged="cluster")
+    record = measured(suite)
+    for q, query in enumerate(record["queries"]):
+        positives = queries.dataset.positives[query].tolist()
+        values = {name: record["per_query"][name][q] for name in ("alpha-ndcg@20", "err-ia@20", "s-recall@20")}
+        if not any(clusters[row] >= 0 for row in positives):
+            assert set(values.values()) == {None}
+            continue
+        shown = [clusters[row] if row in positives else -1 for row in queries.rows[q][:20].tolist()]
+        pool = sorted(int(clusters[row]) for row in positives if clusters[row] >= 0)
+        ideal: list[int] = []
+        while pool:
+            ideal.append(pool.pop(min(range(len(pool)), key=lambda i: ideal.count(pool[i]))))
+        assert values["alpha-ndcg@20"] == pytest.approx(_alpha_dcg(shown) / _alpha_dcg(ideal), abs=1e-6)
+        assert values["s-recall@20"] == record["per_query"]["cr@20"][q]
+        largest = sum(0.5**i / (i + 1) for i in range(20)) * len(set(ideal))  # all results of every cluster
+        assert values["err-ia@20"] == pytest.approx(_alpha_dcg(shown, lambda i: i + 1) / largest, abs=1e-6)
+        found = sum(row in positives for row in queries.rows[q][:10].tolist())
+        assert record["per_query"]["n@10"][q] == pytest.approx(found / min(10, len(positives)))
+    (table,) = [table for table in tables.build([record]).tables if table.key == "judged-spread"]
+    names = ["P@20", "CR@20", "F1@20", "α-nDCG@20", "ERR-IA@20", "S-recall@20", "N@10", "kept"]
+    assert [column.name for column in table.columns] == names
+
+
+def _alpha_dcg(shown: list[int], discount: Any = lambda i: np.log2(i + 2)) -> float:
+    """Return the gain of a list of clusters, halved whenever a cluster comes again."""
+    gains = [0.5 ** shown[:i].count(c) / discount(i) for i, c in enumerate(shown) if c >= 0]
+    return float(sum(gains))

@@ -175,11 +175,14 @@ def tables(
     format: Literal["text", "markdown", "latex", "csv"] = typer.Option("text", help="Format of the tables."),
     out: str | None = typer.Option(None, metavar="PATH", help="A file, or a folder that ends with / (default: print)."),
     only: str | None = _comma_list("Tables, by name or prefix", "all"),
+    intervals: bool = typer.Option(
+        True, "--intervals/--no-intervals", help="Add paired bootstrap intervals over queries to the main tables."
+    ),
 ) -> None:
     """Print every table of the paper, with our numbers beside the published ones."""
     from mascot.bench.report import tables as tables_module
 
-    text = tables_module.write(results, format, out, _names_in(only))
+    text = tables_module.write(results, format, out, _names_in(only), intervals)
     if out is None:
         print(text)
 

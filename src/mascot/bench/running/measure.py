@@ -17,16 +17,16 @@ import numpy as np
 from mascot import metrics
 from mascot.bench.datasets.dataset import Bools, Floats, Ints
 from mascot.bench.protocol.tasks import FOCUS, PLACE, Point, Widths, name_of
+from mascot.bench.running.judged import JUDGED_AT, cumulative_score, subtopic_measures
 from mascot.bench.running.query_set import QuerySet, appearance, features, primary_bins
 
 CUTOFFS = (1, 3, 5, 10, 20)
 PRECISIONS = (5, 10, 20)
 FOUND_AT = "found_at"
 DEGREES = "geo_degrees"
-_JUDGED_AT = 20
 _DIGITS = 6
 _MEASURES = re.compile(
-    r"(r|p|cr|f1)@\d+|map|mrr|dm|hm|appearance|metadata|top1|displaced|other_bin|kept|first_gain|found_at|geo_degrees"
+    r"(r|p|n|cr|f1|alpha-ndcg|err-ia|s-recall)@\d+|map|mrr|dm|hm|appearance|metadata|top1|displaced|other_bin|kept|first_gain|found_at|geo_degrees"
 )
 
 
@@ -67,7 +67,7 @@ def per_query(point: Point, positions: Ints, queries: QuerySet, retrieval: str =
     images = np.stack([rows[selection] for rows, selection in zip(queries.rows, np.maximum(positions, 0), strict=True)])
     base = np.array([rows[0] for rows in queries.rows])
     hits = np.take_along_axis(queries.relevant, np.maximum(positions, 0), axis=1) & filled
-    retrieved = _retrieval(hits, images, queries, retrieval)
+    retrieved = _retrieval(hits, images, filled, queries, retrieval)
     values: dict[str, Any] = {name: np.where(queries.answered, column, np.nan) for name, column in retrieved.items()}
     values |= _by_length(point, positions, images, filled.sum(axis=1), queries)
     values["top1"] = metrics.top1_agreement(images[:, 0], base)
@@ -77,7 +77,7 @@ def per_query(point: Point, positions: Ints, queries: QuerySet, retrieval: str =
     return values
 
 
-def _retrieval(hits: Bools, images: Ints, queries: QuerySet, retrieval: str) -> dict[str, Floats]:
+def _retrieval(hits: Bools, images: Ints, filled: Bools, queries: QuerySet, retrieval: str) -> dict[str, Floats]:
     """Return the measures of the number and the ranks of the positives that are shown."""
     k = hits.shape[1]
     values = {f"r@{at}": metrics.recall_at_k(hits, at) for at in CUTOFFS if at <= k}
@@ -87,13 +87,15 @@ def _retrieval(hits: Bools, images: Ints, queries: QuerySet, retrieval: str) -> 
     if queries.several:
         values["mrr"] = metrics.reciprocal_rank(hits)
         values |= {f"p@{at}": metrics.precision_at_k(hits, at) for at in PRECISIONS if at <= k}
-    if queries.clusters is not None and k >= _JUDGED_AT:
+    if queries.clusters is not None and k >= JUDGED_AT:
         cluster_of, total = queries.clusters
         labels, least = np.where(hits, cluster_of[images], -1), np.maximum(total, 1)
-        recall = metrics.cluster_recall_at_k(labels, least, _JUDGED_AT)
-        f1 = metrics.f1_at_k(hits, labels, least, _JUDGED_AT)
-        values[f"p@{_JUDGED_AT}"] = metrics.precision_at_k(hits, _JUDGED_AT)
-        values |= {f"{name}@{_JUDGED_AT}": np.where(total > 0, x, np.nan) for name, x in (("cr", recall), ("f1", f1))}
+        recall = metrics.cluster_recall_at_k(labels, least, JUDGED_AT)
+        f1 = metrics.f1_at_k(hits, labels, least, JUDGED_AT)
+        values[f"p@{JUDGED_AT}"] = metrics.precision_at_k(hits, JUDGED_AT)
+        values |= {f"{name}@{JUDGED_AT}": np.where(total > 0, x, np.nan) for name, x in (("cr", recall), ("f1", f1))}
+        values |= subtopic_measures(images, filled, queries)
+        values["n@10"] = cumulative_score(hits, queries.dataset.positive_counts[queries.queries])
     return values
 
 

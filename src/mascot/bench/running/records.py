@@ -44,7 +44,8 @@ class Record(TypedDict, total=False):
     (normalised Vendi scores, never inverted; no appearance without vectors), one Vendi score for each attribute,
     ``top1`` (agreement with the base), ``displaced``, ``other_bin``, ``kept`` (share of relevance), ``first_gain``
     (coverage of the first pick). If queries have several positives, also ``map`` (average precision, divided by the
-    positives found), ``mrr``, ``p@5``, ``p@10`` and ``p@20``; on judged data ``p@20``, ``cr@20`` and ``f1@20``.
+    positives found), ``mrr``, ``p@5``, ``p@10`` and ``p@20``; on judged data ``p@20``, ``cr@20``, ``f1@20``,
+    ``alpha-ndcg@20``, ``err-ia@20``, ``s-recall@20`` and ``n@10``.
     """
 
     id: str  # hash of the key

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mascot.bench.protocol.published import Published
@@ -75,10 +75,10 @@ def select(sheets: Sheets, names: Sequence[str]) -> Sheets:
     return Sheets(tuple(table for table in sheets.tables if f"{table.key}-".startswith(prefixes)), ())
 
 
-def _build(datasets: Iterable[RunResults]) -> Sheets:
+def _build(datasets: Iterable[RunResults], intervals: bool = True) -> Sheets:
     tables: list[ResultTable] = []
     notes: list[tuple[str, str]] = []
-    for results in datasets:
+    for results in (replace(results, intervals=intervals) for results in datasets):
         published = Published(results.dataset)
         notes += [(results.dataset, note) for note in results.notes]
         for name, study, builder in _BUILDERS:
@@ -89,14 +89,20 @@ def _build(datasets: Iterable[RunResults]) -> Sheets:
     return Sheets(tuple(tables), tuple(notes))
 
 
-def write(directory: str | Path, format: str = "text", out: str | Path | None = None, only: Sequence[str] = ()) -> str:
+def write(
+    directory: str | Path,
+    format: str = "text",
+    out: str | Path | None = None,
+    only: Sequence[str] = (),
+    intervals: bool = True,
+) -> str:
     """Return the tables of the results in a directory as text; `only` selects some of them, see `select`.
 
     The format is ``"text"``, ``"markdown"``, ``"latex"`` (needs booktabs) or ``"csv"`` (one unrounded number per line).
     The text is also written to the file `out`. If `out` is a folder or ends with a slash, the file is ``tables.txt``,
-    ``.md``, ``.tex`` or ``.csv`` in that folder.
+    ``.md``, ``.tex`` or ``.csv`` in that folder. `intervals` adds paired bootstrap intervals to the main tables.
     """
-    sheets = _build(run_results.read(directory))
+    sheets = _build(run_results.read(directory), intervals)
     if only:
         sheets = select(sheets, only)
     text = render(sheets.tables, sheets.notes, format)

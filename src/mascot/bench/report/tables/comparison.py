@@ -13,13 +13,20 @@ from mascot.bench.protocol.published import Published
 from mascot.bench.report import naming
 from mascot.bench.report.run_results import RunResults
 from mascot.bench.report.tables import result_table
+from mascot.bench.report.tables.bootstrap import paired
 from mascot.bench.report.tables.result_table import LEVELS, OURS, PAPER, Column, ResultTable
+from mascot.bench.running.judged import SUBTOPIC_MEASURES
 from mascot.bench.running.measure import PRECISIONS
 from mascot.bench.running.records import Record
 
 _RECALLS = ("r@1", "r@3", "r@5", "r@10", "r@20")
 _SEVERAL = ("map", "mrr", *(f"p@{at}" for at in PRECISIONS))
 _JUDGED = ("p@20", "cr@20", "f1@20")
+_JUDGED_NOTE = (
+    "alpha-nDCG (alpha = 0.5), ERR-IA and S-recall are those of ir_measures with clusters as subtopics: S-recall@20 is "
+    "CR@20. N@10: judged relevance of the first 10 results, as a share of the best possible."
+)
+_INTERVAL_NOTE = "From, to: the 95% paired bootstrap interval over the queries of each seed."
 # Settings that the paper does not print, by their origin: the mark, and the sentence under a table.
 _STAND_INS = {
     "inferred": ("†", "† The paper does not print this setting; it is inferred from the rows."),
@@ -60,7 +67,7 @@ def comparison(results: RunResults, published: Published) -> Iterator[ResultTabl
     blind = results.where(study="main").blind
     notes = ("Without vectors DM is the diversity of the metadata alone.",) if blind else ()
     keys = ("hm", results.retrieval, "dm", "r@1")
-    yield from _by_direction_and_point(results, "", "", keys, ("hm",), published.row, notes)
+    yield from _by_direction_and_point(results, "", "", keys, ("hm",), published.row, notes, "hm")
 
 
 def recall(results: RunResults, published: Published) -> Iterator[ResultTable]:
@@ -79,13 +86,15 @@ def several(results: RunResults, published: Published) -> Iterator[ResultTable]:
 
 
 def judged(results: RunResults, published: Published) -> Iterator[ResultTable]:
-    """Yield precision, cluster recall and their F1 at 20, if the dataset's images were judged."""
-    keys = (*_JUDGED, "kept")
+    """Yield precision, cluster recall, their F1 and measures of novelty at 20, if the images were judged."""
+    keys = (*_JUDGED, *SUBTOPIC_MEASURES, "n@10", "kept")
     parts = {"": ("clusters found, ", results)}
     parts |= {f"{name}-": (f"clusters found, {name} topics, ", part) for name, part in subsets(results)}
     for prefix, (heading, part) in parts.items():
         known = part.filter(part.frame.reindex(columns=_JUDGED).notna().any(axis=1))
-        yield from _by_direction_and_point(known, f"judged-{prefix}", heading, keys, _JUDGED)
+        yield from _by_direction_and_point(
+            known, f"judged-{prefix}", heading, keys, keys[:-1], None, (_JUDGED_NOTE,), "f1@20"
+        )
     yield from _at_their_best(results)
 
 
@@ -144,7 +153,7 @@ def marked(results: RunResults, point: str, label: str) -> str:
 
 def _by_direction_and_point(
     results: RunResults, prefix: str, heading: str, keys: Sequence[str], ranked: Sequence[str],
-    lookup: result_table.Lookup | None = None, sentences: Sequence[str] = (),
+    lookup: result_table.Lookup | None = None, sentences: Sequence[str] = (), interval: str | None = None,
 ) -> Iterator[ResultTable]:  # fmt: skip
     main = results.where(study="main")
     for (direction, runs), point in product(main.split("direction"), main.points or [""]):  # "": there is no choice
@@ -153,14 +162,30 @@ def _by_direction_and_point(
             cells = result_table.measured(part.frame, keys, "", ranked)
         else:
             cells = result_table.compared(part.frame, keys, lookup, ranked)
+        limits = _intervals(part, cells.index, interval) if interval and results.intervals else cells.iloc[:, :0]
+        for place, column in enumerate(limits):
+            cells.insert(len(keys) + place, column, limits[column])
 
         def name(fields: Any, part: RunResults = part, point: str = point) -> str:
             return marked(part.where(task=fields["task"]), point, fields["label"])
 
         title = f"{heading}{direction}{f' {naming.POINTS[point]}' if point else ''}".capitalize()
         key = prefix + "-".join(filter(None, (direction, point)))
-        notes = [*sentences, *stand_ins(part, point).values()]
+        is_bounded = bool(limits.notna().any(axis=None))
+        notes = [*sentences, *([_INTERVAL_NOTE] if is_bounded else []), *stand_ins(part, point).values()]
         yield result_table.table(part, key, title, cells, notes, levels=("task",), name=name)
+
+
+def _intervals(part: RunResults, index: pd.MultiIndex, measure: str) -> pd.DataFrame:
+    """Return the limits of the paired bootstrap interval of each method minus the base."""
+    columns = [Column(name, f"{measure.upper()} - base, 95%", signed=True) for name in ("from", "to")]
+    rows = []
+    for entry in index:
+        runs = part.where(**dict(zip(index.names, entry, strict=True)))
+        base = part.where(**dict(zip(index.names, (*entry[:-1], naming.BASE), strict=True)))
+        difference = None if entry[-1] == naming.BASE else paired(runs, base, measure)
+        rows.append([None, None] if difference is None else [difference.low, difference.high])
+    return pd.DataFrame(rows, index, columns, dtype=object)
 
 
 def appearance(results: RunResults, published: Published) -> Iterator[ResultTable]:

@@ -25,6 +25,7 @@ _LATEX = {
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "—": "---",
+    "α": r"$\alpha$",
     "σ": r"$\sigma$",
     "≥": r"$\geq$",
     "≤": r"$\leq$",

@@ -18,6 +18,7 @@ OURS, PAPER = "ours", "published"
 UNRANKED = ("Base", "base")  # rows of the base retriever
 LEVELS = ("direction", "task")
 _HEADINGS = {"geo": "geo V", "hour": "hour V", "sigma_geo": "σ geo", "sigma_time": "σ time"}
+_HEADINGS |= {"alpha-ndcg@20": "α-nDCG@20", "s-recall@20": "S-recall@20"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,8 @@ def labelled(cells: pd.DataFrame, group: str, ranked: Sequence[str] = (), digits
 
 def heading(key: str) -> str:
     """Return the heading over a measure or parameter."""
-    return key.upper() if "@" in key or key in ("hm", "dm", "map", "mrr", "prs") else _HEADINGS.get(key, key)
+    is_upper = "@" in key or key in ("hm", "dm", "map", "mrr", "prs")
+    return _HEADINGS.get(key, key.upper() if is_upper else key)
 
 
 def case_of(names: Sequence[str], entry: Sequence[Any]) -> tuple[str, str, str]:
