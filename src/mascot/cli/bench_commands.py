@@ -14,6 +14,8 @@ from typer.core import TyperGroup
 
 from mascot.bench.datasets.arrays import Arrays
 from mascot.bench.datasets.folder import Folder, read_folder
+from mascot.bench.datasets.shared_file import SUFFIX, unpack
+from mascot.bench.datasets.shared_file import share as share_folder
 from mascot.bench.protocol import presets
 from mascot.bench.protocol.own_space import own_spaces
 from mascot.bench.protocol.search_space import LABELS
@@ -60,7 +62,7 @@ _As = Annotated[
 @bench.command(cls=TakesRay)
 def run(
     dataset: str = typer.Argument(
-        metavar="DATASET", help="pixelprose-sim, div400, an npz or Parquet file, or an encoded folder."
+        metavar="DATASET", help="pixelprose-sim, div400, an npz, Parquet or shared file, or an encoded folder."
     ),
     out: Path = typer.Option(metavar="DIR", help="Folder for the results; a stopped run resumes there."),
     data: Path | None = typer.Option(
@@ -86,6 +88,8 @@ def run(
     ray: Ray = None,
 ) -> None:
     """Choose settings on the validation queries, measure on the test queries, and store every number."""
+    if Path(dataset).suffix == SUFFIX:
+        dataset = str(unpack(Path(dataset), out / "data"))
     benchmark = _benchmark(dataset, data, model, methods, tasks, seeds, quick, behaviour)
     _import_from_here()
     benchmark = benchmark.with_own(own_spaces(method or (), grid or (), (*LABELS, *benchmark.labels)))
@@ -167,6 +171,17 @@ def encode(
     with progress_bar(lines=True) as report:
         where = run_encode(folder, model, **options, offline=offline, report=report)
     print(f"vectors in {where}; next: mascot bench run {folder} --out results")
+
+
+@bench.command()
+def share(
+    folder: Path = typer.Argument(metavar="DIR", help="An encoded folder."),
+    out: Path = typer.Option(metavar="FILE", help="The file to write, which ends with .zip."),
+    model: str | None = typer.Option(None, metavar="NAME", help="The model, if several models encoded the folder."),
+) -> None:
+    """Write an encoded folder, without its pictures, to one file that mascot bench run reads."""
+    size = share_folder(folder, out, model)
+    print(f"{size:,} bytes in {out}; next: mascot bench run {out} --out results")
 
 
 @bench.command()
@@ -259,7 +274,7 @@ def _benchmark(
         _refuse("a file", {"--data": data, "--model": model, "--seeds": seeds})
         benchmark = presets.arrays(path, labels(), quick)
     else:
-        choices = f"pixelprose-sim, div400, a file {' or '.join(_FILES)}, or a prepared folder"
+        choices = f"pixelprose-sim, div400, a file {', '.join((*_FILES, SUFFIX))}, or an encoded folder"
         raise InputError(f"DATASET must be {choices}, got {dataset!r}")
     return replace(benchmark, tasks=tuple(_select_tasks(tasks, benchmark.tasks)))
 
