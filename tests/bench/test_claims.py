@@ -153,7 +153,7 @@ def test_preference_has_one_width_for_all_tasks_and_is_near_the_published() -> N
         points = released("prs", label)
         assert len(points) == 3 * 2 * len(STRENGTHS)
         assert {point.widths for point in points} == {widths}
-    assert not released("prs", "ms-dpp")
+    assert not released("prs", "uniform-binning")
     for task, direction in ((HOUR, FOCUS), (HOUR, SPREAD), (GEO, SPREAD)):
         points = [p for p in released("prs", "mascot") if (p.task, p.direction) == (task, direction)]
         diversity = [summary(replace(point, n=200))["metadata"] for point in points[::5]]

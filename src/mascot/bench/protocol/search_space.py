@@ -1,9 +1,10 @@
 """The settings each method is searched over, as published, and the choice among them on the validation split.
 
-A setting is a `Point`. The paper prints no operating points of Prob-Coverage, only the grid they were chosen from. The
-inferred ones are the points of that grid whose R@10 and DM on the simulated PixelProse (test split, mean of the seeds 0
-to 2) are nearest to the published row, with differences in units of 0.07 and 0.04. That they are near shows only that
-the grid has such a point; "validated" is the searched setting.
+A setting is a `Point`. The paper prints no operating points of Prob-Coverage, nor of MS-DPP and MS-DPP+TN on focus,
+only the grids they were chosen from. The inferred ones are the points of these grids whose R@10 and DM on the simulated
+PixelProse (test split, mean of the seeds 0 to 2; the DPPs on 250 queries of each) are nearest to the published row,
+with differences in units of 0.07 and 0.04. That they are near shows only that the grid has such a point; "validated" is
+the searched setting.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ _NORMALIZE: dict[str, Literal["tn", "tn+tvms"] | None] = {
 DPPS = ("k-dpp", *_NORMALIZE)
 # "coverage": the published coverage methods, with bin weight and normalisation. "grids": their strengths, widths in
 # degrees and in hours. "released_dpps": beta and theta of the released study on PixelProse, by direction, the same for
-# every task. "inferred": strength and widths by task and direction; the released study has the strength of geo, focus.
+# every task. "inferred": strength and widths, or beta and theta of a DPP, by task and direction; the released study has
+# the strength of Prob-Coverage on geo, focus.
 _SPACE: dict[str, Any] = json.loads(files("mascot.bench.protocol").joinpath("search_space.json").read_text("utf-8"))
 COVERAGE = tuple(_SPACE["coverage"])
 GUARDED = {"guarded": mc.Mascot(), "guarded-10": mc.Mascot(protect=10)}
@@ -78,6 +80,9 @@ def inferred(label: str, task: BenchTask, direction: Direction, dataset: str = "
     setting = _SPACE["inferred"].get(label, {}).get(task.name, {}).get(direction)
     if dataset != "pixelprose" or setting is None:
         return None
+    if label in DPPS:
+        beta, theta = setting
+        return Point(label, task, direction, dpp(label, beta, theta, released=True), Widths(), point="inferred")
     strength, geo, hour = setting
     return Point(label, task, direction, coverage(label, strength), Widths(geo, hour), point="inferred")
 

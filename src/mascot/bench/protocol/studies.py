@@ -14,8 +14,10 @@ from mascot.bench.protocol.search_space import DPPS, GUARDED, Chosen
 from mascot.bench.protocol.tasks import (
     CLUSTERS,
     FOCUS,
+    GEO_HOUR,
     HOUR_OF_DAY,
     PLACE,
+    PUBLISHED_CLUSTERS,
     SPREAD,
     BenchTask,
     Direction,
@@ -45,6 +47,9 @@ _MIXED_K, _CLUSTERS_K = 10, 10
 _RELEASED_MIXED_WIDTHS, _RELEASED_MIXED_K = Widths(1.0, 0.5), 20
 _RELEASED_CLUSTERS_N, _RELEASED_CLUSTERS_STRENGTH = 50, 0.5
 _RELEASED_PRS_WIDTHS = {"mascot": Widths(15.0, 1.5), "prob-coverage": Widths(1.0, 0.5)}
+_RELEASED_PRS_BETAS = {"k-dpp": 0.4, "ms-dpp": 0.4, "ms-dpp+tn": 0.5, "ms-dpp+tn+tvms": 0.4}
+_LARGEST_THETA = 0.99  # of a sweep over the strength, 1 - theta
+_RELEASED_FRONT_WIDTHS = Widths(10.0, 1.5)  # of the fixed-recall table
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +109,7 @@ class Benchmark:
 
 def studies(benchmark: Benchmark, chosen: Chosen) -> list[Point]:
     """Return every point of the test split, each once."""
-    parts = (_main, _strength, _preference, _bins, _mixed, _clusters, _protect, _runtime)
+    parts = (_main, _strength, _preference, _bins, _fixed_recall, _mixed, _clusters, _protect, _runtime)
     points = [replace(point, n=benchmark.n) for part in parts for point in part(benchmark, chosen)]
     points += _released_clusters(benchmark)
     return list(dict.fromkeys(points))
@@ -169,12 +174,30 @@ def _strength(benchmark: Benchmark, chosen: Chosen) -> Iterator[Point]:
 
 
 def _preference(benchmark: Benchmark, _: Chosen) -> Iterator[Point]:
-    """Yield the sweeps of the released preference study: strength from 0 to 1, with the same bins for all tasks."""
+    """Yield the sweeps of the released preference study: strength from 0 to 1, with one setting for all tasks."""
     for label, task, direction in benchmark.cases() if benchmark.released_pixelprose else ():
-        if label in _RELEASED_PRS_WIDTHS and (task.has(PLACE) or task.has(HOUR_OF_DAY)):
-            point = Point(label, task, direction, widths=_RELEASED_PRS_WIDTHS[label], study="prs", point="published")
-            for strength in STRENGTHS:
-                yield replace(point, method=search_space.coverage(label, strength), value=strength)
+        if not (task.has(PLACE) or task.has(HOUR_OF_DAY)):
+            continue
+        point = Point(label, task, direction, widths=Widths(), study="prs", point="published")
+        for strength in STRENGTHS if label in _RELEASED_PRS_WIDTHS else ():
+            widths = _RELEASED_PRS_WIDTHS[label]
+            yield replace(point, method=search_space.coverage(label, strength), widths=widths, value=strength)
+        for strength in benchmark.steps if label in _RELEASED_PRS_BETAS else ():
+            theta = min(1 - strength, _LARGEST_THETA)
+            dpp = search_space.dpp(label, _RELEASED_PRS_BETAS[label], theta, released=True)
+            yield replace(point, method=dpp, value=strength)
+
+
+def _fixed_recall(benchmark: Benchmark, _: Chosen) -> Iterator[Point]:
+    """Yield the settings of the released fixed-recall table; `value` is the strength, or the number of the setting."""
+    tasks = [task for task in benchmark.tasks if task.name == GEO_HOUR.name and benchmark.released_pixelprose]
+    for label, task in product(benchmark.labels, tasks if FOCUS in benchmark.directions else ()):
+        point = Point(label, task, FOCUS, widths=_RELEASED_FRONT_WIDTHS, study="fixed_recall", point="published")
+        for strength in STRENGTHS if label in ("mascot", "prob-coverage") else ():
+            yield replace(point, method=search_space.coverage(label, strength), value=strength)
+        grid = search_space.released(*benchmark.settings(label, task, FOCUS)) if label == "ms-dpp+tn+tvms" else ()
+        for number, setting in enumerate(grid):
+            yield replace(setting, study="fixed_recall", point="published", value=float(number))
 
 
 def _bins(benchmark: Benchmark, _: Chosen) -> Iterator[Point]:
@@ -226,12 +249,15 @@ def _clusters(benchmark: Benchmark, chosen: Chosen) -> Iterator[Point]:
 
 
 def _released_clusters(benchmark: Benchmark) -> Iterator[Point]:
-    """Yield the ten clusters as the released study did: validation split, 50 candidates, strength 0.5, no search."""
+    """Yield the ten clusters as the released study did: the validation queries of the search, 50 candidates, strength
+    0.5, and the best of ten runs of k-means.
+    """
     for label, direction in product(benchmark.labels, benchmark.directions):
         if label in ("base", "mascot") and benchmark.clusters and benchmark.released_pixelprose:
             point = replace(benchmark.settings(label, CLUSTERS, direction)[0], study="clusters", point="published")
             method = mc.Mascot.paper(_RELEASED_CLUSTERS_STRENGTH) if label == "mascot" else point.method
-            yield replace(point, method=method, split="validation", k=_CLUSTERS_K, n=_RELEASED_CLUSTERS_N)
+            released = replace(point, method=method, task=PUBLISHED_CLUSTERS)
+            yield replace(released, split="validation", k=_CLUSTERS_K, n=_RELEASED_CLUSTERS_N)
 
 
 def _protect(benchmark: Benchmark, _: Chosen) -> Iterator[Point]:

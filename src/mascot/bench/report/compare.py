@@ -12,7 +12,7 @@ from mascot.bench.protocol.published import Published
 from mascot.bench.report import naming, run_results
 from mascot.bench.report.run_results import CASE, DISPLACED, GAINS, RunResults, means
 from mascot.bench.report.tables.analysis import MIXED
-from mascot.bench.report.tables.parameter_tables import FLOORS, SWEEPS, all_points, fronts
+from mascot.bench.report.tables.parameter_tables import FLOORS, SWEEPS, all_points, fronts, released_points
 from mascot.bench.report.tables.result_table import Lookup, case_of
 from mascot.bench.running.records import Record
 from mascot.errors import OptionError
@@ -66,7 +66,8 @@ def _differences(results: RunResults, published: Published) -> Iterator[Mapping[
             steps = curve.droplevel(_POINT)
             for value, number in published.sweep(study, *case_of(_POINT, entry)).items():
                 yield from _rows(study, case | {"at": f"{value:g}"}, {"r@10": steps.get(value)}, {"r@10": number})
-    reached = fronts(all_points(results).frame, CASE, results.retrieval)
+    points = released_points(results) or all_points(results)
+    reached = fronts(points.frame, CASE, results.retrieval)
     for entry, row in reached.iterrows():
         floors = published.fixed_recall(*case_of(CASE, entry))
         for floor in FLOORS:

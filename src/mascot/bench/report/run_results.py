@@ -251,7 +251,7 @@ def collect(rows: Iterable[Record], run: records.RunInfo | None = None) -> list[
 def _relabelled(record: Record) -> Record:
     """Return a DPP's record with the released update under a label of its own; other records as they are."""
     point = record.get("point")
-    if point != "released" and not (point == "published" and record["method"].get("released")):
+    if point != "released" and not (point in ("published", "inferred") and record["method"].get("released")):
         return record
     searched = "default" if record["study"] in _FIXED else "validated"
     kind = searched if point == "released" else point

@@ -81,8 +81,9 @@ def run(
             records = [record for _, record in search_job.stored() if record is not None]
             points = [*studies(benchmark, best(search_job.points, records, benchmark.metric)), *benchmark.extra]
             for split in dict.fromkeys(point.split for point in points):  # a few studies are of the validation split
-                part, limit = [point for point in points if point.split == split], benchmark.test
-                tests.append(job(search_job.seed, search_job.source, part, limit if split == "test" else None))
+                part = [point for point in points if point.split == split]
+                limit = benchmark.test if split == "test" else benchmark.validation
+                tests.append(job(search_job.seed, search_job.source, part, limit))
         _do_all(tests, each, report, "test")
     store.finish()
     return [record for test in tests for _, record in test.stored() if record is not None]
