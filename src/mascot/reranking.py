@@ -157,7 +157,7 @@ def rank_one(fitted: FittedWishes, queries: Queries, call: Call) -> Ranking[Any]
         already = np.concatenate([problem.remaining.from_input(0, part) for part in queries.already or ()])
         selection = selection.after(problem.remaining.from_input(0, queries.pinned), count)
         problem = replace(problem, already=already, already_ptr=np.array([0, len(already)]))
-    return Ranking(queries, problem, selection, call.method, fitted)
+    return Ranking(queries, problem, selection, call.k, call.method, fitted)
 
 
 def rank_many(fitted: FittedWishes, queries: Queries, call: Call) -> Rankings[Any]:
