@@ -16,6 +16,7 @@ from mascot.bins.distance import UNITS, distances, unit_of
 from mascot.kernels import reference
 from mascot.kernels.constants import COPY_TOLERANCE
 from mascot.kernels.novelty import QueryVectors, WeighedVectors, unit_vectors
+from mascot.kernels.quotas import Quota
 from mascot.methods.mascot import Mascot
 from mascot.serialize import plain
 from mascot.wishes import AnyWish, Limit, Share, Wish
@@ -288,7 +289,7 @@ class Explainer:
         for wish, quota in zip(self.fitted.constraints, self.fitted.quotas, strict=True):
             if isinstance(wish, Limit):
                 continue
-            assert isinstance(quota, reference.Quota)
+            assert isinstance(quota, Quota)
             targets = wish.targets(len(self.results))
             groups = [set(quota.of(row).tolist()) for row in self.rows.tolist()]
             for group, value in enumerate(wish.shares):
