@@ -14,7 +14,7 @@ import numpy as np
 from mascot.attributes.vectors import Vectors
 from mascot.bins import Bins, Bools, Ints, SparseBins, VectorBins
 from mascot.kernels.constants import COPY_TOLERANCE
-from mascot.kernels.reference import Quota
+from mascot.kernels.quotas import Quota
 from mascot.phrases import (
     codes_of,
     count_text,

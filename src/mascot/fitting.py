@@ -15,7 +15,7 @@ from mascot.attributes.vectors import Vectors
 from mascot.bins import AxisBins, Bins, Bools, Floats, GlobeBins, Ints, SparseBins, VectorBins
 from mascot.errors import InputError, OptionError
 from mascot.kernels.novelty import CopyQuota
-from mascot.kernels.reference import MOST_QUOTAS, AnyQuota
+from mascot.kernels.quotas import MOST_QUOTAS, AnyQuota
 from mascot.methods.mascot import DEFAULT_STRENGTH
 from mascot.methods.method import ALL_REMAIN, NO_POSITIONS, Method, Problem, Remaining, Table
 from mascot.methods.named_focus import NamedFocus, aim_scores

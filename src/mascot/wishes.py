@@ -18,7 +18,7 @@ from mascot.attributes.vectors import Vectors
 from mascot.bins import Bins, Floats, SparseBins, VectorBins
 from mascot.errors import InputError, OptionError, check_positive, check_switch, check_whole, is_number, require
 from mascot.kernels.novelty import CopyQuota
-from mascot.kernels.reference import AnyQuota, Quota
+from mascot.kernels.quotas import AnyQuota, Quota
 from mascot.methods.named_focus import NamedFocus
 from mascot.serialize import Value, Write
 

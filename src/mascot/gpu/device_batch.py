@@ -29,7 +29,7 @@ from mascot.kernels.gpu import bins_on_device, cupy, launcher, quotas_on_device
 from mascot.kernels.gpu.launch import DeviceQueries, DeviceResults
 from mascot.kernels.gpu.plan import KernelBins, Task, alike
 from mascot.kernels.native.pack import pack_bins, pack_once
-from mascot.kernels.reference import Quota, may_fill, only_labels, without_fill
+from mascot.kernels.quotas import Quota, may_fill, only_labels, without_fill
 from mascot.methods.mascot import DEFAULT_STRENGTH, Mascot
 from mascot.methods.method import Table
 from mascot.methods.named_focus import Target, aim

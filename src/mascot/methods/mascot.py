@@ -14,7 +14,8 @@ from mascot.errors import InputError, OptionError, check_one_of, check_switch, c
 from mascot.kernels import native, reference
 from mascot.kernels.constants import LEADERS
 from mascot.kernels.native.pack import pack_bins, pack_once
-from mascot.kernels.reference import AnyQuota, Options
+from mascot.kernels.quotas import AnyQuota
+from mascot.kernels.reference import Options
 from mascot.methods.method import Problem, Selection, check_strength
 from mascot.serialize import Value
 

@@ -14,13 +14,8 @@ from mascot.bins import Bins, Bools, Floats, Ints, SparseBins, VectorBins
 from mascot.errors import InputError, OptionError, check_share, require
 from mascot.kernels import reference
 from mascot.kernels.novelty import QueryVectors, unit_vectors
-from mascot.kernels.reference import (
-    AnyQuota,
-    QueryArrays,
-    QueryBins,
-    QuotaCounts,
-    select_stages,
-)
+from mascot.kernels.quotas import AnyQuota, QuotaCounts, may_fill, select_stages, without_fill
+from mascot.kernels.reference import QueryArrays, QueryBins
 from mascot.kernels.reference import Selection as Selection
 
 NO_POSITIONS = np.empty(0, np.int64)
@@ -240,8 +235,8 @@ def _search(problem: Problem, q: int, k: int, method: Any, prepare: Prepare) -> 
 
     Limits are exceeded to fill the list only if it is not full within them; see `hold_limits_first`.
     """
-    if reference.may_fill(problem.quotas):
-        held = replace(problem, quotas=reference.without_fill(problem.quotas))
+    if may_fill(problem.quotas):
+        held = replace(problem, quotas=without_fill(problem.quotas))
         picks, strength = _search(held, q, k, method, prepare)
         if len(picks) == min(k, problem.open_positions(q).sum()):
             return picks, strength

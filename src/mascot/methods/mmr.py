@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mascot.bins import Bools, Ints
 from mascot.errors import OptionError, check_switch
-from mascot.kernels.reference import select_stages
+from mascot.kernels.quotas import select_stages
 from mascot.methods.method import NO_POSITIONS, Pick, Problem, Selection, check_strength, select_each
 from mascot.methods.similarity import joined
 from mascot.serialize import Value

@@ -20,7 +20,8 @@ import numpy as np
 
 from mascot.kernels.native.pack import GLOBE, LABELS, LINE, PLANE, VECTORS, PackedBins
 from mascot.kernels.novelty import CopyQuota
-from mascot.kernels.reference import AnyQuota, Floats, Ints, Options, Selection
+from mascot.kernels.quotas import AnyQuota
+from mascot.kernels.reference import Floats, Ints, Options, Selection
 
 __all__ = [
     "ABI", "BALANCE", "BY_RELEVANCE", "GLOBE", "LABELS", "LAST", "LIBRARY", "LINE", "NEUTRAL", "NORMALIZE", "PLANE",
