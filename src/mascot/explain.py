@@ -214,7 +214,8 @@ class Explainer:
             own = {name: values[place] for name, values in gains.items()}
             opened = zip(self.names, account.opened, strict=True) if account else ()
             bins = {name: (part, codes[step]) for name, (part, codes) in opened}
-            results.append(self._reason(place, step + 1, own, "; ".join(filter(None, texts)) or default, bins))
+            because = "; ".join(filter(None, dict.fromkeys(texts))) or default
+            results.append(self._reason(place, step + 1, own, because, bins))
         left_out = [self._left_out(m, i) for m, i in enumerate(self.others.tolist())]
         return Explanation(results, left_out, ranking.strength, ranking.wishes, tuple(self._notes()))
 
@@ -330,15 +331,13 @@ class Explainer:
         if len(rows) < target:
             reason = "the candidates have no more" if len(rows) else "no candidate has it"
         for other in self.counts if len(rows) >= target else ():
-            if isinstance(other.wish, Limit) and not other.wish.fill:
-                labels = codes_of(other.quota.indptr, other.quota.labels, rows)
-                label_counts = Counter(own[0] if own else -1 for own in labels)
-                fits = sum(
-                    rows_with if code < 0 else min(rows_with, int(other.quota.capacity[code]))
-                    for code, rows_with in label_counts.items()
-                )
+            labels = codes_of(other.quota.indptr, other.quota.labels, rows)
+            if isinstance(other.wish, Limit) and not other.wish.fill and max(map(len, labels)) == 1:
+                numbers = Counter(own[0] if own else -1 for own in labels)
+                most = {code: len(rows) if code < 0 else int(other.quota.capacity[code]) for code in numbers}
+                fits = sum(min(rows_with, most[code]) for code, rows_with in numbers.items())
                 if count <= fits < target:
-                    values = f"{len(label_counts)} value{'s'[: len(label_counts) > 1]} of {other.wish.attribute.name}"
+                    values = f"{len(numbers)} value{'s'[: len(numbers) > 1]} of {other.wish.attribute.name}"
                     reason = f"at most {fits} fit: its {len(rows)} candidates have {values}"
         return f"share {wish.attribute.name}: {count} of {target} from {counts.names(group)} ({reason})"
 
