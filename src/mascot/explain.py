@@ -207,11 +207,11 @@ class Explainer:
 
     def explanation(self) -> Explanation:
         ranking, account = self.ranking, self.account
-        gains = {name: values.tolist() for name, values in ranking.gains.items()}
+        gains = account.gains[:, self.steps].T.tolist() if account else [()] * len(self.results)
         default = "selected for its relevance" if account else f"selected by {type(ranking.method).__name__}"
         results = []
         for place, (step, texts) in enumerate(zip(self.steps, zip(*self._columns(), strict=True), strict=True)):
-            own = {name: values[place] for name, values in gains.items()}
+            own = dict(zip(("relevance", *self.names), gains[place], strict=False))
             opened = zip(self.names, account.opened, strict=True) if account else ()
             bins = {name: (part, codes[step]) for name, (part, codes) in opened}
             because = "; ".join(filter(None, dict.fromkeys(texts))) or default

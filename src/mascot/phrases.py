@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from mascot.attributes.category import Category
 from mascot.attributes.place import NamedPoint
 from mascot.attributes.vectors import Vectors
-from mascot.bins import AxisBins, Bins, GlobeBins, Ints, SparseBins, VectorBins
+from mascot.bins import AxisBins, Bins, Bools, GlobeBins, Ints, SparseBins, VectorBins
 from mascot.bins.distance import UNITS, distances, nearest_distances, unit_of
 from mascot.wishes import Wish
 
@@ -56,13 +57,17 @@ def coverage_texts(wish: Wish, bins: Bins, rows: Ints) -> list[str]:
         values = [f"{value}, " for value in _value_texts(bins, rows)]
     texts = []
     for value, distance in zip(values, nearest.tolist(), strict=True):
-        apart = "" if not np.isfinite(distance) else _distance_text(distance, unit)
-        text = f"cosine {1 - distance:.2f} to" if unit == "cosine" else f"{value}{apart} from"
-        texts.append(f"{text} the nearest other result" if apart else f"the only one with a {name}")
+        if not math.isfinite(distance):
+            texts.append(f"the only one with a {name}")
+        elif unit == "cosine":
+            texts.append(f"cosine {1 - distance:.2f} to the nearest other result")
+        else:
+            texts.append(f"{value}{_distance_text(distance, unit)} from the nearest other result")
     return _or_unknown(texts, missing, name)
 
 
-def _or_unknown(texts: list[str], missing: Any, name: str) -> list[str]:
+def _or_unknown(texts: list[str], missing: Bools, name: str) -> list[str]:
+    """Return the texts, with the missing values named."""
     return [f"{name} unknown" if unknown else text for text, unknown in zip(texts, missing.tolist(), strict=True)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -36,13 +37,14 @@ def replay_gains(ranking: Ranking[Any]) -> Account | None:
     strength = options.strength if method.keep is None else float(selection.strengths[0])
     relevance = problem.scores
     if method.normalize:
-        relevance = reference.normalized(problem.scores, options.robust)
+        is_scaled = problem.scores is ranking._scores  # no closeness is blended in, and nothing was dropped
+        relevance = ranking._all_relevance if is_scaled else reference.normalized(problem.scores, options.robust)
     results, others, already = selection.positions[0][: len(ranking)], ranking._runners_up, problem.already_of(0)
     listed = np.concatenate([results, others])
     gains, covered = [(1 - strength) * relevance[listed]], np.zeros((len(problem.bins), len(others)))
     opened: list[tuple[Bins, list[list[int]]]] = []
     for a, bins in enumerate(problem.bins):
-        resolved = bins.take(problem.rows_of(0)).resolve()
+        resolved = (bins if problem.rows is None else bins.take(problem.rows)).resolve()
         if isinstance(resolved, VectorBins):
             order = reference.by_relevance(relevance, problem.scores)
             wish = resolved.missing(), problem.signs[a], problem.weights[a], problem.rules[a] == "neutral"
@@ -51,8 +53,7 @@ def replay_gains(ranking: Ranking[Any]) -> Account | None:
             gains.append(strength * replayed)
             opened.append((resolved, [[] for _ in results]))
             continue
-        attribute, used, rows = _weighed(ranking, a, resolved, np.concatenate([listed, already]), relevance, options)
-        at = [np.searchsorted(rows, part) for part in (results, others, already)]
+        attribute, used, at = _weighed(ranking, a, resolved, (results, others, already), relevance, options)
         attribute_gains, parts = attribute.replay(*at)
         gains.append(strength * attribute_gains)
         opened.append((resolved, _opened(parts[: len(results)], attribute.membership[at[0]], used)))
@@ -62,20 +63,23 @@ def replay_gains(ranking: Ranking[Any]) -> Account | None:
 
 
 def _weighed(
-    ranking: Ranking[Any], a: int, bins: Bins, candidates: Ints, relevance: Floats, options: Options
-) -> tuple[WeighedAttribute, Ints, Ints]:
-    """Return attribute a over the bins that the candidates have, the numbers of these bins, and its rows, ascending."""
+    ranking: Ranking[Any], a: int, bins: Bins, parts: tuple[Ints, ...], relevance: Floats, options: Options
+) -> tuple[WeighedAttribute, Ints, Sequence[Ints]]:
+    """Return attribute a over the bins that candidates have, the numbers of these bins, and the rows of each part."""
     problem, selection = ranking._problem, ranking._selection
-    neutral = problem.rules[a] == "neutral"
-    # Neutral values and query weights depend on all candidates; otherwise a few rows are enough.
-    rows = np.arange(bins.rows) if neutral or options.query_weight else np.unique(candidates)
+    neutral, rows, at = problem.rules[a] == "neutral", np.arange(bins.rows), parts
+    if not neutral and not options.query_weight:  # these depend on all candidates; otherwise a few rows are enough
+        rows = np.concatenate(parts)
+        first, second = len(parts[0]), len(parts[0]) + len(parts[1])
+        numbers = np.arange(len(rows))
+        at = numbers[:first], numbers[first:second], numbers[second:]
     pairs, used = bins.take(rows).sparse().compact()
     query_bins = reference.QueryBins(pairs.dense(), bins.missing(rows), problem.signs[a], problem.weights[a], neutral)
     attribute = WeighedAttribute(
         *query_bins.weighed(relevance[rows], options.query_weight), query_bins.last,
         selection.gain_factors[0, a], selection.largest_gains[0, a], selection.coverage_per_result[0, a],
     )  # fmt: skip
-    return attribute, used, rows
+    return attribute, used, at
 
 
 def _opened(parts: Floats, membership: Floats, used: Ints) -> list[list[int]]:
