@@ -85,6 +85,61 @@ def one_call(rounds: int) -> None:
     )
 
 
+def market_hits() -> list[dict[str, Any]]:
+    """Return hits as an engine returns them: nested names, several categories, prices, ISO times."""
+    rng, (scores,) = np.random.default_rng(4), queries(1, N)
+    first = np.datetime64("2026-01-01T00:00:00")
+    return [
+        {
+            "id": f"L{row:04}", "score": float(scores[row]),
+            "_source": {
+                "seller": {"name": f"seller {rng.zipf(1.5) % 40}"}, "price": float(rng.uniform(5, 100)),
+                "categories": [f"c{rng.integers(7)}", f"d{rng.integers(5)}"],
+                "published": str(first + int(rng.integers(20_000_000))),
+            },
+        }
+        for row in range(N)
+    ]  # fmt: skip
+
+
+def explain(rounds: int) -> None:
+    """`explain()` of one ranking, and records with four wishes and their printed explanation beside MMR."""
+    import pyversity
+
+    vectors, (scores,) = np.random.default_rng(0).normal(size=(N, 256)), queries(1, N)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    hits, labels = market_hits(), mc.Candidates(scores, columns=corpus(N))
+    four: list[mc.AnyWish] = [
+        mc.limit("_source.seller.name", 2), mc.spread("_source.categories"),
+        mc.focus(mc.Number("_source.price"), near=25, within=10),
+        mc.focus(mc.Date("_source.published"), near="2026-06-01"),
+    ]  # fmt: skip
+
+    def four_wishes() -> mc.Ranking:
+        return mc.rerank(mc.Candidates.from_records(hits), four, K)
+
+    cases: dict[str, list[mc.AnyWish]] = {
+        "limit and share": [mc.limit("seller", 2), mc.share("seller", {1: 0.1})],
+        "spread of labels": [mc.spread("seller")],
+        "spread of place and hour": [mc.spread(GLOBE), mc.spread(HOUR)],
+    }  # fmt: skip
+    tasks: dict[str, Task] = {
+        "MMR": (lambda: pyversity.diversify(vectors, scores, k=K, strategy=pyversity.Strategy.MMR, diversity=0.5), 1),
+        "four": (four_wishes, 1),
+        "printed": (lambda: str(four_wishes().explain()), 1),
+    }
+    for name, wishes in cases.items():
+        tasks[name] = (lambda wishes=wishes: mc.rerank(labels, wishes, K), 1)  # type: ignore[misc]
+        tasks[f"{name}, explained"] = (lambda wishes=wishes: mc.rerank(labels, wishes, K).explain(), 1)  # type: ignore[misc]
+    times = interleave(tasks, 20 * rounds)
+    report("records, four wishes", "pyversity MMR, 256-d", times["MMR"], times["four"], "bar 0.25x (4 times as long)")
+    printed = "records, four wishes, printed explanation"
+    report(printed, "pyversity MMR, 256-d", times["MMR"], times["printed"], "bar 0.12x (8 times as long)")
+    for name in cases:
+        took = times[f"{name}, explained"] - times[name]
+        report(f"explain, {name}", "the rerank", times[name], took, "bar 1,000 us")
+
+
 def one_query_of_a_corpus(rounds: int) -> None:
     """A fitted `Reranker`: a corpus of 1,000,000 rows beside one of 10,000."""
     (scores,) = queries(1, N)
@@ -294,6 +349,7 @@ def main() -> None:
     batches(rounds)
     constraints(rounds)
     starts(rounds)
+    explain(rounds)
     fresh_process()
     if options.install:
         install_size()
