@@ -27,3 +27,7 @@ COPY_TOLERANCE = 1e-6  # subtracted from thresholds of similarity: float32 round
 LEADERS = 24  # most relevant candidates among which a focus looks for further starts
 ALIKE = 0.5 - 1e-10  # share of bins in common from which two candidates lie in the same area
 LABEL_PRICE = 0.25  # cost of a new label of a focus, in relevance of the best result; the dial then falls evenly
+EXCESS = 1000  # the cost of a result beyond a limit; a result beyond or below a share costs 1
+SWAPS = 100  # that improve a plan
+FEW_SWAPS = 2  # that make room for a pick
+TENURE = 7  # steps in which a swap is not undone

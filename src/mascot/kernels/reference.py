@@ -21,13 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.kernels.constants import ALIKE, EPSILON, FENCE, FEW, LABEL_PRICE, LEADERS, NOTHING, TIE
+from mascot.kernels.look_ahead import select_results
 from mascot.kernels.novelty import Novelty, QueryVectors, WeighedVectors
 from mascot.kernels.quotas import (
     AnyQuota,
     QuotaCounts,
+    has_lower_bounds,
     may_fill,
     select_protected,
-    select_stages,
     without_fill,
 )
 
@@ -333,19 +334,25 @@ class WeighedQuery:
 
     def select_greedily(self, strength: float, relevance: Floats, first: Ints) -> tuple[Ints, int]:
         """Return up to k positions, `first` and then each with the largest gain, and the stages that quotas needed."""
-        base, states, tie = self._gains(strength, relevance)
+        base, _, tie = self._gains(strength, relevance)
 
-        def choose(allowed: Bools) -> int:
-            gains = base.copy()
-            for state in states:
-                gains += strength * state.gains()
-            gains = np.where(allowed, gains, -np.inf)
-            best = int(np.argmax(gains >= gains.max() - tie))
-            for state in states:
-                state.add(best)
-            return best
+        def begin() -> tuple[Callable[[Bools], int], Callable[[int], None]]:
+            states = self._gains(strength, relevance)[1]
 
-        return select_stages(first, self.query.already, len(base), self.k, self._counts(), choose)
+            def choose(allowed: Bools) -> int:
+                gains = base.copy()
+                for state in states:
+                    gains += strength * state.gains()
+                gains = np.where(allowed, gains, -np.inf)
+                return int(np.argmax(gains >= gains.max() - tie))
+
+            def add(position: int) -> None:
+                for state in states:
+                    state.add(position)
+
+            return choose, add
+
+        return select_results(first, self.query.already, self.k, self.query.quotas, self.query.rows, begin)
 
     def _gains(self, strength: float, relevance: Floats) -> tuple[Floats, list[Coverage | Novelty], float]:
         """Return the gains that no selection changes, the state of each attribute, and the tolerance of ties."""
@@ -376,7 +383,11 @@ class WeighedQuery:
         if not self.several or strength == 0:
             return self.select_greedily(strength, self.relevance, self.protected)
         tie = self._gains(strength, self.relevance)[2]
-        runs = [*(self.select_greedily(strength, self.relevance, first) for first in self.starts), (self.plain, 1)]
+        plain_stages = 3 if has_lower_bounds(self.query.quotas) else 1  # they do not look ahead
+        runs = [
+            *(self.select_greedily(strength, self.relevance, first) for first in self.starts),
+            (self.plain, plain_stages),
+        ]
         best, most = runs[0], -np.inf
         for run in runs:
             objective = self.objective(run[0], strength)

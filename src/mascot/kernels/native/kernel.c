@@ -308,7 +308,7 @@ static void select_one(Arena *arena, const Batch *batch, int64_t query, int64_t 
         write_nothing(batch, query);
         return;
     }
-    Query q = {.n = n, .attributes = batch->attributes, .k = k, .quotas = batch->quotas, .quota = batch->quota, .counts = counts};
+    Query q = {.n = n, .attributes = batch->attributes, .k = k, .quotas = batch->quotas, .quota = batch->quota, .counts = counts, .arena = arena};
     load_query(arena, &q, batch, query);
     measure_relevance(arena, &q, batch->flags);
     pack_attributes(arena, &q, batch);

@@ -90,6 +90,8 @@ static void choose_centres(Arena *arena, Query *q, int64_t starts, const int64_t
 /* Select the most relevant of the candidates `order` that the quotas allow. A focus competes with them: measure them. */
 static void select_plain(Arena *arena, Query *q, const int64_t *order, int64_t count) {
     q->plain = (Run){.positions = take_integers(arena, q->k), .stages = 1};
+    for (int64_t c = 0; c < q->quotas; c++)
+        if (q->quota[c].least) q->plain.stages = 3; /* it does not look ahead */
     memcpy(q->live, q->state, (size_t)q->size * sizeof(double));
     for (int64_t a = 0; a < q->attributes; a++) {
         if (!q->bins[a].novelty) continue;
