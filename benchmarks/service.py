@@ -1,6 +1,6 @@
 """What the re-ranking service costs: server CPU per call beside the in-process call, and 200 parallel clients.
 
-    python -m benchmarks.service                   CPU per call: JSON, reasons and Arrow, each beside the in-process call
+    python -m benchmarks.service                   CPU per call: JSON, reasons, Arrow, each beside the in-process call
     python -m benchmarks.service --load            also 200 clients for 30 s
     python -m benchmarks.service --validation      msgspec beside pydantic on the same JSON body
 
