@@ -103,13 +103,15 @@ CONTRADICTIONS: dict[str, Any] = {
     "limit(seller).first must be more than n": lambda: mc.limit("seller", 2, first=2),
     "limit(seller).fill cannot be combined with window": lambda: mc.limit("seller", 2, fill=True, window=3),
     "limit(seller).first cannot be combined with window": lambda: mc.limit("seller", 1, window=3, first=2),
-    "limit(seller).missing must be 'ignore', 'value' or 'drop', got 'last'": lambda: mc.limit("seller", 1, missing="last"),
+    "limit(ad).missing must be 'ignore', 'value' or 'drop', got 'last'": lambda: mc.limit("ad", 1, missing="last"),
     "limit(seller)['a'] must be a whole number >= 0, got -1": lambda: mc.limit("seller", {"a": -1}),
     "limit(seller).others needs n for each value": lambda: mc.limit("seller", 2, others=1),
     "a combination must name at least two columns, got ('seller',)": lambda: mc.limit(("seller",), 1),
     "at_least(used) needs a dictionary of value: count, got 3": lambda: mc.at_least("used", 3),
     "share(ad).bound must be 'exactly', 'at least' or 'at most', got 'max'": lambda: mc.share("ad", {1: 0.1}, "max"),
-    "at_least(seller) must ask for at most k = 4 results, got 5": lambda: rerank(mc.at_least("seller", {"a": 3, "b": 2})),
+    "at_least(seller) must ask for at most k = 4 results, got 5": lambda: rerank(
+        mc.at_least("seller", {"a": 3, "b": 2})
+    ),
     "limit(seller) contradicts at_least(seller): 'a' is to have 3 of 4 results, and at most 2": lambda: rerank(
         mc.limit("seller", 1, window=2), mc.at_least("seller", {"a": 3})
     ),
@@ -214,10 +216,10 @@ def test_pins_and_windows_hold_together(sellers: list[Any], places: list[int], k
     hits = mc.Candidates(np.arange(len(sellers))[::-1], columns={"seller": sellers})
     pin = {1: places[0], 4: places[1]}
     wish = mc.limit("seller", 1, window=2)
-    try:
-        page = mc.rerank(hits, wish, k, pin=pin)
-    except mc.OptionError as error:
-        assert "contradicts pin" in str(error)
+    if breaks([sellers[id_] for id_ in pin], 1, 2) and abs(places[0] - places[1]) == 1:
+        with pytest.raises(mc.OptionError, match="contradicts pin"):
+            mc.rerank(hits, wish, k, pin=pin)
         return
+    page = mc.rerank(hits, wish, k, pin=pin)
     assert not breaks([sellers[i] for i in page.ids], 1, 2)
     assert all(page.ids[place - 1] == id_ for id_, place in pin.items() if place <= len(page) - 2)
