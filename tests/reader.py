@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import mascot as mc
+from mascot.constraints import Limit, Share
 
 NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 ORDINALS = ["", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"]
@@ -36,8 +37,8 @@ class Reader:
 
     def __post_init__(self) -> None:
         self.explanation = self.page.explain()
-        self.limits = {wish.attribute.name: wish for wish in self.wishes if isinstance(wish, mc.wishes.Limit)}
-        self.shares = {wish.attribute.name: wish for wish in self.wishes if isinstance(wish, mc.wishes.Share)}
+        self.limits = {wish.attribute.name: wish for wish in self.wishes if isinstance(wish, Limit)}
+        self.shares = {wish.attribute.name: wish for wish in self.wishes if isinstance(wish, Share)}
         self.covered = [w for w in self.wishes if isinstance(w, mc.Wish) and w.near is None]
         self.aims = [wish for wish in self.wishes if isinstance(wish, mc.Wish) and wish.near is not None]
         self.by_score = sorted(range(len(self.scores)), key=lambda i: -self.scores[i])

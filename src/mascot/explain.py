@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,19 +13,19 @@ import numpy as np
 
 from mascot.attributes.vectors import Vectors
 from mascot.bins import Bins, Bools, Ints, SparseBins, VectorBins
+from mascot.constraints import AtLeast, Limit, Share
 from mascot.kernels.constants import COPY_TOLERANCE
 from mascot.kernels.quotas import Quota
 from mascot.phrases import (
     codes_of,
-    count_text,
     coverage_texts,
     near_texts,
-    number_text,
     ordinal_text,
     target_text,
 )
+from mascot.rule_counts import RuleCounts
 from mascot.serialize import plain
-from mascot.wishes import AnyWish, Limit, Share, Wish
+from mascot.wishes import AnyWish, Wish
 
 if TYPE_CHECKING:
     from mascot.ranking import Ranking
@@ -115,71 +115,18 @@ def describe_wish(wish: AnyWish) -> str:
     name = wish.attribute.name
     if isinstance(wish, Limit):
         counted = "near-copies" if isinstance(wish.attribute, Vectors) else f"per {name}"
-        return f"at most {wish.n} {counted}"
+        most = ", ".join(f"{n} {value}" for value, n in wish.n.items()) if isinstance(wish.n, Mapping) else str(wish.n)
+        where = f" in every {wish.window}" if wish.window else f" among the first {wish.first}" if wish.first else ""
+        return f"at most {most} {counted}{where}"
+    if isinstance(wish, AtLeast):
+        return f"at least {name} " + ", ".join(f"{value} {count}" for value, count in wish.counts.items())
     if isinstance(wish, Share):
-        return f"share {name} " + ", ".join(f"{value} {part:.0%}" for value, part in wish.shares.items())
+        bound = "" if wish.bound == "exactly" else f" {wish.bound}"
+        return f"share {name}{bound} " + ", ".join(f"{value} {part:.0%}" for value, part in wish.shares.items())
     text = f"{'spread' if wish.sign > 0 else 'focus'} {name}"
     if wish.near is not None:
         text += f" near {target_text(wish)}" + (f" within {wish.within:g}" if wish.within is not None else "")
     return text + (f" x {wish.weight:g}" if wish.weight != 1 else "")
-
-
-class _Counts:
-    """What one limit or share counts: the labels of the results, in the order shown, and of the candidates left out."""
-
-    def __init__(self, wish: Limit | Share, labels: SparseBins, quota: Quota, rows: Ints, shown: int) -> None:
-        self.wish, self.quota = wish, quota
-        self.names = labels.name if isinstance(wish, Limit) else [*wish.shares, ""].__getitem__
-        codes = codes_of(quota.indptr, quota.labels, rows)
-        self.shown, self.left_out = codes[:shown], codes[shown:]
-        self.counts = Counter(code for own in self.shown for code in own)
-
-    def texts(self, pinned: list[bool]) -> list[str]:
-        """Return for each result for example "second of at most two from acme" or "one of 3 from Europe"."""
-        if isinstance(self.wish, Limit):
-            return list(self._limit_texts(self.wish, pinned))
-        named = [[code for code in own if self.names(code)] for own in self.shown]
-        return [count_text(self.counts[own[0]], f"from {self.names(own[0])}") if own else "" for own in named]
-
-    def _limit_texts(self, wish: Limit, pinned: list[bool]) -> Iterator[str]:
-        so_far = Counter[int]()
-        for own, is_pinned in zip(self.shown, pinned, strict=True):
-            so_far.update(own)
-            if not own:
-                yield ""
-                continue
-            count, most, name = so_far[own[0]], int(self.quota.capacity[own[0]]), self.names(own[0])
-            ordinal, cause = ordinal_text(count, words=True), "to fill the page" if wish.fill else "because of a pin"
-            if count <= most:
-                yield f"{ordinal} of at most {number_text(most)} from {name}"
-            else:
-                cause = "because of a pin" if is_pinned else cause
-                yield f"{ordinal} from {name}, over the limit of {number_text(most)} {cause}"
-
-    def is_full(self, codes: list[int]) -> bool:
-        """Return whether a limit has no place left for a candidate with these labels."""
-        return any(self.counts[code] >= self.quota.capacity[code] for code in codes)
-
-    def limit_text(self, m: int) -> str:
-        """Return why a limit excludes candidate m of those left out; empty if it does not."""
-        for code in self.left_out[m]:
-            count, most = self.counts[code], int(self.quota.capacity[code])
-            if count >= most:
-                over = f", over its limit of {number_text(most)}" if count > most else ""
-                return f"{self.names(code)} already has {number_text(count)}{over}"
-        return ""
-
-    def share_text(self, m: int, wish: Share, k: int) -> str:
-        """Return how a share excludes candidate m of those left out; empty if it does not."""
-        targets = list(wish.targets(k).values())
-        full = [code for code in self.left_out[m] if self.counts[code] == targets[code]]
-        others = [code for code in range(len(wish.shares)) if code not in self.left_out[m] and self.counts[code]]
-        if not full:
-            return ""
-        if self.names(full[0]):
-            return f"{self.names(full[0])} already has its share of {number_text(targets[full[0]])}"
-        places = ", ".join(f"{self.counts[code]} of {len(self.shown)} from {self.names(code)}" for code in others)
-        return f"gave way to the share of {wish.attribute.name}: {places}" if others else ""
 
 
 class Explainer:
@@ -196,8 +143,9 @@ class Explainer:
         best = set(ranking._by_score[: selection.protect].tolist())
         self.protected = [i in best for i in self.results.tolist()]
         listed = np.concatenate([self.results, self.others])
+        before = self.rows[problem.already_of(0)]
         self.counts = [
-            _Counts(wish, labels, quota, self.rows[listed], len(self.results))
+            RuleCounts(wish, labels, quota, ranking.k, self.rows[listed], len(self.results), before)
             for wish, labels, quota in zip(fitted.constraints, fitted.labels, fitted.quotas, strict=True)
             if isinstance(labels, SparseBins) and isinstance(quota, Quota)
         ]
@@ -226,7 +174,8 @@ class Explainer:
     def _columns(self) -> Iterator[list[str]]:
         """Yield for each kind of reason one text per result, which may be empty."""
         fitted, selection, rows = self.fitted, self.ranking._selection, self.rows[self.results]
-        yield ["pinned" if is_pinned else "" for is_pinned in self.pinned]
+        at = "" if self.ranking._pinned_places is None else " at position {}"
+        yield [f"pinned{at.format(place)}" if is_pinned else "" for place, is_pinned in enumerate(self.pinned, 1)]
         for wish, focus in zip(fitted.aims, fitted.focuses, strict=True):
             point = focus.point
             if point is None:  # the candidate with an id
@@ -238,9 +187,21 @@ class Explainer:
             yield coverage_texts(wish, bins, rows)
         for counts in self.counts:
             yield counts.texts(self.pinned)
+        yield self._moves()
         best = "closest good" if fitted.aims else "best"  # closeness to named values is part of relevance
         text = f"one of the {best} matches" if selection.protect > 1 else f"the {best} match"
         yield [text if protected else "" for protected in self.protected]
+
+    def _moves(self) -> list[str]:
+        """Return for each result whether rules about places put a less relevant result before it."""
+        rules = [wish for wish in self.fitted.constraints if isinstance(wish, Limit) and wish.places]
+        if not rules or getattr(self.ranking.method, "order", "") != "relevance":
+            return [""] * len(self.results)
+        text, lowest, texts = f"moved back: {', '.join(map(describe_wish, rules))}", np.inf, []
+        for score, is_pinned in zip(self.ranking._problem.scores[self.results].tolist(), self.pinned, strict=True):
+            texts.append(text if score > lowest and not is_pinned else "")
+            lowest = lowest if is_pinned else min(lowest, score)
+        return texts
 
     def _left_out(self, m: int, i: int) -> Reason:
         account, count, place = self.account, len(self.results), len(self.results) + m
@@ -260,10 +221,19 @@ class Explainer:
         for wish, labels in zip(self.fitted.constraints, self.fitted.labels, strict=True):
             if isinstance(labels, VectorBins) and isinstance(wish, Limit):
                 copies = self._copies(labels, i)
-                if copies.sum() >= wish.n:
+                if copies.sum() >= wish.most(""):
                     return f"a near-copy of {self.ranking.ids[int(copies.argmax())]} is already shown"
-        limits = (counts.limit_text(m) for counts in self.counts if isinstance(counts.wish, Limit))
-        return next(filter(None, limits), "")
+        for counts in self.counts:
+            if isinstance(counts.wish, Limit) and (text := counts.limit_text(m)):
+                same = [bool(set(own) & set(counts.left_out[m])) for own in counts.shown]
+                is_better = self.ranking._problem.scores[i] > self.ranking._problem.scores[self.results[same]]
+                return (is_better.all() and self._share_text(m)) or text
+        return ""
+
+    def _share_text(self, m: int) -> str:
+        """Return which share or minimum excludes number m of those left out; empty if none does."""
+        shares = (counts.share_text(m) for counts in self.counts if not isinstance(counts.wish, Limit))
+        return next(filter(None, shares), "")
 
     def _copies(self, labels: VectorBins, i: int) -> Bools:
         """Return which results are near-copies of candidate i."""
@@ -281,11 +251,8 @@ class Explainer:
         if last != self.results[-1]:
             than = str(self.ranking.ids[self.results.tolist().index(last)])
         is_ahead = total < -tie or (total <= tie and i < last)
-        if is_ahead or scores[i] > scores[self.results[-1]]:
-            shares = ((counts, counts.wish) for counts in self.counts)
-            texts = (c.share_text(m, wish, self.ranking.k) for c, wish in shares if isinstance(wish, Share))
-            if text := next(filter(None, texts), ""):
-                return text
+        if (is_ahead or scores[i] > scores[self.results[-1]]) and (text := self._share_text(m)):
+            return text
         if not is_ahead and total <= tie:
             return f"as good as {than}, but later in the input"
         worst = 0 if is_ahead else int(behind.argmax())
@@ -314,17 +281,16 @@ class Explainer:
         k, problem = self.ranking.k, self.ranking._problem
         is_open = problem.open_positions(0)
         for counts in self.counts:
-            if isinstance(counts.wish, Share):
-                targets = counts.wish.targets(k)
-                for group, value in enumerate(counts.wish.shares):
-                    if counts.counts[group] < targets[value]:
-                        yield self._shortfall(counts, counts.wish, group, targets[value], self.rows[is_open])
+            for group, value in enumerate(() if isinstance(counts.wish, Limit) else counts.wish.named):
+                least = counts.wish.bounds(value, k)[0]
+                if counts.counts[group] < least:
+                    yield self._shortfall(counts, group, least, self.rows[is_open])
         if len(self.results) < min(k, int(is_open.sum())):
             is_open[self.results] = False
             yield from self._short_page(np.flatnonzero(is_open))
 
-    def _shortfall(self, counts: _Counts, wish: Share, group: int, target: int, rows: Ints) -> str:
-        """Return why one value of a share has fewer results than its target; `rows` are those that may be shown."""
+    def _shortfall(self, counts: RuleCounts, group: int, target: int, rows: Ints) -> str:
+        """Return why a value of a share or minimum has fewer results than its target; `rows` may be shown."""
         codes = codes_of(counts.quota.indptr, counts.quota.labels, rows)
         rows, count = rows[[group in own for own in codes]], counts.counts[group]
         reason = "limits and protected results leave no room"
@@ -334,12 +300,13 @@ class Explainer:
             labels = codes_of(other.quota.indptr, other.quota.labels, rows)
             if isinstance(other.wish, Limit) and not other.wish.fill and max(map(len, labels)) == 1:
                 numbers = Counter(own[0] if own else -1 for own in labels)
-                most = {code: len(rows) if code < 0 else int(other.quota.capacity[code]) for code in numbers}
+                most = {code: len(rows) if code < 0 else int(other.capacity[code]) for code in numbers}
                 fits = sum(min(rows_with, most[code]) for code, rows_with in numbers.items())
                 if count <= fits < target:
                     values = f"{len(numbers)} value{'s'[: len(numbers) > 1]} of {other.wish.attribute.name}"
                     reason = f"at most {fits} fit: its {len(rows)} candidates have {values}"
-        return f"share {wish.attribute.name}: {count} of {target} from {counts.names(group)} ({reason})"
+        word = "share" if isinstance(counts.wish, Share) else "at least"
+        return f"{word} {counts.wish.attribute.name}: {count} of {target} from {counts.names(group)} ({reason})"
 
     def _short_page(self, remaining: Ints) -> Iterator[str]:
         """Yield which limits exclude all remaining candidates; nothing if they do not."""
@@ -348,7 +315,7 @@ class Explainer:
             if not isinstance(wish, Limit) or wish.fill:
                 continue
             if isinstance(labels, VectorBins):
-                full = np.array([self._copies(labels, i).sum() >= wish.n for i in remaining.tolist()])
+                full = np.array([self._copies(labels, i).sum() >= wish.most("") for i in remaining.tolist()])
             else:
                 (counts,) = (counts for counts in self.counts if counts.quota is quota)
                 codes = codes_of(counts.quota.indptr, counts.quota.labels, self.rows[remaining])
@@ -359,3 +326,7 @@ class Explainer:
         if blocked.all():
             names = f"limit of {limits[0]} leaves" if len(limits) == 1 else f"limits of {' and '.join(limits)} leave"
             yield f"{len(self.results)} of {self.ranking.k}: the {names} no more candidates"
+        elif places := [
+            describe_wish(wish) for wish in self.fitted.constraints if isinstance(wish, Limit) and wish.places
+        ]:
+            yield f"{len(self.results)} of {self.ranking.k}: no other candidate fits {' and '.join(places)}"

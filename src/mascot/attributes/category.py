@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from mascot.attributes.attribute import Columns, Missing, check_missing
-from mascot.attributes.columns import cells, column_of, is_missing, printable
+from mascot.attributes.columns import as_objects, cells, column_of, is_missing, printable
 from mascot.bins import Floats, Ints, SparseBins, one_hot
 from mascot.errors import InputError, require
 from mascot.serialize import Value
@@ -65,11 +66,45 @@ class Category(Value):
         return {self.column: value}
 
 
+@dataclass(frozen=True, slots=True)
+class Combination(Value):
+    """One label per combination of the labels of several columns; a candidate without one of them has none."""
+
+    columns: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        valid = len(self.columns) > 1 and all(isinstance(name, str) for name in self.columns)
+        require(valid, "a combination", "must name at least two columns", self.columns)
+
+    @property
+    def name(self) -> str:
+        return "+".join(self.columns)
+
+    def membership(self, columns: Columns, vectors: Floats | None) -> SparseBins:
+        parts = [cells(column_of(columns, name, "Combination")) for name in self.columns]
+        rows = ((map(label_text, labels_of(cell)) for cell in row) for row in zip(*parts, strict=True))
+        labels = as_objects([[", ".join(combination) for combination in product(*row)] for row in rows])
+        return Category(self.name).membership({self.name: labels}, vectors)
+
+    def features(self, columns: Columns, vectors: Floats | None) -> Floats:
+        return self.membership(columns, vectors).dense()
+
+
 def text_labels(values: Sequence[str | None]) -> SparseBins:
     """Return one named label per row; None is missing."""
     names: dict[str, int] = {}
     codes = [-1 if value is None else names.setdefault(value, len(names)) for value in values]
     return one_hot(np.array(codes, np.int64), max(len(names), 1), tuple(names))
+
+
+def label_text(label: Hashable) -> str:
+    """Return the text by which labels are compared: 5, 5.0 and "5" are one label, and so are True and "True".
+
+    >>> label_text(5.0), label_text(True)
+    ('5', 'True')
+    """
+    hash(label)  # raises a TypeError for dictionaries
+    return f"{label:.0f}" if isinstance(label, float) and label.is_integer() else str(label)
 
 
 def labels_of(value: Any) -> Iterable[Hashable]:

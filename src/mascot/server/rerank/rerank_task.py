@@ -18,7 +18,7 @@ from mascot.server.request_body import ARROW, convert, decode
 from mascot.server.rerank import arrow, request_cost
 from mascot.server.responses import JSON, BadBody
 
-_OPTIONS = ("strength", "keep", "protect")
+_OPTIONS = ("strength", "keep", "protect", "order")
 _FEW_RESULTS = 50  # of which the reasons take about a millisecond
 
 
