@@ -97,7 +97,14 @@ class Reader:
     def id_of(self, text: str) -> int:
         return self.page.ids[-1] if text == "the last result" else int(text)
 
-    def nth_of_limit(self, i: int, place: int, ordinal: str, most: str, label: str) -> bool:
+    def moved_back(self, i: int, place: int) -> bool:
+        earlier = [j for j in self.page.ids[:place] if j not in self.pin]
+        return bool(self.aims) or any(self.scores[j] < self.scores[i] for j in earlier)
+
+    def nth_of_limit(self, i: int, place: int, ordinal: str, most: str, label: str, every: str | None) -> bool:
+        shown = self.page.ids[: place + 1]
+        if every:
+            shown = [*self.already, *shown][-number(every) :]
         return any(
             self.limits[name].n == number(most)
             and self.count(name, label, self.page.ids[: place + 1]) == number(ordinal)
@@ -246,7 +253,8 @@ def _always(reader: Reader, i: int, place: int) -> bool:
 
 RESULTS: dict[str, Callable[..., bool]] = {
     "pinned": _is_pinned,
-    r"(\w+) of at most (\w+) from (.*)": Reader.nth_of_limit,
+    "moved back: .*": Reader.moved_back,
+    r"(\w+) of at most (\w+) from (.*?)( in every \d+)?": Reader.nth_of_limit,
     r"(\w+) from (.*), over the limit of (\w+) (to fill the page|because of a pin)": Reader.over_limit,
     r"the only one from (.*)": Reader.only_from,
     r"one of (\d+) from (.*)": Reader.one_of,

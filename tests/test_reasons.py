@@ -13,6 +13,10 @@ from tests.reader import LEFT_OUT, Reader
 
 FIVE = {"scores": [0.9, 0.8, 0.7, 0.6, 0.5], "ids": list("abcde")}
 BY_SELLER = {**FIVE, "columns": {"s": list("xxxxy")}}
+SEVEN = {
+    "scores": [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3], "ids": list("abcdefg"),
+    "columns": {"ad": [1, 0, 0, 0, 1, 1, 1], "s": list("ppppqqr")},
+}  # fmt: skip
 WITH_AD = {**FIVE, "columns": {"ad": [0, 0, 0, 0, 1]}}
 
 
@@ -38,6 +42,23 @@ WITH_AD = {**FIVE, "columns": {"ad": [0, 0, 0, 0, 1]}}
         (
             {**FIVE, "columns": {"tag": [["x"], ["x", "y"], ["y"], ["z"], ["z"]]}}, mc.spread("tag"), {"k": 4},
             ["a  one of 2 from x", "d  the only one from z"],
+        ),
+        (
+            SEVEN, mc.limit("s", 1, window=2), {"k": 5},
+            ["b  first of at most one from p in every 2; moved back: at most 1 per s", "d  p already has three"],
+        ),
+        (SEVEN, mc.limit("ad", {1: 0}, first=2), {"k": 4}, ["a  moved back: at most 0 from 1 among the first 2"]),
+        (SEVEN, mc.at_least("ad", {1: 3}), {"k": 4}, ["c  gave way to the minimum of ad: 3 of 4 from 1"]),
+        (SEVEN, mc.at_least("s", {"r": 2}), {"k": 4}, ["at least s: 1 of 2 from r (the candidates have no more)"]),
+        (SEVEN, [], {"k": 4, "pin": {"g": 3}}, ["g  pinned at position 3"]),
+        (
+            SEVEN, mc.limit("s", 2, session=True), {"k": 3, "already": ["a"]},
+            ["b  second of at most two from p", "c  p already has two with earlier pages"],
+        ),
+        (
+            {**SEVEN, "columns": {"ad": [0, 0, 0, 0, 1, 1, 1], "s": list("pqrsppq")}},
+            [mc.limit("s", 1), mc.share("ad", {1: 0.5})], {"k": 4, "protect": 0},
+            ["a  gave way to the share of ad: 2 of 4 from 1", "f  p already has one"],
         ),
         # Only two are among the best three; the third place of the protected went to an earlier page.
         (FIVE, [], {"k": 4, "protect": 3, "already": ["a"]}, ["d  selected for its relevance"]),

@@ -114,10 +114,10 @@ def describe_wish(wish: AnyWish) -> str:
     """Return a wish as text: "focus hour near 18:00"."""
     name = wish.attribute.name
     if isinstance(wish, Limit):
-        counted = "near-copies" if isinstance(wish.attribute, Vectors) else f"per {name}"
-        most = ", ".join(f"{n} {value}" for value, n in wish.n.items()) if isinstance(wish.n, Mapping) else str(wish.n)
         where = f" in every {wish.window}" if wish.window else f" among the first {wish.first}" if wish.first else ""
-        return f"at most {most} {counted}{where}"
+        if isinstance(wish.n, Mapping):
+            return "at most " + ", ".join(f"{n} from {value}" for value, n in wish.n.items()) + where
+        return f"at most {wish.n} {'near-copies' if isinstance(wish.attribute, Vectors) else f'per {name}'}{where}"
     if isinstance(wish, AtLeast):
         return f"at least {name} " + ", ".join(f"{value} {count}" for value, count in wish.counts.items())
     if isinstance(wish, Share):
