@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import mascot as mc
-from mascot.constraints import Limit, Share
+from mascot.constraints import AtLeast, Limit, Share
 
 NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 ORDINALS = ["", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"]
@@ -38,7 +38,7 @@ class Reader:
     def __post_init__(self) -> None:
         self.explanation = self.page.explain()
         self.limits = {wish.attribute.name: wish for wish in self.wishes if isinstance(wish, Limit)}
-        self.shares = {wish.attribute.name: wish for wish in self.wishes if isinstance(wish, Share)}
+        self.shares = {wish.attribute.name: wish for wish in self.wishes if isinstance(wish, (AtLeast, Share))}
         self.covered = [w for w in self.wishes if isinstance(w, mc.Wish) and w.near is None]
         self.aims = [wish for wish in self.wishes if isinstance(wish, mc.Wish) and wish.near is not None]
         self.by_score = sorted(range(len(self.scores)), key=lambda i: -self.scores[i])
@@ -85,12 +85,11 @@ class Reader:
         """A share that was missed and a page that a limit cut short must be mentioned."""
         notes = "\n".join(self.explanation.notes)
         available = len(self.scores) - len(set(self.already) - set(self.pin))
-        assert (len(self.page) < min(self.page.k, available)) == ("no more candidates" in notes), self.explanation
+        assert (len(self.page) < min(self.page.k, available)) == ("no more candidates" in notes or "no other" in notes)
         for name, wish in self.shares.items():
-            for value, target in wish.targets(self.page.k).items():
-                count = self.count(name, value)
-                if value:  # not all other values
-                    assert (count < target) == (f"share {name}: {count} of {target} from {value} (" in notes)
+            for value in wish.named:
+                count, target = self.count(name, value), wish.bounds(value, self.page.k)[0]
+                assert (count < target) == (f"{name}: {count} of {target} from {value} (" in notes)
 
     # What a sentence claims.
 
@@ -106,8 +105,7 @@ class Reader:
         if every:
             shown = [*self.already, *shown][-number(every) :]
         return any(
-            self.limits[name].n == number(most)
-            and self.count(name, label, self.page.ids[: place + 1]) == number(ordinal)
+            self.limits[name].n == number(most) and self.count(name, label, shown) == number(ordinal)
             for name in self.label_columns(i, label)
             if name in self.limits and number(ordinal) <= number(most)
         )
@@ -163,22 +161,22 @@ class Reader:
 
     def label_full(self, i: int, place: int, label: str, count: str, over: str | None) -> bool:
         return any(
-            self.count(name, label) == number(count) >= self.limits[name].n
-            and (self.limits[name].n == number(over.split()[-1]) < number(count) if over else True)
+            self.count(name, label) == number(count) >= self.most(name)
+            and (self.most(name) == number(over.split()[-1]) < number(count) if over else True)
             for name in self.label_columns(i, label)
             if name in self.limits
         )
 
     def share_full(self, i: int, place: int, label: str, count: str) -> bool:
         return any(
-            self.count(name, label) == number(count) == wish.targets(self.page.k)[label]
+            self.count(name, label) == number(count) == wish.bounds(label, self.page.k)[1]
             for name, wish in self.shares.items()
             if label in self.values(name, i)
         )
 
     def gave_way(self, i: int, place: int, name: str, places: str) -> bool:
         parts = [re.fullmatch(r"(\d+) of (\d+) from (.*)", part) for part in places.split(", ")]
-        own = set(self.values(name, i)) & set(self.shares[name].shares)
+        own = set(self.values(name, i)) & set(self.shares[name].named)
         return not own and all(
             part is not None and int(part[1]) == self.count(name, part[3]) > 0 and int(part[2]) == len(self.page)
             for part in parts
@@ -221,7 +219,7 @@ class Reader:
         right = {
             "no candidate has it": not having,
             "the candidates have no more": 0 < len(having) < int(target),
-            "limits and protected results leave no room": len(having) >= int(target),
+            "limits, pins and protected results leave no room": len(having) >= int(target),
         }.get(why)
         if fits := re.fullmatch(r"at most (\d+) fit: its (\d+) candidates have (\d+) values? of (\w+)", why):
             column = fits[4]
@@ -231,14 +229,27 @@ class Reader:
             right = right and int(fits[3]) == len(labels) + unlabelled
         return bool(right) and self.count(name, value) == int(count) < int(target)
 
+    def most(self, name: str) -> int:
+        """Return how many results of one value a limit allows on the page."""
+        return int(self.limits[name].bounds("", self.page.k)[1] if self.limits[name].window else self.limits[name].n)
+
+    def no_place(self, i: int, place: int, count: str, k: str) -> bool:
+        has_window = any(wish.window for wish in self.limits.values())
+        return has_window and (int(count), int(k)) == (len(self.page), self.page.k)
+
     def short_page(self, i: int, place: int, count: str, k: str, limits: str) -> bool:
         hidden = set(self.page.ids) | set(self.already)
         remaining = [j for j in range(len(self.scores)) if j not in hidden]
-        rules = [re.fullmatch(r"(\d+) per (\w+)", text) for text in limits.split(" and ")]
-        assert all(rule and self.limits[rule[2]].n == int(rule[1]) and not self.limits[rule[2]].fill for rule in rules)
-        names = [rule[2] for rule in rules if rule]
+        names = re.findall(r"the limit of \d+ per (\w+)", limits)
+        assert not any(self.limits[name].fill for name in names)
+        shares = {name: self.shares[name] for name in re.findall(r"the largest share of (\w+)", limits)}
         return (int(count), int(k)) == (len(self.page), self.page.k) and all(
-            any(self.count(name, label) >= self.limits[name].n for name in names for label in self.values(name, j))
+            any(self.count(name, label) >= self.most(name) for name in names for label in self.values(name, j))
+            or any(
+                self.count(name, label) >= wish.bounds(label, self.page.k)[1]
+                for name, wish in shares.items()
+                for label in self.values(name, j)
+            )
             for j in remaining
         )
 
@@ -269,7 +280,7 @@ RESULTS: dict[str, Callable[..., bool]] = {
 LEFT_OUT: dict[str, Callable[..., bool]] = {
     r"(.*) already has its share of (\w+)": Reader.share_full,
     r"(.*) already has (\w+)(, over its limit of \w+)?": Reader.label_full,
-    r"gave way to the share of (\w+): (.*)": Reader.gave_way,
+    r"gave way to the (?:share|minimum) of (\w+): (.*)": Reader.gave_way,
     r"less relevant (or less close )?than (.*)": Reader.less_relevant,
     r"as good as (.*), but later in the input": Reader.as_good,
     r"its (\w+) is unknown": Reader.unknown,
@@ -280,6 +291,7 @@ LEFT_OUT: dict[str, Callable[..., bool]] = {
     "the results fit the wishes better without it": _always,
 }
 NOTES: dict[str, Callable[..., bool]] = {
-    r"share (\w+): (\d+) of (\d+) from (.*) \((.*)\)": Reader.missed_share,
-    r"(\d+) of (\d+): the limits? of (.*) leaves? no more candidates": Reader.short_page,
+    r"(?:share|at least) (\w+): (\d+) of (\d+) from (.*) \((.*)\)": Reader.missed_share,
+    r"(\d+) of (\d+): no other candidate fits at most .*": Reader.no_place,
+    r"(\d+) of (\d+): (the .*) leaves? no more candidates": Reader.short_page,
 }

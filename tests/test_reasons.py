@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import mascot as mc
+from mascot.constraints import Limit
 from tests.reader import LEFT_OUT, Reader
 
 FIVE = {"scores": [0.9, 0.8, 0.7, 0.6, 0.5], "ids": list("abcde")}
@@ -75,7 +76,8 @@ WISHES = [
     mc.focus(mc.Number("price")), mc.focus(mc.Number("price"), near=21), mc.focus("seller", near="x"),
     mc.limit("seller", 1), mc.limit("seller", 2), mc.limit("seller", 2, fill=True), mc.limit("tags", 1),
     mc.limit("tags", 2, fill=True), mc.share("ad", {1: 0.25}), mc.share("ad", {0: 0.4, 1: 0.6}),
-    mc.share("seller", {"x": 0.4, "y": 0.2}),
+    mc.share("seller", {"x": 0.4, "y": 0.2}), mc.share("ad", {1: 0.3}, bound="at least"), mc.at_least("ad", {1: 2}),
+    mc.share("seller", {"x": 0.4}, bound="at most"), mc.limit("seller", 1, window=2), mc.limit("seller", 2, window=4),
 ]  # fmt: skip
 
 
@@ -91,7 +93,8 @@ def random_problem(seed: int) -> Reader | None:
     }
     scores = (rng.integers(0, 40, rows) / 40).tolist()
     picks = rng.choice(len(WISHES), rng.integers(0, 4), replace=False).tolist()
-    wishes = list({(type(WISHES[i]), WISHES[i].attribute.name): WISHES[i] for i in picks}.values())
+    kinds = {mc.Wish: "wish", Limit: "limit"}  # one of each kind for a column
+    wishes = list({(kinds.get(type(WISHES[i])), WISHES[i].attribute.name): WISHES[i] for i in picks}.values())
     pin = rng.choice(rows, min(rng.integers(0, 3), rows, k), replace=False).tolist()
     already = np.setdiff1d(rng.choice(rows, rng.integers(0, 5)), pin).tolist()
     method = mc.Mascot(

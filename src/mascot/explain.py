@@ -228,6 +228,8 @@ class Explainer:
                 same = [bool(set(own) & set(counts.left_out[m])) for own in counts.shown]
                 is_better = self.ranking._problem.scores[i] > self.ranking._problem.scores[self.results[same]]
                 return (is_better.all() and self._share_text(m)) or text
+            if counts.never_exceeded and counts.is_full(counts.left_out[m]):  # a largest share
+                return counts.share_text(m)
         return ""
 
     def _share_text(self, m: int) -> str:
@@ -293,7 +295,7 @@ class Explainer:
         """Return why a value of a share or minimum has fewer results than its target; `rows` may be shown."""
         codes = codes_of(counts.quota.indptr, counts.quota.labels, rows)
         rows, count = rows[[group in own for own in codes]], counts.counts[group]
-        reason = "limits and protected results leave no room"
+        reason = "limits, pins and protected results leave no room"
         if len(rows) < target:
             reason = "the candidates have no more" if len(rows) else "no candidate has it"
         for other in self.counts if len(rows) >= target else ():
@@ -312,20 +314,21 @@ class Explainer:
         """Yield which limits exclude all remaining candidates; nothing if they do not."""
         blocked, limits = np.zeros(len(remaining), bool), []
         for wish, labels, quota in zip(self.fitted.constraints, self.fitted.labels, self.fitted.quotas, strict=True):
-            if not isinstance(wish, Limit) or wish.fill:
-                continue
-            if isinstance(labels, VectorBins):
+            if isinstance(labels, VectorBins) and isinstance(wish, Limit) and not wish.fill:
                 full = np.array([self._copies(labels, i).sum() >= wish.most("") for i in remaining.tolist()])
             else:
-                (counts,) = (counts for counts in self.counts if counts.quota is quota)
+                counts = next((counts for counts in self.counts if counts.quota is quota), None)
+                if counts is None or not counts.never_exceeded:
+                    continue
                 codes = codes_of(counts.quota.indptr, counts.quota.labels, self.rows[remaining])
                 full = np.array([counts.is_full(own) for own in codes])
             if full.any():
                 blocked |= full
-                limits.append(describe_wish(wish).removeprefix("at most "))
+                limit = f"the limit of {describe_wish(wish).removeprefix('at most ')}"
+                limits.append(limit if isinstance(wish, Limit) else f"the largest share of {wish.attribute.name}")
         if blocked.all():
-            names = f"limit of {limits[0]} leaves" if len(limits) == 1 else f"limits of {' and '.join(limits)} leave"
-            yield f"{len(self.results)} of {self.ranking.k}: the {names} no more candidates"
+            leave = "leaves" if len(limits) == 1 else "leave"
+            yield f"{len(self.results)} of {self.ranking.k}: {' and '.join(limits)} {leave} no more candidates"
         elif places := [
             describe_wish(wish) for wish in self.fitted.constraints if isinstance(wish, Limit) and wish.places
         ]:

@@ -25,6 +25,7 @@ class RuleCounts:
         page_quota = wish.for_k(quota, k)
         assert isinstance(page_quota, Quota)
         self.capacity = page_quota.capacity
+        self.never_exceeded = not wish.fill if isinstance(wish, Limit) else getattr(wish, "bound", "") == "at most"
         counts_before = isinstance(wish, Limit) and (wish.session or wish.window)
         self.before = codes_of(quota.indptr, quota.labels, before) if counts_before else []
         codes = codes_of(quota.indptr, quota.labels, rows)
