@@ -58,7 +58,7 @@ def random_problem(rng: np.random.Generator, names: Sequence[str]) -> Problem:
 def bounds(problem: Problem, rule: Any) -> dict[str, tuple[int, int]]:
     """Return the smallest and the largest count of each value under one rule; "" stands for all other values."""
     if isinstance(rule, mc.Limit):
-        return {str(value): (0, rule.n) for value in problem.candidates.columns[rule.attribute.name]}  # type: ignore[dict-item]
+        return {str(value): (0, rule.n) for value in problem.candidates.columns[rule.attribute.name]}
     return {value: (count, count) for value, count in rule.targets(problem.k).items()}
 
 
@@ -128,7 +128,7 @@ def main() -> None:
         problems = list(feasible_problems(names, arguments.problems, number))
         verdicts = {
             protect: [
-                judge(p, mc.rerank(p.candidates, p.rules, p.k, protect=protect, backend=arguments.backend).positions)
+                judge(p, mc.rerank(p.candidates, p.rules, p.k, protect=protect, backend=arguments.backend).positions.tolist())
                 for p in problems
             ]
             for protect in (0, 3)

@@ -14,7 +14,7 @@ from mascot.errors import InputError, OptionError, check_one_of, check_switch, c
 from mascot.kernels import native, reference
 from mascot.kernels.constants import LEADERS
 from mascot.kernels.native.pack import pack_bins, pack_once
-from mascot.kernels.quotas import AnyQuota
+from mascot.kernels.quotas import AnyQuota, has_lower_bounds, may_look_ahead
 from mascot.kernels.reference import Options
 from mascot.methods.method import Problem, Selection, check_strength
 from mascot.serialize import Value
@@ -175,7 +175,15 @@ def _select_gpu(problem: Problem, quotas: Sequence[AnyQuota], options: Options) 
     from mascot.kernels import gpu
 
     pack = pack_bins if problem.rows is None else pack_once
-    return _select_packed(problem, quotas, options, gpu.select, pack)
+    if not may_look_ahead(quotas):
+        return _select_packed(problem, quotas, options, gpu.select, pack)
+    # The GPU does not look ahead. A page that meets all quotas is the same without, unless it is the best of several.
+    on_host = _select_native if native.available() else _select_numpy
+    if has_lower_bounds(quotas) or options.keep > 0 or (options.starts > 0 and (problem.signs < 0).any()):
+        return on_host(problem, quotas, options)
+    selection = _select_packed(problem, quotas, options, gpu.select, pack)
+    met = selection.stages == 1
+    return selection if met.all() else selection.where(met, on_host(problem, quotas, options))
 
 
 def _select_packed(
