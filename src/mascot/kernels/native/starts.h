@@ -6,7 +6,7 @@
 #ifndef MASCOT_STARTS_H
 #define MASCOT_STARTS_H
 
-#include "greedy.h"
+#include "passes.h"
 #include "relevance.h"
 
 /* Set the bins to the memberships of candidate i. */
