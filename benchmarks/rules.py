@@ -145,7 +145,8 @@ def main() -> None:
         problems = list(feasible_problems(names, arguments.problems, number))
         verdicts: dict[int, list[tuple[bool, bool]]] = {0: [], 3: []}
         for protect, problem in product(verdicts, problems):
-            page = mc.rerank(*problem, protect=protect, backend=arguments.backend)
+            candidates, rules, k = problem
+            page = mc.rerank(candidates, rules, k, protect=protect, backend=arguments.backend)
             verdicts[protect].append(judge(problem, page.positions.tolist()))
         met = [100 * np.mean([verdict[0] for verdict in verdicts[protect]]) for protect in (0, 3)]
         broken = sum(verdict[1] for both in verdicts.values() for verdict in both)

@@ -38,7 +38,7 @@ static void complete_run(Query *q, double lam, double tie, double *state, int64_
 static void look_ahead(Query *q, double lam, double tie, double *state, Run *run) {
     int64_t padded = whole_blocks(q->n), held = q->quotas;
     Plan *plan = q->plan;
-    run->objective = 0.0;
+    run->relevance = run->wishes = 0.0;
     run->count = 0;
     restore_plan(plan, plan->initial);
     q->quotas = 0; /* the plan decides what is allowed */
@@ -83,7 +83,7 @@ static int needs_plan(const Query *q, const Run *run) {
 /* Fill `run` with at most k positions, the protected ones first. The first pass does not look ahead: if it meets all quotas,
  * looking ahead changes nothing. */
 static void select_greedily(Query *q, double lam, double tie, double *state, Run *run) {
-    run->objective = 0.0;
+    run->relevance = run->wishes = 0.0;
     run->count = 0;
     begin_pass(q, lam, state, whole_blocks(q->n));
     complete_run(q, lam, tie, state, 0, run);
@@ -101,7 +101,8 @@ static void select_greedily(Query *q, double lam, double tie, double *state, Run
         if (q->ahead.count > run->count || (q->ahead.count == run->count && other < cost)) {
             memcpy(run->positions, q->ahead.positions, (size_t)q->ahead.count * sizeof(int64_t));
             run->count = q->ahead.count;
-            run->objective = q->ahead.objective;
+            run->relevance = q->ahead.relevance;
+            run->wishes = q->ahead.wishes;
             cost = other;
         }
     }
