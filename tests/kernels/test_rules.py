@@ -68,16 +68,14 @@ def test_backends_select_alike(first: int) -> None:
             assert quota.stages < 3 or all(count <= quota.capacity[label] for label, count in counts.items()), seed
 
 
-@pytest.mark.parametrize(
-    ("name", "share"), [*((name, 1.0) for name in list(COMBINATIONS)[:4]), ("limit and two shares", 0.95)]
-)
+@pytest.mark.parametrize("name", COMBINATIONS)
 @pytest.mark.parametrize("protect", [0, 3])
-def test_rules_hold_where_an_integer_program_finds_a_page(name: str, share: float, protect: int) -> None:
+def test_rules_hold_where_an_integer_program_finds_a_page(name: str, protect: int) -> None:
     verdicts = []
     for problem in feasible_problems(COMBINATIONS[name], 40, seed=7):
         page = mc.rerank(problem.candidates, problem.rules, problem.k, protect=protect, backend="native")
         verdicts.append(judge(problem, page.positions.tolist()))
-    assert np.mean([met for met, _ in verdicts]) >= share
+    assert np.mean([met for met, _ in verdicts]) >= (1.0 if len(COMBINATIONS[name]) == 2 else 0.95)
     assert not any(broken for _, broken in verdicts)
 
 
@@ -113,7 +111,7 @@ def test_protected_results_give_way_the_least_relevant_first(backend: str) -> No
     [
         ("a" * 15 + "b" * 10 + "c", [mc.limit("s", 2, fill=True)], 12, {"a": 6, "b": 5, "c": 1}),
         ("a" * 12 + "b" * 9 + "c" * 5, [mc.limit("s", 2, fill=True)], 12, {"a": 4, "b": 4, "c": 4}),
-        ("a" * 12 + "b" * 9 + "c" * 5, [mc.limit("s", 2, fill=True), mc.share("s", {"c": 0.25})], 12, {"c": 3}),
+        ("aaaaaabbbccc", [mc.limit("s", 1, fill=True), mc.limit(mc.Category("s", name="t"), 4)], 9, {"a": 3, "b": 3}),
     ],
 )
 def test_fill_raises_the_limit_evenly(backend: str, values: str, wishes: Any, k: int, counts: dict[str, int]) -> None:

@@ -15,7 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.kernels.constants import EXCESS, FEW_SWAPS, SWAPS, TENURE
-from mascot.kernels.quotas import FILLED, SHARED, AnyQuota, Quota, QuotaCounts, has_lower_bounds, may_fill
+from mascot.kernels.quotas import (
+    FILLED,
+    SHARED,
+    AnyQuota,
+    Quota,
+    QuotaCounts,
+    has_lower_bounds,
+    may_fill,
+    may_look_ahead,
+)
 
 _Ints = NDArray[np.int64]
 _Bools = NDArray[np.bool_]
@@ -264,8 +273,8 @@ def select_results(
     length = min(k, int(free.sum()))
     page, stage = _complete([], first, free, length, quotas, rows, begin(), 0)
     planned = [quota for quota in quotas if isinstance(quota, Quota)]
-    bounded = has_lower_bounds(quotas)
-    if (len(planned) < 2 and not bounded) or (stage == 0 and len(page) == length and not bounded):
+    met = stage == 0 and len(page) == length and not has_lower_bounds(quotas)
+    if met or not may_look_ahead(quotas):
         return np.array(page, np.int64), min(stage, 2) + 1
     plan = Plan(planned, rows, np.flatnonzero(free), length)
     if (plan.size, -plan.cost) > (len(page), -plan.cost_of(page)):

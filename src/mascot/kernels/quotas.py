@@ -126,6 +126,11 @@ def has_lower_bounds(quotas: Sequence[AnyQuota]) -> bool:
     return any(isinstance(quota, Quota) and quota.least is not None for quota in quotas)
 
 
+def may_look_ahead(quotas: Sequence[AnyQuota]) -> bool:
+    """Return whether quotas may need a plan: several of them that count labels, or a smallest count."""
+    return has_lower_bounds(quotas) or sum(isinstance(quota, Quota) for quota in quotas) > 1
+
+
 def without_fill(quotas: Sequence[AnyQuota]) -> tuple[AnyQuota, ...]:
     """Return the quotas with all limits held."""
     return tuple(replace(quota, stages=HELD) if quota.stages == FILLED else quota for quota in quotas)

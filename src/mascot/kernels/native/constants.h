@@ -30,6 +30,8 @@
 #define MASCOT_SWAPS 100    /* that improve a plan */
 #define MASCOT_FEW_SWAPS 2  /* that make room for a pick */
 #define MASCOT_TENURE 7     /* steps in which a swap is not undone */
+#define MASCOT_PROTECTED_STEPS {0.5, 1.0} /* strengths of the runs of a focus from the protected results alone */
+#define MASCOT_CENTRE_STEPS {0.25, 0.6}   /* strengths of the runs from a centre, too */
 
 enum { SHAPE_LINE = 0, SHAPE_PLANE = 1, SHAPE_GLOBE = 2, SHAPE_LABELS = 3, SHAPE_VECTORS = 4 };
 enum { MISSING_LAST = 0, MISSING_NEUTRAL = 1 };

@@ -1,7 +1,8 @@
 /* MASCOT's selection in C: the numpy reference (mascot/kernels/reference.py) is the specification.
  *
- * Each query packs its candidates' bins (pack.h), weighs them, and selects greedily (greedy.h), under a focus from several starts (starts.h). Queries are independent:
- * callers run ranges of them in threads.
+ * Each query packs its candidates' bins (pack.h), weighs them, and selects greedily (greedy.h), looking ahead
+ * if rules require it (passes.h), under a focus from several starts (starts.h). Queries are independent: callers run ranges of
+ * them in threads.
  *
  * All other code is in headers, because this file is compiled as one translation unit once per instruction set: VARIANT names
  * its only external function, and everything else is static, so that the variants do not clash when they are linked. It also
