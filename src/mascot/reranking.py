@@ -65,7 +65,8 @@ def rerank(
     pin
         Ids of candidates that become the first results, in this order, or a dictionary of id: position, counted from 1.
         They count for `k`, limits and shares, and their values count as covered. Pins that contradict a limit on
-        places, or with positions any limit, are an error. A list of pins may exceed a limit per page.
+        places, or with positions any limit, are an error. A list of pins may exceed a limit per page. A page with
+        too few results shows pinned results further up.
 
     Examples
     --------

@@ -104,7 +104,9 @@ def arrange(
     """
     page = _Page(rows, rules, before, len(rows))
     page.fixed = dict(fixed or {})
-    for place, item in page.fixed.items():
+    for place, item in sorted(page.fixed.items()):
+        if not page.allows(item, place):  # a short page has moved it up
+            return Arrangement([other for other in range(len(rows)) if other != item], [item])
         page.put(item, place)
     pinned = set(page.fixed.values())
     items = [item for item in range(len(rows)) if item not in pinned]
