@@ -118,7 +118,8 @@ static void pack_attributes(Arena *arena, Query *q, const Batch *batch) {
         q->bins[a] = pack_bins(arena, batch->attribute + a, q->rows, n, q->size);
         if (q->bins[a].shape == SHAPE_VECTORS) {
             if (!order) order = all_positions(arena, q);
-            pack_vectors(arena, q->bins + a, batch->attribute + a, q->rows, n, order, q->k + q->already_count + 1);
+            int repeated = batch->keep > 0.0 || batch->starts > 0 && q->bins[a].sign < 0;
+            pack_vectors(arena, q->bins + a, batch->attribute + a, q->rows, n, order, q->k + q->already_count + 1, repeated);
         }
         q->size += q->bins[a].size;
     }

@@ -1,14 +1,17 @@
 /* Novelty of vectors: 1 - (max_j s(i, j) + mean_j s(i, j)) / 2 over the selected j (see mascot/kernels/novelty.py).
  *
  * Vectors are stored in float32 and multiplied in double. Every candidate knows how many picks it has been compared with.
- * Comparing it with further picks can only raise its maximum and its sum of similarities, so its novelty by what it knows is
- * an upper bound. A spread therefore compares only the candidates that may be chosen next.
+ * A similarity that is not known lies in 0..1. A spread counts it as 0 and a focus as 1, so that the gain is an upper bound, and
+ * only candidates that may be chosen next are compared. Several starts and the strengths that `keep` tries pick the same
+ * candidates again, so the similarities to a pick are stored.
  */
 #ifndef MASCOT_NOVELTY_H
 #define MASCOT_NOVELTY_H
 
 #include "bins.h"
 #include "relevance.h"
+
+enum { MOST_STORED = 256 }; /* picks whose similarities are stored */
 
 /* Rows of numbers. */
 typedef struct {
@@ -23,6 +26,11 @@ struct Novelty {
     double factor;           /* worth of one unit of novelty */
     double *pick;            /* [picks][size] the vectors of the picks, of length 1 */
     int64_t picks;           /* results so far that have a vector */
+    double **similar;        /* [picks] the stored similarities of each pick; NULL: they are not stored */
+    double **stored;         /* [n] similarities [n] of a candidate that was picked, NaN where they are not known; or NULL */
+    int64_t stored_count;
+    double unseen;           /* the similarity to a pick not seen: 0 for a spread, 1 for a focus */
+    Arena *arena;            /* of the stored similarities; NULL: nothing is stored */
     double *nearest, *total; /* [n] the maximum and the sum of the similarities to the first `seen` picks */
     int64_t *seen;           /* [n] */
     int64_t known;           /* candidates that have a vector */
@@ -117,9 +125,11 @@ static void scale_similarity(Arena *arena, Novelty *v, const int64_t *rows, cons
     v->per_cosine = 1.0 / (high - low);
 }
 
-/* Set up the vectors of n candidates, of which at most `most` will be picked. `order` are all positions, best first. */
+/* Set up the vectors of n candidates, of which at most `most` will be picked. `order` are all positions, best first. Similarities
+ * are stored if passes are `repeated`. */
 static void pack_vectors(
-    Arena *arena, Bins *b, const Attribute *attribute, const int64_t *rows, int64_t n, const int64_t *order, int64_t most
+    Arena *arena, Bins *b, const Attribute *attribute, const int64_t *rows, int64_t n, const int64_t *order, int64_t most,
+    int repeated
 ) {
     Novelty *v = arena_take(arena, sizeof(Novelty));
     *v = (Novelty){.unit = {attribute->vectors, attribute->size}, .inverse = take_doubles(arena, n)};
@@ -135,14 +145,47 @@ static void pack_vectors(
         if (b->unknown[i] == 0.0) valued[v->known++] = i;
     }
     scale_similarity(arena, v, rows, valued);
-    v->lazy = b->sign > 0 && (b->rule != MISSING_NEUTRAL || v->known == n);
+    v->lazy = b->rule != MISSING_NEUTRAL || v->known == n;
+    v->unseen = b->sign > 0 ? 0.0 : 1.0;
+    v->similar = arena_take(arena, (size_t)most * sizeof(double *));
+    v->stored = arena_take(arena, (size_t)n * sizeof(double *));
+    for (int64_t i = 0; i < n; i++) v->stored[i] = NULL;
+    if (repeated) v->arena = arena;
     b->novelty = v;
 }
 
-/* Add a pick: candidate i, which has a vector. */
-static void add_pick(Novelty *v, int64_t i, int64_t row) {
+/* Add a pick: candidate i, one of n, which has a vector. */
+static void add_pick(Novelty *v, int64_t i, int64_t row, int64_t n) {
+    if (v->arena && !v->stored[i] && v->stored_count < MOST_STORED) {
+        v->stored[i] = take_doubles(v->arena, n);
+        v->stored_count++;
+        for (int64_t j = 0; j < n; j++) v->stored[i][j] = NAN;
+    }
+    v->similar[v->picks] = v->stored[i];
     write_unit(v->unit, row, v->inverse[i], v->pick + v->picks * v->unit.size);
     v->picks++;
+}
+
+/* Count the similarity of candidate i and the next pick that it has not seen. */
+INLINE void see(Novelty *v, int64_t i, double s) {
+    v->nearest[i] = s > v->nearest[i] ? s : v->nearest[i];
+    v->total[i] += s;
+    v->seen[i]++;
+}
+
+/* Return the similarity of candidate i and the next pick that it has not seen, or NaN if it is not stored. */
+INLINE double next_stored(const Novelty *v, int64_t i) {
+    const double *similar = v->similar[v->seen[i]];
+    return similar ? similar[i] : NAN;
+}
+
+/* Count what is stored of the picks that candidate i has not seen, up to the first that is not. */
+INLINE void recall(Novelty *v, int64_t i) {
+    while (v->arena && v->seen[i] < v->picks) {
+        double s = next_stored(v, i);
+        if (isnan(s)) return;
+        see(v, i, s);
+    }
 }
 
 /* Compare candidate i, which has a vector, with the next `count` picks that it has not seen. `count` is a constant. */
@@ -150,26 +193,29 @@ INLINE void compare(Novelty *v, int64_t i, int64_t row, int count) {
     double cosines[4];
     dots(v->unit.vectors + row * v->unit.size, v->pick + v->seen[i] * v->unit.size, v->unit.size, count, cosines);
     for (int p = 0; p < count; p++) {
-        double s = scaled(v, cosines[p] * v->inverse[i]);
-        v->nearest[i] = s > v->nearest[i] ? s : v->nearest[i];
-        v->total[i] += s;
+        double s = scaled(v, cosines[p] * v->inverse[i]), *similar = v->similar[v->seen[i]];
+        if (similar) similar[i] = s;
+        see(v, i, s);
     }
-    v->seen[i] += count;
 }
 
 /* Compare candidate i, which has a vector, with all picks that it has not seen. */
 static void catch_up(Novelty *v, int64_t i, int64_t row) {
-    while (v->picks - v->seen[i] >= 4) compare(v, i, row, 4);
-    int64_t left = v->picks - v->seen[i];
-    if (left == 3) compare(v, i, row, 3);
-    else if (left == 2) compare(v, i, row, 2);
-    else if (left == 1) compare(v, i, row, 1);
+    for (recall(v, i); v->seen[i] < v->picks; recall(v, i)) {
+        int64_t left = v->picks - v->seen[i];
+        if (left >= 4) compare(v, i, row, 4);
+        else if (left == 3) compare(v, i, row, 3);
+        else if (left == 2) compare(v, i, row, 2);
+        else compare(v, i, row, 1);
+    }
 }
 
-/* Return what the novelty of candidate i, which has a vector, is worth: exactly, or an upper bound if it has not seen all picks. */
+/* Return what the novelty of candidate i, which has a vector, is worth: exactly, or a bound if it has not seen all picks. */
 INLINE double novelty_worth(const Novelty *v, int64_t i) {
-    double mean = v->picks ? v->total[i] / (double)v->picks : 0.0;
-    return v->factor * (1.0 - (v->nearest[i] + mean) / 2.0);
+    double unseen = v->unseen * (double)(v->picks - v->seen[i]);
+    double nearest = unseen > 0.0 ? 1.0 : v->nearest[i];
+    double mean = v->picks ? (v->total[i] + unseen) / (double)v->picks : 0.0;
+    return v->factor * (1.0 - (nearest + mean) / 2.0);
 }
 
 #endif
