@@ -70,6 +70,15 @@ def test_scores_metadata_and_vectors_may_be_missing(framework: Framework) -> Non
         )
 
 
+def test_vectors_are_spread_and_focused(framework: Framework) -> None:
+    vectors = [[1.0, 0.0], [1.0, 0.1], [1.0, 0.2], None, [0.0, 1.0]]
+    hits = framework.documents(METADATA[:5], framework_documents.SCORES[:5], vectors)
+    method = mc.Mascot(0.9, protect=1)
+    assert framework.choose(hits, wishes=mc.spread(mc.Vectors()), k=2, method=method) == [0, 4]
+    assert framework.choose(hits, wishes=mc.focus(mc.Vectors()), k=3, method=method) == [0, 1, 2]
+    assert framework.choose(hits, wishes=mc.limit(mc.Vectors(), 1), k=3) == [0, 3, 4]
+
+
 class Initial:
     """A user's own attribute: it reads a column nobody can know of."""
 

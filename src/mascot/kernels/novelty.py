@@ -101,9 +101,15 @@ class QueryVectors(NamedTuple):
         near = bool(known) and not self.missing[position]
         return near and bool((self.similarities(position)[known] >= COPY - COPY_TOLERANCE).any())
 
+    @property
+    def most(self) -> float:
+        """What full novelty is worth if this is the only wish."""
+        return NOVELTY if self.sign > 0 else 1.0
+
     def weighed(self, total_weight: float, scale: bool) -> WeighedVectors:
-        factor = self.weight * NOVELTY if self.sign > 0 else -self.weight
-        return WeighedVectors(self, factor / total_weight if scale else factor)
+        if scale:
+            return WeighedVectors(self, self.sign * self.weight / total_weight)
+        return WeighedVectors(self, self.sign * self.weight * self.most)
 
 
 class WeighedVectors(NamedTuple):
