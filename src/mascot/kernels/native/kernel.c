@@ -205,12 +205,17 @@ static double measure_bins(Arena *arena, Query *q, Bins *b, int64_t flags) {
     return top;
 }
 
+/* Return what full novelty, or full coverage, is worth if this is the only wish. */
+static double most_worth(const Bins *b) {
+    return b->novelty && b->sign > 0 && !b->novelty->nearest_only ? MASCOT_NOVELTY : 1.0;
+}
+
 /* Weigh the bins of attribute a, and cover what earlier pages have covered. `share` is its weight, or part of all weights. */
 static void weigh_attribute(Arena *arena, Query *q, const Batch *batch, int64_t query, int64_t a, double share) {
     Bins *b = q->bins + a;
     double top = 1.0; /* of novelty, by definition */
     if (b->novelty) {
-        if (b->sign > 0 && !(batch->flags & FLAG_SCALE)) share *= MASCOT_NOVELTY;
+        if (!(batch->flags & FLAG_SCALE)) share *= most_worth(b);
     } else {
         average_bins(arena, b, q->n, q->live);
         top = measure_bins(arena, q, b, batch->flags);
@@ -244,10 +249,7 @@ static void weigh_attribute(Arena *arena, Query *q, const Batch *batch, int64_t 
 
 static void weigh_attributes(Arena *arena, Query *q, const Batch *batch, int64_t query) {
     double all_weights = 0.0;
-    for (int64_t a = 0; a < q->attributes; a++) {
-        int novelty = q->bins[a].novelty && q->bins[a].sign > 0; /* full novelty and full coverage are worth the same */
-        all_weights += batch->attribute[a].weight / (novelty ? MASCOT_NOVELTY : 1.0);
-    }
+    for (int64_t a = 0; a < q->attributes; a++) all_weights += batch->attribute[a].weight / most_worth(q->bins + a);
     for (int64_t a = 0; a < q->attributes; a++) {
         double weight = batch->attribute[a].weight;
         weigh_attribute(arena, q, batch, query, a, batch->flags & FLAG_SCALE ? weight / all_weights : weight);

@@ -34,6 +34,7 @@ struct Novelty {
     double *nearest, *total; /* [n] the maximum and the sum of the similarities to the first `seen` picks */
     int64_t *seen;           /* [n] */
     int64_t known;           /* candidates that have a vector */
+    int nearest_only;        /* novelty is that of MMR */
     int lazy;                /* candidates are compared when they may be chosen, not at every pick */
 };
 
@@ -94,7 +95,7 @@ static double dot(Rows rows, int64_t row, const double *unit) {
 /* Return the similarity of two candidates with this cosine. */
 INLINE double scaled(const Novelty *v, double cosine) {
     double s = (cosine - v->low) * v->per_cosine;
-    return s < 0.0 ? 0.0 : s > 1.0 ? 1.0 : s;
+    return s < 0.0 ? 0.0 : s > 1.0 && !v->nearest_only ? 1.0 : s;
 }
 
 /* Set the scale of similarity: the 5% and 95% quantiles of the cosines of a sample of candidates, evenly spaced in the better
@@ -125,6 +126,22 @@ static void scale_similarity(Arena *arena, Novelty *v, const int64_t *rows, cons
     v->per_cosine = 1.0 / (high - low);
 }
 
+/* Set the scale of MMR, on which the cosines of the best match range from 0 to 1, and store its similarities. */
+static void scale_to_best(Arena *arena, Novelty *v, const int64_t *rows, const int64_t *order, int64_t n) {
+    double low = 1.0, high = -1.0, *cosines = v->stored[order[0]] = take_doubles(arena, n);
+    write_unit(v->unit, rows[order[0]], v->inverse[order[0]], v->pick);
+    for (int64_t j = 0; j < v->known; j++) {
+        int64_t i = order[j];
+        cosines[i] = dot(v->unit, rows[i], v->pick) * v->inverse[i];
+        low = cosines[i] < low ? cosines[i] : low;
+        high = cosines[i] > high ? cosines[i] : high;
+    }
+    if (high - low <= MASCOT_COPY_TOLERANCE) low = 0.0, high = 1.0;
+    v->low = low;
+    v->per_cosine = 1.0 / (high - low);
+    for (int64_t j = 0; j < v->known; j++) cosines[order[j]] = scaled(v, cosines[order[j]]);
+}
+
 /* Set up the vectors of n candidates, of which at most `most` will be picked. `order` are all positions, best first. Similarities
  * are stored if passes are `repeated`. */
 static void pack_vectors(
@@ -144,13 +161,15 @@ static void pack_vectors(
         b->unknown[i] = v->inverse[i] == 0.0 ? 1.0 : 0.0;
         if (b->unknown[i] == 0.0) valued[v->known++] = i;
     }
-    scale_similarity(arena, v, rows, valued);
     v->lazy = b->rule != MISSING_NEUTRAL || v->known == n;
     v->unseen = b->sign > 0 ? 0.0 : 1.0;
     v->similar = arena_take(arena, (size_t)most * sizeof(double *));
     v->stored = arena_take(arena, (size_t)n * sizeof(double *));
     for (int64_t i = 0; i < n; i++) v->stored[i] = NULL;
-    if (repeated) v->arena = arena;
+    v->nearest_only = attribute->axis[0][0] != 0.0;
+    if (repeated || v->nearest_only) v->arena = arena;
+    if (!v->nearest_only) scale_similarity(arena, v, rows, valued);
+    else if (v->known) scale_to_best(arena, v, rows, valued, n);
     b->novelty = v;
 }
 
@@ -214,7 +233,7 @@ static void catch_up(Novelty *v, int64_t i, int64_t row) {
 INLINE double novelty_worth(const Novelty *v, int64_t i) {
     double unseen = v->unseen * (double)(v->picks - v->seen[i]);
     double nearest = unseen > 0.0 ? 1.0 : v->nearest[i];
-    double mean = v->picks ? (v->total[i] + unseen) / (double)v->picks : 0.0;
+    double mean = v->nearest_only ? nearest : v->picks ? (v->total[i] + unseen) / (double)v->picks : 0.0;
     return v->factor * (1.0 - (nearest + mean) / 2.0);
 }
 
