@@ -33,9 +33,7 @@ Query = Annotated[
 ]
 Vector = Annotated[
     str | None,
-    typer.Option(
-        metavar="COLUMN", help="Column of vectors, look and branches (default: 'vector' if there is one)."
-    ),
+    typer.Option(metavar="COLUMN", help="Column of vectors, look and branches (default: 'vector' if there is one)."),
 ]
 
 

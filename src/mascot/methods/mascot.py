@@ -113,7 +113,9 @@ class Mascot(Value):
         if options.keep > 0 and problem.quotas:
             lengths = np.array([problem.open_positions(q).sum() for q in range(len(problem))])
             selection = reference.hold_limits_first(
-                lambda quotas: select_by_kernel(problem, quotas, options), problem.quotas, np.minimum(lengths, options.k)
+                lambda quotas: select_by_kernel(problem, quotas, options),
+                problem.quotas,
+                np.minimum(lengths, options.k),
             )
         else:
             selection = select_by_kernel(problem, problem.quotas, options)
