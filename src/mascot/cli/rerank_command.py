@@ -33,7 +33,9 @@ Query = Annotated[
 ]
 Vector = Annotated[
     str | None,
-    typer.Option(metavar="COLUMN", help="Column of vectors, look and branches (default: 'vector' if there is one)."),
+    typer.Option(
+        metavar="COLUMN", help="Column that vectors, look and branches compare (default: 'vector' if there is one)."
+    ),
 ]
 
 
