@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mascot.attributes.columns import as_array, vectors_of
+from mascot.attributes.columns import as_array, cells, vectors_of
+from mascot.attributes.nested import as_mapping, has_name, values_of
+from mascot.attributes.nested import value_of as value_of
 from mascot.bins import Floats
-from mascot.errors import InputError, hashed, warn_once
+from mascot.errors import InputError, hashed
 from mascot.kernels.reference import normalized
 from mascot.methods.method import Table
 
@@ -52,7 +54,7 @@ class Candidates(Generic[Id]):
     Candidates(2: camera)
     """
 
-    __slots__ = ("columns", "ids", "scores", "source", "vectors")
+    __slots__ = ("columns", "has_ids", "ids", "scores", "source", "vectors")
 
     @overload
     def __init__(
@@ -76,25 +78,28 @@ class Candidates(Generic[Id]):
         count = len(self.scores)
         names: list[Any] = list(range(count)) if ids is None else as_ids(ids, count, "Candidates")
         self.ids: list[Id] = names
+        self.has_ids = True  # False: ids of records were looked for, and there are none
         self.columns: Mapping[str, NDArray[Any]] = as_columns(columns, (count,), "Candidates")
         self.vectors: Floats | None = as_vectors(vectors, (count,), "Candidates")
-        self.source: Sequence[Any] | None = None
+        is_table = bool(self.columns) and not isinstance(columns, Mapping)
+        self.source: Sequence[Any] | None = TableRows(columns, self.columns) if is_table else None
 
     @staticmethod
     def from_records(
-        records: Iterable[Mapping[str, Any]], score: str | None = "score", id: str | None = "id",
-        vector: str | None = None,
-    ) -> Candidates[Any]:  # fmt: skip
-        """Return the candidates of a list of dictionaries, in any order.
+        records: Iterable[Any], score: str | None = "score", id: str | None = "id", vector: str | None = None
+    ) -> Candidates[Any]:
+        """Return the candidates of a list of dictionaries, dataclasses or pydantic objects, in any order.
 
         Parameters
         ----------
         records
             Hits of a search. `Ranking.records()` returns the same objects.
         score
-            Name of the score, higher is better (default: "score"). None takes the order of the records as relevance.
+            Name of the score, higher is better (default: "score", or "_score" if no record has it). None takes the
+            order of the records as relevance.
         id
-            Name of the id (default: "id"). If no record has it, ids are positions.
+            Name of the id (default: "id", or "_id" if no record has it). If no record has either, or with None, ids are
+            positions.
         vector
             Name of a vector (default: None).
 
@@ -107,25 +112,18 @@ class Candidates(Generic[Id]):
         >>> Candidates.from_records(hits).columns["geo.lat"].tolist()
         [38.7, None]
         """
-        rows = list(records)
-        for row in rows:
-            if not isinstance(row, Mapping):
-                raise InputError(f"Candidates.from_records needs dictionaries, got {type(row).__name__}: {row!r:.60}")
-        columns = RecordColumns(rows)
-        scores: Any = np.arange(len(rows), 0, -1, dtype=np.float64)
+        owner, source = "Candidates.from_records", list(records)
+        columns = RecordColumns([_fields_of(record, owner) for record in source])
+        scores: Any = np.arange(len(source), 0, -1, dtype=np.float64)
         if score is not None:
-            scores = columns.cells(score)
-            for at, value in enumerate(scores):
-                if value is None:
-                    rule = f"needs {score!r} in every record, got none at position {at}"
-                    raise InputError(f"Candidates.from_records {rule}")
-        ids = None if id is None else columns.cells(id)
-        if ids is not None and all(name is None for name in ids):
-            ids = None
+            scores = _cells_of_all(columns, columns.usual_name(score, "score"), score, owner)
+        ids, id_name = None, None if id is None else columns.usual_name(id, "id")
+        if source and id is not None and (id_name in columns or id != "id"):
+            ids = _cells_of_all(columns, id_name, id, owner)
         result: Candidates[Any] = Candidates(scores, ids)
-        result.columns, result.source = columns, rows
+        result.columns, result.source, result.has_ids = columns, source, id is None or ids is not None
         if vector is not None:
-            result.vectors = as_vectors(columns.cells(vector), (len(rows),), "Candidates")
+            result.vectors = as_vectors(columns.cells(vector), (len(source),), "Candidates")
         return result
 
     def __len__(self) -> int:
@@ -134,22 +132,6 @@ class Candidates(Generic[Id]):
     def __repr__(self) -> str:
         parts = [*self.columns, *(["vectors"] if self.vectors is not None else [])]
         return f"Candidates({len(self)}: {', '.join(parts)})"
-
-
-def value_of(record: Any, name: str) -> Any:
-    """Return a record's value under a name or a dotted path through nested dictionaries; None if it is missing.
-
-    >>> value_of({"location": {"lat": 38.7}}, "location.lat")
-    38.7
-    >>> value_of({"location.lat": 59.9, "location": {"lat": 38.7}}, "location.lat")
-    59.9
-    """
-    if not isinstance(record, Mapping):
-        return None
-    if name in record or "." not in name:
-        return record.get(name)
-    values = (value_of(record.get(name[:at]), name[at + 1 :]) for at, letter in enumerate(name) if letter == ".")
-    return next((value for value in values if value is not None), None)
 
 
 class RecordColumns(Mapping[str, NDArray[Any]]):
@@ -161,20 +143,33 @@ class RecordColumns(Mapping[str, NDArray[Any]]):
 
     def cells(self, name: str) -> list[Any]:
         """Return the value of each record; None if it is missing."""
-        if "." not in name:
-            return [record.get(name) for record in self._records]
-        return [value_of(record, name) for record in self._records]
+        return values_of(self._records, name)
+
+    def usual_name(self, name: str, usual: str) -> str:
+        """Return the name, or the usual name with an underscore if no record has the usual name."""
+        return f"_{usual}" if name == usual and name not in self and f"_{usual}" in self else name
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        if name not in self._columns:
-            values = self.cells(name)
-            if self._records and all(value is None for value in values):
-                warn_once(f"no record has {name!r}: its values count as missing")
-            self._columns[name] = as_array(values)
+        if name not in self:
+            raise KeyError(name)
         return self._columns[name]
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str)  # a name that no record has is a column of missing values
+        """Return whether a record has this name. A column of no records has every name."""
+        if name in self._columns:
+            return True
+        if not isinstance(name, str):
+            return False
+        values = self.cells(name)
+        kinds = set(map(type, values))
+        if values and kinds == {type(None)} and not self._has_name(name):
+            return False
+        is_text = kinds <= {str, type(None)}
+        self._columns[name] = np.array(values, object) if is_text else as_array(values)
+        return True
+
+    def _has_name(self, name: str) -> bool:
+        return name in list(self) or any(has_name(record, name) for record in self._records)
 
     def __iter__(self) -> Iterator[str]:
         return iter(dict.fromkeys(key for record in self._records for key in record))
@@ -184,6 +179,48 @@ class RecordColumns(Mapping[str, NDArray[Any]]):
 
     def items(self) -> Any:
         return [(name, self[name]) for name in self]
+
+
+class TableRows(Sequence[dict[str, Any]]):
+    """The rows of a table as dictionaries, made when `Ranking.records()` asks for them."""
+
+    def __init__(self, table: Any, columns: Mapping[str, NDArray[Any]]) -> None:
+        self._table, self._columns = table, columns
+
+    def __len__(self) -> int:
+        return len(next(iter(self._columns.values())))
+
+    def __getitem__(self, row: Any) -> Any:
+        return self.take([range(len(self))[row]])[0]
+
+    def take(self, positions: list[int]) -> list[dict[str, Any]]:
+        """Return the rows at these positions."""
+        table = self._table
+        if hasattr(table, "iloc"):  # pandas
+            return table.iloc[positions].to_dict("records")
+        if hasattr(table, "to_dicts"):  # Polars
+            return table[positions].to_dicts()
+        if hasattr(table, "to_pylist"):  # Arrow
+            return table.take(positions).to_pylist()
+        rows = zip(*(cells(column[positions]) for column in self._columns.values()), strict=True)
+        return [dict(zip(self._columns, row, strict=True)) for row in rows]
+
+
+def _fields_of(record: Any, owner: str) -> Mapping[str, Any]:
+    fields = record if type(record) is dict else as_mapping(record)
+    if fields is None:
+        kinds = "dictionaries, dataclasses or pydantic objects"
+        raise InputError(f"{owner} needs {kinds}, got {type(record).__name__}: {record!r:.60}")
+    return fields
+
+
+def _cells_of_all(columns: RecordColumns, name: str | None, asked: str, owner: str) -> list[Any]:
+    """Return a column that every record must have."""
+    values = columns.cells(name or asked)
+    for at, value in enumerate(values):
+        if value is None:
+            raise InputError(f"{owner} needs {asked!r} in every record, got none at position {at}")
+    return values
 
 
 class Batch:

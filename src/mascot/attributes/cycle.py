@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from mascot.attributes.attribute import Columns, Missing
-from mascot.attributes.columns import LARGEST_NUMBER, ColumnAttribute, hours, numbers, times
+from mascot.attributes.column_attribute import ColumnAttribute
+from mascot.attributes.columns import LARGEST_NUMBER, numbers
+from mascot.attributes.times import hours, times
 from mascot.bins import Axis, AxisBins, Floats, SparseBins, one_hot
 from mascot.bins.axis import WEEKDAYS
 from mascot.errors import check_positive, check_whole, require
