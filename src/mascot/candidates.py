@@ -112,16 +112,24 @@ class Candidates(Generic[Id]):
         >>> Candidates.from_records(hits).columns["geo.lat"].tolist()
         [38.7, None]
         """
-        owner, source = "Candidates.from_records", list(records)
-        columns = RecordColumns([_fields_of(record, owner) for record in source])
+        source = list(records)
+        is_plain = set(map(type, source)) <= {dict}
+        columns = RecordColumns(source if is_plain else [_fields_of(record) for record in source])
         scores: Any = np.arange(len(source), 0, -1, dtype=np.float64)
         if score is not None:
-            scores = _cells_of_all(columns, columns.usual_name(score, "score"), score, owner)
-        ids, id_name = None, None if id is None else columns.usual_name(id, "id")
-        if source and id is not None and (id_name in columns or id != "id"):
-            ids = _cells_of_all(columns, id_name, id, owner)
-        result: Candidates[Any] = Candidates(scores, ids)
-        result.columns, result.source, result.has_ids = columns, source, id is None or ids is not None
+            scores = columns.usual_cells(score, "score")
+        try:
+            result: Candidates[Any] = Candidates(scores)
+        except InputError:
+            _require_all(scores, str(score))
+            raise
+        result.columns, result.source = columns, source
+        ids = [] if id is None else columns.usual_cells(id, "id")
+        result.has_ids = id is None or id != "id" or not _are_missing(ids)
+        if id is not None and result.has_ids:
+            if None in hashed(ids, "Candidates.ids must be hashable"):
+                _require_all(ids, id)
+            result.ids = ids
         if vector is not None:
             result.vectors = as_vectors(columns.cells(vector), (len(source),), "Candidates")
         return result
@@ -145,9 +153,10 @@ class RecordColumns(Mapping[str, NDArray[Any]]):
         """Return the value of each record; None if it is missing."""
         return values_of(self._records, name)
 
-    def usual_name(self, name: str, usual: str) -> str:
-        """Return the name, or the usual name with an underscore if no record has the usual name."""
-        return f"_{usual}" if name == usual and name not in self and f"_{usual}" in self else name
+    def usual_cells(self, name: str, usual: str) -> list[Any]:
+        """Return the value of each record; if no record has the usual name, read it with an underscore in front."""
+        values = self.cells(name)
+        return self.cells(f"_{usual}") if name == usual and _are_missing(values) else values
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         if name not in self:
@@ -161,10 +170,9 @@ class RecordColumns(Mapping[str, NDArray[Any]]):
         if not isinstance(name, str):
             return False
         values = self.cells(name)
-        kinds = set(map(type, values))
-        if values and kinds == {type(None)} and not self._has_name(name):
+        if _are_missing(values) and not self._has_name(name):
             return False
-        is_text = kinds <= {str, type(None)}
+        is_text = set(map(type, values)) <= {str, type(None)}
         self._columns[name] = np.array(values, object) if is_text else as_array(values)
         return True
 
@@ -206,21 +214,24 @@ class TableRows(Sequence[dict[str, Any]]):
         return [dict(zip(self._columns, row, strict=True)) for row in rows]
 
 
-def _fields_of(record: Any, owner: str) -> Mapping[str, Any]:
-    fields = record if type(record) is dict else as_mapping(record)
+def _fields_of(record: Any) -> Mapping[str, Any]:
+    fields = as_mapping(record)
     if fields is None:
         kinds = "dictionaries, dataclasses or pydantic objects"
-        raise InputError(f"{owner} needs {kinds}, got {type(record).__name__}: {record!r:.60}")
+        raise InputError(f"Candidates.from_records needs {kinds}, got {type(record).__name__}: {record!r:.60}")
     return fields
 
 
-def _cells_of_all(columns: RecordColumns, name: str | None, asked: str, owner: str) -> list[Any]:
-    """Return a column that every record must have."""
-    values = columns.cells(name or asked)
-    for at, value in enumerate(values):
-        if value is None:
-            raise InputError(f"{owner} needs {asked!r} in every record, got none at position {at}")
-    return values
+def _are_missing(values: list[Any]) -> bool:
+    """Return whether there are values and all are None."""
+    return bool(values) and values[0] is None and set(map(type, values)) == {type(None)}
+
+
+def _require_all(values: list[Any], name: str) -> None:
+    """Raise if a record has no value."""
+    at = next((at for at, value in enumerate(values) if value is None), None)
+    if at is not None:
+        raise InputError(f"Candidates.from_records needs {name!r} in every record, got none at position {at}")
 
 
 class Batch:

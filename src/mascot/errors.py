@@ -82,13 +82,20 @@ def check_one_of(owner: str, value: Any, *options: str | None) -> None:
 
 def hashed(ids: Iterable[Any], rule: str) -> set[Hashable]:
     """Return the ids as a set; raise an error with the rule if an id cannot be hashed."""
-    result: set[Hashable] = set()
-    for id_ in ids:
-        try:
-            result.add(id_)
-        except TypeError:
-            raise InputError(f"{rule}, got {id_!r:.80}") from None
-    return result
+    names = list(ids)
+    try:
+        return set(names)
+    except TypeError:
+        wrong = next(id_ for id_ in names if not _is_hashable(id_))
+        raise InputError(f"{rule}, got {wrong!r:.80}") from None
+
+
+def _is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
 def warn(message: str, kind: type[Warning] = UserWarning) -> None:

@@ -39,7 +39,7 @@ class Category(Value):
     def membership(self, columns: Columns, vectors: Floats | None) -> SparseBins:
         values = cells(column_of(columns, self.column, "Category"))
         if set(map(type, values)) <= {str, type(None)}:  # the most common, and worth a shortcut
-            return text_labels([label if label and label.strip(" \0") else None for label in values])
+            return text_labels(values)
         codes: dict[str, int] = {}
         flat: list[int] = []
         indptr = np.zeros(len(values) + 1, np.int64)
@@ -66,10 +66,11 @@ class Category(Value):
 
 
 def text_labels(values: Sequence[str | None]) -> SparseBins:
-    """Return one named label per row; None is missing."""
-    names: dict[str, int] = {}
-    codes = [-1 if value is None else names.setdefault(value, len(names)) for value in values]
-    return one_hot(np.array(codes, np.int64), max(len(names), 1), tuple(names))
+    """Return one named label per row; None and empty text are missing."""
+    codes: dict[str | None, int] = dict.fromkeys(values, -1)
+    names = tuple(value for value in codes if value and value.strip(" \0"))
+    codes.update(zip(names, range(len(names)), strict=True))
+    return one_hot(np.array(list(map(codes.__getitem__, values)), np.int64), max(len(names), 1), names)
 
 
 def label_text(label: Hashable) -> str:
