@@ -126,7 +126,7 @@ def records(rounds: int) -> None:
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     scores = np.array([hit["score"] for hit in hits])
     strategy = pyversity.Strategy.MMR
-    wishes = [
+    wishes: list[mc.AnyWish] = [
         mc.limit("_source.seller.name", 2), mc.spread("_source.category"),
         mc.focus(mc.Number("_source.price"), near=25, within=10),
         mc.focus(mc.Date("_source.listed"), near="2026-11-18", within=7),
