@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Sized
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mascot.attributes.columns import as_array, cells, vectors_of
-from mascot.attributes.nested import as_mapping, has_name, values_of
+from mascot.attributes.columns import as_array, vectors_of
+from mascot.attributes.nested import as_mapping
 from mascot.attributes.nested import value_of as value_of
 from mascot.bins import Floats
 from mascot.errors import InputError, hashed
 from mascot.kernels.reference import normalized
 from mascot.methods.method import Table
+from mascot.record_columns import RecordColumns as RecordColumns
+from mascot.record_columns import TableRows as TableRows
+from mascot.record_columns import are_missing
 
 TableLike = Any  # a dictionary of columns, or a pandas, Polars, Arrow or Hugging Face table
 VectorsLike = Any  # an array, or a list or column of vectors
@@ -125,7 +128,7 @@ class Candidates(Generic[Id]):
             raise
         result.columns, result.source = columns, source
         ids = [] if id is None else columns.usual_cells(id, "id")
-        result.has_ids = id is None or id != "id" or not _are_missing(ids)
+        result.has_ids = id is None or id != "id" or not are_missing(ids)
         if id is not None and result.has_ids:
             if None in hashed(ids, "Candidates.ids must be hashable"):
                 _require_all(ids, id)
@@ -142,89 +145,12 @@ class Candidates(Generic[Id]):
         return f"Candidates({len(self)}: {', '.join(parts)})"
 
 
-class RecordColumns(Mapping[str, NDArray[Any]]):
-    """Columns of a list of dictionaries, read on first use. A name may be a dotted path."""
-
-    def __init__(self, records: Sequence[Any]) -> None:
-        self._records = records
-        self._columns: dict[str, NDArray[Any]] = {}
-
-    def cells(self, name: str) -> list[Any]:
-        """Return the value of each record; None if it is missing."""
-        return values_of(self._records, name)
-
-    def usual_cells(self, name: str, usual: str) -> list[Any]:
-        """Return the value of each record; if no record has the usual name, read it with an underscore in front."""
-        values = self.cells(name)
-        return self.cells(f"_{usual}") if name == usual and _are_missing(values) else values
-
-    def __getitem__(self, name: str) -> NDArray[Any]:
-        if name not in self:
-            raise KeyError(name)
-        return self._columns[name]
-
-    def __contains__(self, name: object) -> bool:
-        """Return whether a record has this name. A column of no records has every name."""
-        if name in self._columns:
-            return True
-        if not isinstance(name, str):
-            return False
-        values = self.cells(name)
-        if _are_missing(values) and not self._has_name(name):
-            return False
-        is_text = set(map(type, values)) <= {str, type(None)}
-        self._columns[name] = np.array(values, object) if is_text else as_array(values)
-        return True
-
-    def _has_name(self, name: str) -> bool:
-        return name in list(self) or any(has_name(record, name) for record in self._records)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys(key for record in self._records for key in record))
-
-    def __len__(self) -> int:
-        return len(list(iter(self)))
-
-    def items(self) -> Any:
-        return [(name, self[name]) for name in self]
-
-
-class TableRows(Sequence[dict[str, Any]]):
-    """The rows of a table as dictionaries, made when `Ranking.records()` asks for them."""
-
-    def __init__(self, table: Any, columns: Mapping[str, NDArray[Any]]) -> None:
-        self._table, self._columns = table, columns
-
-    def __len__(self) -> int:
-        return len(next(iter(self._columns.values())))
-
-    def __getitem__(self, row: Any) -> Any:
-        return self.take([range(len(self))[row]])[0]
-
-    def take(self, positions: list[int]) -> list[dict[str, Any]]:
-        """Return the rows at these positions."""
-        table = self._table
-        if hasattr(table, "iloc"):  # pandas
-            return table.iloc[positions].to_dict("records")
-        if hasattr(table, "to_dicts"):  # Polars
-            return table[positions].to_dicts()
-        if hasattr(table, "to_pylist"):  # Arrow
-            return table.take(positions).to_pylist()
-        rows = zip(*(cells(column[positions]) for column in self._columns.values()), strict=True)
-        return [dict(zip(self._columns, row, strict=True)) for row in rows]
-
-
 def _fields_of(record: Any) -> Mapping[str, Any]:
     fields = as_mapping(record)
     if fields is None:
         kinds = "dictionaries, dataclasses or pydantic objects"
         raise InputError(f"Candidates.from_records needs {kinds}, got {type(record).__name__}: {record!r:.60}")
     return fields
-
-
-def _are_missing(values: list[Any]) -> bool:
-    """Return whether there are values and all are None."""
-    return bool(values) and values[0] is None and set(map(type, values)) == {type(None)}
 
 
 def _require_all(values: list[Any], name: str) -> None:
