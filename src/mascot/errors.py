@@ -86,16 +86,12 @@ def hashed(ids: Iterable[Any], rule: str) -> set[Hashable]:
     try:
         return set(names)
     except TypeError:
-        wrong = next(id_ for id_ in names if not _is_hashable(id_))
-        raise InputError(f"{rule}, got {wrong!r:.80}") from None
-
-
-def _is_hashable(value: Any) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
+        for id_ in names:
+            try:
+                hash(id_)
+            except TypeError:
+                raise InputError(f"{rule}, got {id_!r:.80}") from None
+        raise
 
 
 def warn(message: str, kind: type[Warning] = UserWarning) -> None:

@@ -60,7 +60,6 @@ class Reranker:
         self._fitted_wishes: FittedWishes | None = None
         self._ids: list[Hashable] | None = None
         self._row_of: dict[Hashable, int] = {}  # of each id
-        self._has_columns = True
 
     def __repr__(self) -> str:
         state = "not fitted" if self._fitted_wishes is None else f"{self._fitted_wishes.rows} rows"
@@ -87,7 +86,6 @@ class Reranker:
         names = None if ids is None else as_ids(ids, count, "Reranker", "rows")
         row_of = _rows_by_id(names or (), "Reranker.ids")
         self._fitted_wishes, self._ids, self._row_of = fit_wishes(self.wishes, table, count), names, row_of
-        self._has_columns = True
         return self
 
     def append(
@@ -98,9 +96,9 @@ class Reranker:
         A loaded `Reranker` cannot append, because a file holds bins and not the columns they were computed from.
         """
         fitted = self._require_fitted()
-        if not self._has_columns:
-            raise InputError("Reranker.append needs the columns of fit, which a file does not hold: fit all rows again")
         (table,) = fitted.tables
+        if not table.columns and table.vectors is None:  # loaded
+            raise InputError("Reranker.append needs the columns of fit, which a file does not hold: fit all rows again")
         new, count = as_corpus(columns, vectors, "Reranker.append")
         if set(new.columns) != set(table.columns):
             raise InputError(f"Reranker.append needs the columns {sorted(table.columns)}, got {sorted(new.columns)}")
@@ -183,8 +181,7 @@ class Reranker:
         ranker._fitted_wishes = FittedWishes(
             ranker.wishes, document["rows"], (Table({}),), bins, focuses, labels, arrays.get("removed")
         )
-        ranker._ids, ranker._has_columns = document["ids"], False
-        ranker._row_of = _rows_by_id(document["ids"] or (), "Reranker.load")
+        ranker._ids, ranker._row_of = document["ids"], _rows_by_id(document["ids"] or (), "Reranker.load")
         return ranker
 
     def _require_fitted(self) -> FittedWishes:

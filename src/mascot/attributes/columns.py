@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.attributes.attribute import Columns
+from mascot.attributes.attribute import Columns, Missing, check_missing
 from mascot.attributes.nested import values_of
 from mascot.bins import Floats
-from mascot.errors import InputError
+from mascot.errors import InputError, OptionError
+from mascot.serialize import Value
 
 LARGEST_NUMBER = 1e150  # squares of differences stay finite
 
@@ -140,6 +141,33 @@ def numbers_within(columns: Columns, name: str, owner: str) -> tuple[Floats, flo
         rule = "must be finite" if math.isinf(largest) else "must lie within -1e150..1e150"
         raise InputError(f"{owner} column {name!r} {rule}, got {values[np.abs(values) == largest][0]}")
     return values, low, high, missing
+
+
+class ColumnAttribute(Value):
+    """Base class of attributes that read one column of numbers or times."""
+
+    __slots__ = ()
+    column: str
+    missing: Missing
+    name: str
+    read: Callable[[Columns, str, str], NDArray[Any]]  # the column by its name, for an owner
+    near: str  # what a named value must be
+    remedy: Callable[[Any], str] = staticmethod(lambda value: "")  # the end of the message if it is not
+
+    def __post_init__(self) -> None:
+        check_missing(type(self).__name__, self.missing)
+        object.__setattr__(self, "name", self.name or self.column)
+
+    def _values(self, columns: Columns) -> NDArray[Any]:
+        return self.read(columns, self.column, type(self).__name__)
+
+    def point(self, value: Any) -> dict[str, Any]:
+        """Return a named value as a column with one value; raise if it cannot be read."""
+        with suppress(InputError):
+            if not np.isnan(self._values({self.column: as_array([value])})[0]):
+                return {self.column: value}
+        rule = f"{type(self).__name__} near must be {self.near}"
+        raise OptionError(f"{rule}, got {printable(value)!r}{self.remedy(value)}")
 
 
 def vectors_of(rows: Any, owner: str) -> Floats:

@@ -8,9 +8,8 @@ import numpy as np
 
 from mascot.attributes.attribute import Columns, Missing, check_sigma
 from mascot.attributes.category import text_labels
-from mascot.attributes.column_attribute import ColumnAttribute
-from mascot.attributes.columns import numbers
-from mascot.attributes.times import instants
+from mascot.attributes.columns import ColumnAttribute, numbers
+from mascot.attributes.times import instants, remedy_for
 from mascot.bins import Axis, AxisBins, Floats, SparseBins
 from mascot.bins.axis import SECONDS_A_DAY
 from mascot.errors import require
@@ -95,6 +94,7 @@ class Date(ColumnAttribute):
     missing: Missing = "last"
     name: str = "date"
     read, near = staticmethod(instants), "a time (ISO, EXIF or datetime)"
+    remedy = staticmethod(remedy_for)
 
     def __post_init__(self) -> None:
         check_sigma("Date.sigma_days", self.sigma_days)

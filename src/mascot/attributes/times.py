@@ -30,10 +30,8 @@ _TIME = re.compile(
 _AFTER_SECONDS = re.compile(r"(?:[.,]\d+)?\s*([Zz]|[+-]\d{2}(?::?\d{2})?)?[\s\0]*")
 _NO_DAY = re.compile(r"\s*(\d{4})(?:(-\d{2})|(\d{2})(\d{2}))?\s*")  # a year, a month, or eight digits
 _CLOCK = re.compile(r"\s*(\d{1,2}):(\d{2})(?::\d{2}(?:[.,]\d+)?)?\s*(?:[Zz]|[+-]\d{2}(?::?\d{2})?)?\s*")
-_FORMS = {  # of ISO texts that are read all at once; 0 stands for a digit
-    length: [np.array([form[:length]]).view(np.uint32) for form in ("0000-00-00T00:00:00", "0000-00-00 00:00:00")]
-    for length in (10, 19)
-}
+_EPOCH = "1970-01-01 00:00:00"  # in place of a missing value
+_FORM = "0000-00-00 00:00:00"  # of texts that are read all at once; 0 stands for a digit, and a T for the space
 
 
 class _Moments(NamedTuple):
@@ -76,29 +74,25 @@ def _iso_moments(values: list[Any]) -> _Moments | None:
     """Return ISO texts of one form, read all at once; None if there are values of another form."""
     if not set(map(type, values)) <= {str, type(None)}:
         return None
-    texts = [value for value in values if value]
-    length = 10 if set(map(len, texts)) == {10} else 19
+    length = 10 if {len(value) for value in values if value} == {10} else 19
+    texts = [value or _EPOCH for value in values]
     heads = np.array(texts, f"U{length}")
     codes = heads.view(np.uint32).reshape(-1, length)
     shape = np.where(codes - ord("0") < 10, ord("0"), codes)  # unsigned: characters before "0" become large
-    tails = [text[length:] for text in texts]
+    shape[shape == ord("T")] = ord(" ")
+    tails = [text[length:] for text in texts] if length > 10 else [""] * len(texts)
     matches = {tail: _AFTER_SECONDS.fullmatch(tail) for tail in set(tails)}
-    if not any((shape == form).all() for form in _FORMS[length]) or not all(matches.values()):
+    if (shape != np.array([_FORM[:length]]).view(np.uint32)).any() or not all(matches.values()):
         return None
     try:
         clock = heads.astype("datetime64[s]")
         seconds = {tail: _offset(match[1]).total_seconds() for tail, match in matches.items() if match is not None}
     except ValueError:  # an impossible value, which is missing
         return None
-    if len(clock) and clock.min() < np.datetime64("0001-01-01"):
+    if clock.min(initial=np.datetime64("1970")) < np.datetime64("0001-01-01"):
         return None
-    offset = np.array([seconds[tail] for tail in tails], np.int64)
-    if len(texts) == len(values):
-        return _Moments(clock, offset)
-    moments = _Moments(np.full(len(values), "NaT", "datetime64[s]"), np.zeros(len(values), np.int64))
-    valued = [row for row, value in enumerate(values) if value]
-    moments.clock[valued], moments.offset[valued] = clock, offset  # type: ignore[index]
-    return moments
+    clock[[not value for value in values]] = "NaT"
+    return _Moments(clock, np.array([seconds[tail] for tail in tails], np.int64))
 
 
 def _offset(zone: str | None) -> timedelta:
