@@ -38,7 +38,7 @@ class Category(Value):
 
     def membership(self, columns: Columns, vectors: Floats | None) -> SparseBins:
         values = cells(column_of(columns, self.column, "Category"))
-        if set(map(type, values)) <= {str, type(None)}:  # the most common, and worth a shortcut
+        if set(map(type, values)) <= {str, type(None)}:  # the most common
             return text_labels(values)
         codes: dict[str, int] = {}
         flat: list[int] = []

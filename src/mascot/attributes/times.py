@@ -30,6 +30,7 @@ _TIME = re.compile(
 _AFTER_SECONDS = re.compile(r"(?:[.,]\d+)?\s*([Zz]|[+-]\d{2}(?::?\d{2})?)?[\s\0]*")
 _NO_DAY = re.compile(r"\s*(\d{4})(?:(-\d{2})|(\d{2})(\d{2}))?\s*")  # a year, a month, or eight digits
 _CLOCK = re.compile(r"\s*(\d{1,2}):(\d{2})(?::\d{2}(?:[.,]\d+)?)?\s*(?:[Zz]|[+-]\d{2}(?::?\d{2})?)?\s*")
+_FEW = 8  # values that are read faster one by one
 _EPOCH = "1970-01-01 00:00:00"  # in place of a missing value
 _FORM = "0000-00-00 00:00:00"  # of texts that are read all at once; 0 stands for a digit, and a T for the space
 
@@ -71,8 +72,8 @@ def _moments(columns: Columns, name: str, owner: str) -> _Moments:
 
 
 def _iso_moments(values: list[Any]) -> _Moments | None:
-    """Return ISO texts of one form, read all at once; None if there are values of another form."""
-    if not set(map(type, values)) <= {str, type(None)}:
+    """Return ISO texts of one form, read all at once; None if there are values of another form, or too few."""
+    if len(values) < _FEW or not set(map(type, values)) <= {str, type(None)}:
         return None
     length = 10 if {len(value) for value in values if value} == {10} else 19
     texts = [value or _EPOCH for value in values]
