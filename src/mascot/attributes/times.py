@@ -92,7 +92,8 @@ def _iso_moments(values: list[Any]) -> _Moments | None:
         return None
     if clock.min(initial=np.datetime64("1970")) < np.datetime64("0001-01-01"):
         return None
-    clock[[not value for value in values]] = "NaT"
+    if not all(values):
+        clock[[not value for value in values]] = "NaT"
     return _Moments(clock, np.array([seconds[tail] for tail in tails], np.int64))
 
 
