@@ -58,7 +58,7 @@ def test_scores_metadata_and_vectors_may_be_missing(framework: Framework) -> Non
     assert framework.choose(hits, k=50) == [1, 2, 4, 5, 0, 3, 6]
     hits = framework.documents([*METADATA[:5], {"n": 5}, {"n": 6, "city": None}])
     assert framework.choose(hits, wishes=BY_CITY, k=3, method=mc.Mascot(1.0, protect=1)) == [0, 1, 4]
-    with pytest.warns(UserWarning, match="no document has the metadata key 'town'"):
+    with pytest.raises(mc.InputError, match="no document has the metadata key 'town', got keys: "):
         framework.choose(wishes=mc.spread(mc.Category("town")), k=3)
     vectors = [[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], None, [1.0, 1.0]]
     options = {"wishes": mc.spread(mc.Clusters(2)), "k": 2, "method": UNGUARDED}
