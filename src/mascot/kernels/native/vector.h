@@ -2,6 +2,7 @@
 #ifndef MASCOT_VECTOR_H
 #define MASCOT_VECTOR_H
 
+#include <math.h>
 #include <stdint.h>
 
 #if defined(__AVX2__)
@@ -60,17 +61,41 @@ INLINE unsigned bits(mask lanes) { /* bit j is set if lane j is */
     return (unsigned)((lanes[0] & 1) | (lanes[1] & 2));
 #endif
 }
+INLINE vector round_up(vector a) {
+#if LANES == 8
+    return (vector)_mm512_roundscale_pd((__m512d)a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC);
+#elif LANES == 4
+    return (vector)_mm256_ceil_pd((__m256d)a);
+#else
+    return (vector){ceil(a[0]), ceil(a[1])};
+#endif
+}
 INLINE vector absolute(vector a) { return larger(a, -a); }
+#if LANES > 2
+/* Fold a vector by halves, so that its lanes do not wait for one another. */
+INLINE __m128d lower(__m256d a) { return _mm256_castpd256_pd128(a); }
+INLINE __m128d upper(__m256d a) { return _mm256_extractf128_pd(a, 1); }
+#if LANES == 8
+INLINE __m256d lower_half(vector a) { return _mm512_castpd512_pd256((__m512d)a); }
+INLINE __m256d upper_half(vector a) { return _mm512_extractf64x4_pd((__m512d)a, 1); }
+INLINE __m256d folded_sum(vector a) { return _mm256_add_pd(lower_half(a), upper_half(a)); }
+INLINE __m256d folded_top(vector a) { return _mm256_max_pd(lower_half(a), upper_half(a)); }
+#else
+INLINE __m256d folded_sum(vector a) { return (__m256d)a; }
+INLINE __m256d folded_top(vector a) { return (__m256d)a; }
+#endif
 INLINE double sum(vector a) {
-    double total = 0.0;
-    for (int j = 0; j < LANES / 2; j++) total += a[j] + a[j + LANES / 2];
-    return total;
+    __m128d pair = _mm_add_pd(lower(folded_sum(a)), upper(folded_sum(a)));
+    return pair[0] + pair[1];
 }
 INLINE double largest(vector a) {
-    double top = a[0];
-    for (int j = 1; j < LANES; j++) top = a[j] > top ? a[j] : top;
-    return top;
+    __m128d pair = _mm_max_pd(lower(folded_top(a)), upper(folded_top(a)));
+    return pair[0] > pair[1] ? pair[0] : pair[1];
 }
+#else
+INLINE double sum(vector a) { return a[0] + a[1]; }
+INLINE double largest(vector a) { return a[0] > a[1] ? a[0] : a[1]; }
+#endif
 
 /* c0 + c1 x, one step of a polynomial. Steps are joined in pairs (Estrin's scheme), so that they do not wait for one another. */
 INLINE vector linear(double c0, double c1, vector x) { return all(c1) * x + all(c0); }
@@ -105,6 +130,15 @@ INLINE vector haversine(vector x) {
     vector high = linear(9.581879509049855e-12, 2.7267797991214103e-12, q);
     high += linear(-4.5005240002204555e-13, 3.0086493605811824e-14, q) * q2;
     return (low + middle * q4 + high * q8) * q;
+}
+
+/* sin(x) for x in -pi/2..pi/2, by its Taylor series. The relative error is below 4e-16. */
+INLINE vector sine(vector x) {
+    vector q = x * x, q2 = q * q, q4 = q2 * q2, q8 = q4 * q4;
+    vector low = linear(1.0, -1.0 / 6, q) + linear(1.0 / 120, -1.0 / 5040, q) * q2;
+    vector middle = linear(1.0 / 362880, -1.0 / 39916800, q) + linear(1.0 / 6227020800, -1.0 / 1307674368000, q) * q2;
+    vector high = linear(1.0 / 355687428096000, -1.0 / 121645100408832000, q) + all(1.0 / 51090942171709440000.0) * q2;
+    return (low + middle * q4 + high * q8) * x;
 }
 
 #endif
