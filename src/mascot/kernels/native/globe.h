@@ -10,6 +10,7 @@
 #include "hash.h"
 
 enum { RINGS_CACHED = 256, DENSE_CELLS = 4096, DENSE_CELLS_EACH = 32, TABULATED_CELLS_EACH = 16 };
+enum { MOST_RINGS = 8, TOGETHER = 16 }; /* rings within reach of a candidate, at most; candidates whose cells are found together */
 #define PI 3.14159265358979323846
 #define HALF_PI_LESS_1 0.5708 /* for 0 <= z <= 1, z + 0.5708 z^3 is at least asin(z) */
 #define SMALLEST_COSINE 1e-12 /* at the poles */
@@ -44,12 +45,13 @@ typedef struct {
 /* What is computed once for each of the n candidates. */
 typedef struct {
     double *lon, *sine, *cosine; /* longitude, and sine and cosine of its half */
-    double *cos_lat, *inverse_lat, *first, *last; /* of the latitude, and the rings within reach */
+    double *cos_lat, *inverse_lat; /* of the latitude */
+    int64_t *first, *count; /* rings within reach */
 } Points;
 
-/* The cells of a candidate on a vector of rings, and the exponents of their memberships: across + along * hav(longitudes). */
+/* The cells of a candidate on each ring in reach, and the exponents of their memberships: across + along * hav(longitudes). */
 typedef struct {
-    double left[LANES], right[LANES], across[LANES], along[LANES];
+    double left[MOST_RINGS + LANES], right[MOST_RINGS + LANES], across[MOST_RINGS + LANES], along[MOST_RINGS + LANES];
 } Spans;
 
 INLINE Globe make_globe(Arena *arena, const Bins *b, double width) {
@@ -186,10 +188,10 @@ INLINE vector along_ring(const Globe *globe, const Points *points, int64_t i, do
     return haversine(choose_lanes(x < all(-PI), x + all(2 * PI), x));
 }
 
-/* Find the cells of candidate i that are in reach on the rings from `ring` on. */
-INLINE void span_rings(const Globe *globe, const Points *points, double lat, int64_t i, int64_t ring, Spans *spans) {
+/* Find the cells of candidate i that are in reach on a vector of rings, from its ring number `lane` on. */
+INLINE void span_rings(const Globe *globe, const Points *points, double lat, int64_t i, int64_t lane, Spans *spans) {
     const Rings *cache = globe->cache;
-    int64_t at = look_up_ring(globe, ring);
+    int64_t ring = points->first[i] + lane, at = look_up_ring(globe, ring);
     vector cells = load(cache->cells + at), scale = cells * all(1.0 / (2 * PI)), one = all(1.0);
     vector across = haversine(all(lat) - ((all((double)ring + 0.5) + STEPS) * all(globe->height) - all(PI / 2)));
     /* At least sqrt((limit - across) / along), without a root or a division: sqrt(1 - t) <= 1 - t / 2, and the
@@ -201,17 +203,17 @@ INLINE void span_rings(const Globe *globe, const Points *points, double lat, int
     vector right = -round_up(all(0.5) - (all(points->lon[i] + PI) + half) * scale);
     left = larger(left, load(cache->lowest_cell + at)); /* only cells that have slots */
     right = smaller(right, load(cache->highest_cell + at));
-    store(spans->left, left);
-    store(spans->right, smaller(right, left + cells - one));
-    store(spans->across, across * all(globe->fold));
-    store(spans->along, all(points->cos_lat[i] * globe->fold) * load(cache->cosine + at));
+    store(spans->left + lane, left);
+    store(spans->right + lane, smaller(right, left + cells - one));
+    store(spans->across + lane, across * all(globe->fold));
+    store(spans->along + lane, all(points->cos_lat[i] * globe->fold) * load(cache->cosine + at));
 }
 
 /* Write the windows of candidate i on one ring: exp(-chord^2 / (2 width^2)), where chord^2 / 4 = across + along * hav. */
-INLINE void pack_ring(Arena *arena, Globe *globe, Bins *b, const Points *points, int64_t i, int64_t ring, const Spans *spans, int64_t lane) {
-    int64_t at = look_up_ring(globe, ring), cells = (int64_t)globe->cache->cells[at];
+INLINE void pack_ring(Arena *arena, Globe *globe, Bins *b, const Points *points, int64_t i, int64_t lane, const Spans *spans) {
+    int64_t ring = points->first[i] + lane, at = look_up_ring(globe, ring), cells = (int64_t)globe->cache->cells[at];
     int64_t left = (int64_t)spans->left[lane], right = (int64_t)spans->right[lane], first_block = -1;
-    int64_t needed = globe->windows + (right - left + 1 + LANES) / LANES + 3;
+    int64_t needed = globe->windows + (right - left) / LANES + 5;
     if (needed > globe->allocated) grow_windows(arena, globe, b, needed);
     while (left <= right) {
         int64_t home = left < 0 ? left + cells : left >= cells ? left - cells : left;
@@ -241,9 +243,9 @@ INLINE void pack_ring(Arena *arena, Globe *globe, Bins *b, const Points *points,
 
 /* Compute what does not depend on the ring. */
 static Points place_points(Arena *arena, const Globe *globe, const double *lats, double *lons, int64_t n) {
-    double *arrays[6], inverse = 1.0 / globe->height;
-    for (int j = 0; j < 6; j++) arrays[j] = take_doubles(arena, whole_blocks(n));
-    Points points = {lons, arrays[0], arrays[1], arrays[2], arrays[3], arrays[4], arrays[5]};
+    double *arrays[4], inverse = 1.0 / globe->height;
+    for (int j = 0; j < 4; j++) arrays[j] = take_doubles(arena, whole_blocks(n));
+    Points points = {lons, arrays[0], arrays[1], arrays[2], arrays[3], take_integers(arena, n + LANES), take_integers(arena, n + LANES)};
     for (int64_t i = 0; i < n; i += LANES) {
         vector lat = load(lats + i), half = load(lons + i) * all(0.5), cosine = all(1.0) - all(2.0) * haversine(lat);
         store(points.sine + i, sine(half));
@@ -251,8 +253,12 @@ static Points place_points(Arena *arena, const Globe *globe, const double *lats,
         store(points.cos_lat + i, cosine);
         store(points.inverse_lat + i, all(1.0) / larger(cosine, all(SMALLEST_COSINE)));
         vector south = (lat - all(globe->reach - PI / 2)) * all(inverse), north = (lat + all(globe->reach + PI / 2)) * all(inverse);
-        store(points.first + i, larger(round_up(south - all(0.5 + 1e-9)), all(0.0)));
-        store(points.last + i, smaller(-round_up(all(0.5 - 1e-9) - north), all((double)globe->rings - 1.0)));
+        vector first = larger(round_up(south - all(0.5 + 1e-9)), all(0.0));
+        vector last = smaller(-round_up(all(0.5 - 1e-9) - north), all((double)globe->rings - 1.0));
+        for (int64_t j = 0; j < LANES; j++) {
+            points.first[i + j] = (int64_t)first[j];
+            points.count[i + j] = (int64_t)(last[j] - first[j]) + 1;
+        }
     }
     return points;
 }
@@ -264,14 +270,16 @@ static void pack_globe(Arena *arena, Bins *b, const double *lat, double *lon, do
     allocate_windows(arena, &globe, b, n);
     Points points = place_points(arena, &globe, lat, lon, n);
     int64_t at_once = globe.dense ? LANES : 1; /* otherwise neighbouring rings may not be in the cache */
-    for (int64_t i = 0; i < n; i++) {
-        b->first[i] = globe.windows;
-        if (b->unknown[i] != 0.0) continue;
-        int64_t ring = (int64_t)points.first[i], last = (int64_t)points.last[i];
-        for (Spans spans; ring <= last; ring += at_once) {
-            span_rings(&globe, &points, lat[i], i, ring, &spans);
-            for (int64_t lane = 0; lane < at_once && ring + lane <= last; lane++)
-                pack_ring(arena, &globe, b, &points, i, ring + lane, &spans, lane);
+    Spans spans[TOGETHER]; /* found before they are needed, so that branches on them are decided early */
+    for (int64_t start = 0; start < n; start += TOGETHER) {
+        int64_t end = start + TOGETHER < n ? start + TOGETHER : n;
+        for (int64_t i = start; i < end; i++)
+            for (int64_t lane = 0; b->unknown[i] == 0.0 && lane < points.count[i]; lane += at_once)
+                span_rings(&globe, &points, lat[i], i, lane, spans + i - start);
+        for (int64_t i = start; i < end; i++) {
+            b->first[i] = globe.windows;
+            for (int64_t lane = 0; b->unknown[i] == 0.0 && lane < points.count[i]; lane++)
+                pack_ring(arena, &globe, b, &points, i, lane, spans + i - start);
         }
     }
     b->first[n] = globe.windows;
