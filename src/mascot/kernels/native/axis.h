@@ -56,6 +56,8 @@ static void place_windows(Bump *bump, const double *u, int64_t n) {
     }
 }
 
+#define BIT_OF_LANE(bit) ((LANE_NUMBERS & (bit)) != 0) /* the lanes in whose number the bit is set */
+
 /* Write the memberships of the bins in the window of candidate i, rounded up to whole blocks. */
 INLINE void write_window(const Bump *bump, int64_t i, double *lanes) {
     if (!bump->table) {
@@ -66,15 +68,14 @@ INLINE void write_window(const Bump *bump, int64_t i, double *lanes) {
         }
         return;
     }
-    double ratio = bump->ratio[i], square = ratio * ratio, block = square;
-    vector factors = {1.0, ratio};
+    double ratio = bump->ratio[i], block = ratio * ratio;
+    vector factors = choose_lanes(BIT_OF_LANE(1), all(ratio), all(1.0)); /* powers of the ratio */
 #if LANES > 2
-    factors[2] = square;
-    factors[3] = square * ratio;
-    block = square * square;
+    factors *= choose_lanes(BIT_OF_LANE(2), all(block), all(1.0));
+    block *= block;
 #endif
 #if LANES > 4
-    for (int j = 4; j < LANES; j++) factors[j] = factors[j - 4] * block;
+    factors *= choose_lanes(BIT_OF_LANE(4), all(block), all(1.0));
     block *= block;
 #endif
     factors *= all(bump->lowest[i]);
@@ -181,6 +182,7 @@ static void pack_plane(Arena *arena, Bins *b, const double *x, const double *y, 
         for (int64_t i = 0; i < n; i++) u[i] = (values[axis_number][i] - start) * inverse;
         place_windows(bumps + axis_number, u, n);
     }
+    int64_t rows = b->product ? 0 : b->rows;
     double *columns = take_doubles(arena, b->blocks * LANES), *factors = take_doubles(arena, whole_blocks(b->rows));
     for (int64_t i = 0; i < n; i++) {
         double *lanes = b->lanes + i * b->per_candidate, top = down->first[i], left = along->first[i];
@@ -194,7 +196,11 @@ static void pack_plane(Arena *arena, Bins *b, const double *x, const double *y, 
         }
         write_window(along, i, b->product ? lanes : columns);
         write_window(down, i, b->product ? lanes + b->blocks * LANES : factors);
-        for (int64_t row = 0; row < b->rows && !b->product; row++)
+        for (int64_t row = 0; row < rows && b->blocks == 1; row++, lanes += LANES) {
+            vector p = load(columns) * all(factors[row]);
+            store(lanes, where(p >= all(MASCOT_CUTOFF), p));
+        }
+        for (int64_t row = 0; row < rows && b->blocks > 1; row++)
             for (int64_t j = 0; j < b->blocks * LANES; j += LANES, lanes += LANES) {
                 vector p = load(columns + j) * all(factors[row]);
                 store(lanes, where(p >= all(MASCOT_CUTOFF), p));

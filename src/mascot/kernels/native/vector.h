@@ -29,12 +29,15 @@ typedef int64_t mask __attribute__((vector_size(8 * LANES))); /* all bits of a l
 
 #if LANES == 8
 static const vector STEPS = {0, 1, 2, 3, 4, 5, 6, 7};
+static const mask LANE_NUMBERS = {0, 1, 2, 3, 4, 5, 6, 7};
 INLINE vector all(double x) { return (vector){x, x, x, x, x, x, x, x}; }
 #elif LANES == 4
 static const vector STEPS = {0, 1, 2, 3};
+static const mask LANE_NUMBERS = {0, 1, 2, 3};
 INLINE vector all(double x) { return (vector){x, x, x, x}; }
 #else
 static const vector STEPS = {0, 1};
+static const mask LANE_NUMBERS = {0, 1};
 INLINE vector all(double x) { return (vector){x, x}; }
 #endif
 
@@ -96,6 +99,26 @@ INLINE double largest(vector a) {
 INLINE double sum(vector a) { return a[0] + a[1]; }
 INLINE double largest(vector a) { return a[0] > a[1] ? a[0] : a[1]; }
 #endif
+
+/* Return the sum of n values. */
+INLINE double sum_of(const double *values, int64_t n) {
+    vector totals = all(0.0);
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) totals += load(values + i);
+    double total = sum(totals);
+    for (; i < n; i++) total += values[i];
+    return total;
+}
+
+/* Return the largest absolute value, 0 if there is none. */
+INLINE double largest_of(const double *values, int64_t n) {
+    vector tops = all(0.0);
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) tops = larger(absolute(load(values + i)), tops);
+    double top = largest(tops);
+    for (; i < n; i++) top = fabs(values[i]) > top ? fabs(values[i]) : top;
+    return top;
+}
 
 /* c0 + c1 x, one step of a polynomial. Steps are joined in pairs (Estrin's scheme), so that they do not wait for one another. */
 INLINE vector linear(double c0, double c1, vector x) { return all(c1) * x + all(c0); }
