@@ -64,6 +64,22 @@ INLINE unsigned bits(mask lanes) { /* bit j is set if lane j is */
     return (unsigned)((lanes[0] & 1) | (lanes[1] & 2));
 #endif
 }
+/* Write first + j for every bit j that is set, and anything after them. Returns how many are set. There is no branch on the bits,
+ * because the processor could not predict it. */
+INLINE int64_t list_lanes(int64_t *to, int64_t first, unsigned set) {
+#if LANES == 8
+    __m512i numbers = _mm512_add_epi64((__m512i)LANE_NUMBERS, _mm512_set1_epi64(first));
+    _mm512_storeu_si512(to, _mm512_maskz_compress_epi64((__mmask8)set, numbers));
+    return __builtin_popcount(set);
+#else
+    int64_t count = 0;
+    for (int64_t lane = 0; lane < LANES; lane++) {
+        to[count] = first + lane;
+        count += set >> lane & 1;
+    }
+    return count;
+#endif
+}
 INLINE vector round_up(vector a) {
 #if LANES == 8
     return (vector)_mm512_roundscale_pd((__m512d)a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC);
