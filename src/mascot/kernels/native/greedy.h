@@ -279,7 +279,7 @@ INLINE int64_t choose_best(const Query *q, double lam, double tie, double *state
         int64_t end = at + AT_ONCE < padded ? at + AT_ONCE : padded;
         for (int64_t i = at; i < end; i += LANES) {
             unsigned reached = bits((load(q->bound + i) >= all(bar)) & (*(mask *)(q->changed + i) != 0));
-            if (reached) count += list_lanes(q->todo + count, i, reached);
+            count += list_lanes(q->todo + count, i, reached);
         }
         at += AT_ONCE;
     }
