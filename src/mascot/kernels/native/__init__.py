@@ -89,26 +89,28 @@ def select(
     `already` are positions within each query that earlier pages showed. `bins` to `rules` describe the A attributes.
     """
     count, k = len(ptr) - 1, options.k
-    attributes = bytearray().join(
-        _ATTRIBUTE.pack(
-            b.shape, rules[a], signs[a], weights[a], _address(b.x), _address(b.y), _address(b.indptr),
-            _address(b.indices), _address(b.values), *b.axes, _address(b.vectors),
-            0 if b.vectors is None else b.vectors.shape[1],
-        )
-        for a, b in enumerate(bins)
-    )  # fmt: skip
-    limits = bytearray().join(map(_packed_quota, quotas))
-    positions, ranked = np.empty((count, k), np.int64), np.empty((count, k), np.int64)
+    attributes = bytearray().join(map(_packed_attribute, bins, rules, signs.tolist(), weights.tolist()))
+    limits = bytearray().join(map(_packed_quota, quotas)) if quotas else None
+    results, numbers = np.empty((2, count, k), np.int64), np.empty((3, count, len(bins)))
     strengths, stages = np.empty(count), np.empty(count, np.int64)
-    gain_factors, largest_gains, coverage_per_result = np.empty((3, count, len(bins)))
+    first_result, first_number = _address(results), _address(numbers)
+    size, width = results.nbytes // 2, numbers.nbytes // 3  # bytes of one array of each
     batch = _BATCH.pack(
         len(bins), len(quotas), k, options.protect, options.flags, options.starts, options.strength, options.keep,
         _address(ptr), _address(rows), _address(scores), _address(already_ptr), _address(already),
-        _address(attributes), _address(limits), _address(positions), _address(ranked), _address(strengths),
-        _address(gain_factors), _address(largest_gains), _address(coverage_per_result), _address(stages),
+        _address(attributes), _address(limits), first_result, first_result + size, _address(strengths),
+        first_number, first_number + width, first_number + 2 * width, _address(stages),
     )  # fmt: skip
     _run(batch, count, threads)
-    return Selection(positions, ranked, strengths, gain_factors, largest_gains, coverage_per_result, stages)
+    return Selection(*results, strengths, *numbers, stages)
+
+
+def _packed_attribute(bins: PackedBins, rule: int, sign: float, weight: float) -> bytes:
+    shape, x, y, axes, indptr, indices, values, vectors = bins
+    return _ATTRIBUTE.pack(
+        shape, rule, sign, weight, _address(x), _address(y), _address(indptr), _address(indices), _address(values), *axes,
+        _address(vectors), 0 if vectors is None else vectors.shape[1],
+    )  # fmt: skip
 
 
 def _packed_quota(quota: AnyQuota) -> bytes:
