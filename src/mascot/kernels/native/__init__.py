@@ -35,7 +35,7 @@ ABI = 3
 _ATTRIBUTE = struct.Struct("2q2d5Q16dQq")
 _QUOTA = struct.Struct("3Q2qQqdQq")
 _BATCH = struct.Struct("6q2d14Q")
-_BYTE = ctypes.c_char
+_from_buffer, _address_of = ctypes.c_char.from_buffer, ctypes.addressof
 _SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 LIBRARY = Path(__file__).with_name("_kernel" + _SUFFIX)
 
@@ -73,7 +73,7 @@ def _address(data: Any) -> int:
     if data is None:
         return 0
     try:
-        return ctypes.addressof(_BYTE.from_buffer(data))  # four times as fast as array.ctypes.data
+        return _address_of(_from_buffer(data))  # four times as fast as array.ctypes.data
     except (TypeError, ValueError):  # read-only, or empty
         return 0 if isinstance(data, bytearray) else int(data.ctypes.data)
 
