@@ -93,13 +93,13 @@ def select(
     limits = bytearray().join(map(_packed_quota, quotas)) if quotas else None
     results, numbers = np.empty((2, count, k), np.int64), np.empty((3, count, len(bins)))
     strengths, stages = np.empty(count), np.empty(count, np.int64)
-    first_result, first_number = _address(results), _address(numbers)
-    size, width = results.nbytes // 2, numbers.nbytes // 3  # bytes of one array of each
+    result, number = _address(results), _address(numbers)
+    size, width = results.strides[0], numbers.strides[0]
     batch = _BATCH.pack(
         len(bins), len(quotas), k, options.protect, options.flags, options.starts, options.strength, options.keep,
         _address(ptr), _address(rows), _address(scores), _address(already_ptr), _address(already),
-        _address(attributes), _address(limits), first_result, first_result + size, _address(strengths),
-        first_number, first_number + width, first_number + 2 * width, _address(stages),
+        _address(attributes), _address(limits), result, result + size, _address(strengths),
+        number, number + width, number + 2 * width, _address(stages),
     )  # fmt: skip
     _run(batch, count, threads)
     return Selection(*results, strengths, *numbers, stages)
@@ -108,8 +108,8 @@ def select(
 def _packed_attribute(bins: PackedBins, rule: int, sign: float, weight: float) -> bytes:
     shape, x, y, axes, indptr, indices, values, vectors = bins
     return _ATTRIBUTE.pack(
-        shape, rule, sign, weight, _address(x), _address(y), _address(indptr), _address(indices), _address(values), *axes,
-        _address(vectors), 0 if vectors is None else vectors.shape[1],
+        shape, rule, sign, weight, *map(_address, (x, y, indptr, indices, values)), *axes, _address(vectors),
+        0 if vectors is None else vectors.shape[1],
     )  # fmt: skip
 
 

@@ -182,7 +182,6 @@ static void pack_plane(Arena *arena, Bins *b, const double *x, const double *y, 
         for (int64_t i = 0; i < n; i++) u[i] = (values[axis_number][i] - start) * inverse;
         place_windows(bumps + axis_number, u, n);
     }
-    int64_t rows = b->product ? 0 : b->rows;
     double *columns = take_doubles(arena, b->blocks * LANES), *factors = take_doubles(arena, whole_blocks(b->rows));
     for (int64_t i = 0; i < n; i++) {
         double *lanes = b->lanes + i * b->per_candidate, top = down->first[i], left = along->first[i];
@@ -196,11 +195,7 @@ static void pack_plane(Arena *arena, Bins *b, const double *x, const double *y, 
         }
         write_window(along, i, b->product ? lanes : columns);
         write_window(down, i, b->product ? lanes + b->blocks * LANES : factors);
-        for (int64_t row = 0; row < rows && b->blocks == 1; row++, lanes += LANES) {
-            vector p = load(columns) * all(factors[row]);
-            store(lanes, where(p >= all(MASCOT_CUTOFF), p));
-        }
-        for (int64_t row = 0; row < rows && b->blocks > 1; row++)
+        for (int64_t row = 0; row < b->rows && !b->product; row++)
             for (int64_t j = 0; j < b->blocks * LANES; j += LANES, lanes += LANES) {
                 vector p = load(columns + j) * all(factors[row]);
                 store(lanes, where(p >= all(MASCOT_CUTOFF), p));

@@ -10,7 +10,7 @@
 #include "hash.h"
 
 enum { RINGS_CACHED = 256, DENSE_CELLS = 4096, DENSE_CELLS_EACH = 32, TABULATED_CELLS_EACH = 16 };
-enum { MOST_RINGS = 8, TOGETHER = 16 }; /* rings within reach of a candidate, at most; candidates whose cells are found together */
+enum { MOST_RINGS = 8, TOGETHER = 16 }; /* at most 6 rings are in reach of a candidate; candidates whose cells are found together */
 #define PI 3.14159265358979323846
 #define HALF_PI_LESS_1 0.5708 /* for 0 <= z <= 1, z + 0.5708 z^3 is at least asin(z) */
 #define SMALLEST_COSINE 1e-12 /* at the poles */
@@ -36,11 +36,6 @@ typedef struct {
     int64_t next, keys; /* the next free slot, and the keys in the table */
     int64_t allocated, windows;
 } Globe;
-
-/* The rings first .. last. */
-typedef struct {
-    int64_t first, last;
-} RingRange;
 
 /* What is computed once for each of the n candidates. */
 typedef struct {
@@ -85,16 +80,6 @@ INLINE int64_t look_up_ring(const Globe *globe, int64_t ring) {
     return at;
 }
 
-/* Return the rings within reach of the latitudes south .. north. */
-INLINE RingRange rings_in_reach(const Globe *globe, double south, double north) {
-    RingRange range;
-    range.first = (int64_t)ceil((south - globe->reach + PI / 2) / globe->height - 0.5 - 1e-9);
-    range.last = (int64_t)floor((north + globe->reach + PI / 2) / globe->height - 0.5 + 1e-9);
-    if (range.first < 0) range.first = 0;
-    if (range.last > globe->rings - 1) range.last = globe->rings - 1;
-    return range;
-}
-
 /* Number the cells of each ring within the candidates' range, unless they are many. */
 INLINE void number_cells(Globe *globe, const Bins *b, const double *lat, const double *lon, int64_t n) {
     double south = INFINITY, north = -INFINITY, west = INFINITY, east = -INFINITY;
@@ -106,13 +91,16 @@ INLINE void number_cells(Globe *globe, const Bins *b, const double *lat, const d
         if (lon[i] > east) east = lon[i];
     }
     if (south > north) south = north = west = east = 0.0; /* no place is known */
-    RingRange range = rings_in_reach(globe, south, north);
+    int64_t first_ring = (int64_t)ceil((south - globe->reach + PI / 2) / globe->height - 0.5 - 1e-9);
+    int64_t last_ring = (int64_t)floor((north + globe->reach + PI / 2) / globe->height - 0.5 + 1e-9);
+    if (first_ring < 0) first_ring = 0;
+    if (last_ring > globe->rings - 1) last_ring = globe->rings - 1;
     Rings *cache = globe->cache;
     int64_t allowed = DENSE_CELLS + DENSE_CELLS_EACH * n, used = 0;
     double sine = sin(globe->reach);
-    globe->lowest = range.first;
-    globe->dense = range.last - range.first + 1 <= RINGS_CACHED;
-    for (int64_t ring = range.first; globe->dense && ring <= range.last; ring++) {
+    globe->lowest = first_ring;
+    globe->dense = last_ring - first_ring + 1 <= RINGS_CACHED;
+    for (int64_t ring = first_ring; globe->dense && ring <= last_ring; ring++) {
         int64_t at = look_up_ring(globe, ring);
         /* A circle of this reach around a point of the ring spans asin(z) of longitude, or all of it if it holds the pole. */
         double cells = cache->cells[at], inverse = cells / (2 * PI), z = sine * cache->inverse[at];
@@ -245,7 +233,8 @@ INLINE void pack_ring(Arena *arena, Globe *globe, Bins *b, const Points *points,
 static Points place_points(Arena *arena, const Globe *globe, const double *lats, double *lons, int64_t n) {
     double *arrays[4], inverse = 1.0 / globe->height;
     for (int j = 0; j < 4; j++) arrays[j] = take_doubles(arena, whole_blocks(n));
-    Points points = {lons, arrays[0], arrays[1], arrays[2], arrays[3], take_integers(arena, n + LANES), take_integers(arena, n + LANES)};
+    int64_t *first = take_integers(arena, whole_blocks(n)), *count = take_integers(arena, whole_blocks(n));
+    Points points = {lons, arrays[0], arrays[1], arrays[2], arrays[3], first, count};
     for (int64_t i = 0; i < n; i += LANES) {
         vector lat = load(lats + i), half = load(lons + i) * all(0.5), cosine = all(1.0) - all(2.0) * haversine(lat);
         store(points.sine + i, sine(half));
@@ -253,11 +242,11 @@ static Points place_points(Arena *arena, const Globe *globe, const double *lats,
         store(points.cos_lat + i, cosine);
         store(points.inverse_lat + i, all(1.0) / larger(cosine, all(SMALLEST_COSINE)));
         vector south = (lat - all(globe->reach - PI / 2)) * all(inverse), north = (lat + all(globe->reach + PI / 2)) * all(inverse);
-        vector first = larger(round_up(south - all(0.5 + 1e-9)), all(0.0));
-        vector last = smaller(-round_up(all(0.5 - 1e-9) - north), all((double)globe->rings - 1.0));
+        vector lowest = larger(round_up(south - all(0.5 + 1e-9)), all(0.0));
+        vector highest = smaller(-round_up(all(0.5 - 1e-9) - north), all((double)globe->rings - 1.0));
         for (int64_t j = 0; j < LANES; j++) {
-            points.first[i + j] = (int64_t)first[j];
-            points.count[i + j] = (int64_t)(last[j] - first[j]) + 1;
+            first[i + j] = (int64_t)lowest[j];
+            count[i + j] = (int64_t)(highest[j] - lowest[j]) + 1;
         }
     }
     return points;

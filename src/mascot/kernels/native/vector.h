@@ -90,30 +90,20 @@ INLINE vector round_up(vector a) {
 #endif
 }
 INLINE vector absolute(vector a) { return larger(a, -a); }
-#if LANES > 2
-/* Fold a vector by halves, so that its lanes do not wait for one another. */
-INLINE __m128d lower(__m256d a) { return _mm256_castpd256_pd128(a); }
-INLINE __m128d upper(__m256d a) { return _mm256_extractf128_pd(a, 1); }
 #if LANES == 8
-INLINE __m256d lower_half(vector a) { return _mm512_castpd512_pd256((__m512d)a); }
-INLINE __m256d upper_half(vector a) { return _mm512_extractf64x4_pd((__m512d)a, 1); }
-INLINE __m256d folded_sum(vector a) { return _mm256_add_pd(lower_half(a), upper_half(a)); }
-INLINE __m256d folded_top(vector a) { return _mm256_max_pd(lower_half(a), upper_half(a)); }
+INLINE double sum(vector a) { return _mm512_reduce_add_pd((__m512d)a); } /* by halves: lanes do not wait for one another */
+INLINE double largest(vector a) { return _mm512_reduce_max_pd((__m512d)a); }
 #else
-INLINE __m256d folded_sum(vector a) { return (__m256d)a; }
-INLINE __m256d folded_top(vector a) { return (__m256d)a; }
-#endif
 INLINE double sum(vector a) {
-    __m128d pair = _mm_add_pd(lower(folded_sum(a)), upper(folded_sum(a)));
-    return pair[0] + pair[1];
+    double total = 0.0;
+    for (int j = 0; j < LANES / 2; j++) total += a[j] + a[j + LANES / 2];
+    return total;
 }
 INLINE double largest(vector a) {
-    __m128d pair = _mm_max_pd(lower(folded_top(a)), upper(folded_top(a)));
-    return pair[0] > pair[1] ? pair[0] : pair[1];
+    double top = a[0];
+    for (int j = 1; j < LANES; j++) top = a[j] > top ? a[j] : top;
+    return top;
 }
-#else
-INLINE double sum(vector a) { return a[0] + a[1]; }
-INLINE double largest(vector a) { return a[0] > a[1] ? a[0] : a[1]; }
 #endif
 
 /* Return the sum of n values. */
