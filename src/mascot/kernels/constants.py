@@ -27,3 +27,5 @@ COPY_TOLERANCE = 1e-6  # subtracted from thresholds of similarity: float32 round
 LEADERS = 24  # most relevant candidates among which a focus looks for further starts
 ALIKE = 0.5 - 1e-10  # share of bins in common from which two candidates lie in the same area
 LABEL_PRICE = 0.25  # cost of a new label of a focus, in relevance of the best result; the dial then falls evenly
+PROTECTED_STEPS = (0.5, 1.0)  # strengths of the runs of a focus that start from the protected results alone
+CENTRE_STEPS = (0.25, 0.6)  # strengths of the runs that start from a centre, too

@@ -58,7 +58,7 @@ class Mascot(Value):
         A bin of a spread holds its share of the k results; otherwise one whole membership covers it (default: True).
     starts
         How many further starts a focus without a named value tries, around the most relevant candidates where most
-        matches lie. The best objective wins. 0 is a single greedy pass (default: 3).
+        matches lie. The best objective wins. 0 is a single greedy pass (default: 1).
 
     The default is the guarded method. `Mascot.paper` is the published one. The paper's ablations are its switches:
     `normalize=False` (w/o Normalization), `bin_weight="uniform"` (Uniform Binning), both (Prob-Coverage).
@@ -72,7 +72,7 @@ class Mascot(Value):
     order: Literal["relevance", "selection"] = "relevance"
     keep: float | None = None
     balance: bool = True
-    starts: int = 3
+    starts: int = 1
 
     def __post_init__(self) -> None:
         check_strength(self, DEFAULT_STRENGTH)

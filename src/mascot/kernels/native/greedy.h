@@ -18,8 +18,8 @@
 /* The results of a greedy run, in the order of selection. */
 typedef struct {
     int64_t *positions, count;
-    int64_t stages;   /* how many stages of the quotas were needed */
-    double objective; /* the sum of the gains; not computed with strength 0 */
+    int64_t stages;            /* how many stages of the quotas were needed */
+    double relevance, wishes;  /* the sums of what the results gain by each; not computed with strength 0 */
 } Run;
 
 /* One query: what the method is given, what is computed once, and what the greedy pass works with. */
@@ -42,10 +42,11 @@ typedef struct {
     double **start;              /* [attributes][n] sums at the start */
     double *stake;               /* [attributes] the most that a candidate pays; 0 for a spread */
 
-    int64_t several;             /* whether a focus starts several times, see starts.h */
+    int64_t several;             /* whether a focus has several runs, see starts.h */
+    int64_t fixed;               /* whether these runs do not depend on the strength, because there is no spread */
     int64_t *centres, centre_count; /* further starts */
-    Run plain, other;            /* the most relevant results, and the run that competes with the best one */
-    double plain_relevance, plain_wishes; /* what the most relevant results gain by relevance, and by all wishes */
+    Run *runs, *plain;           /* the runs that compete, and the most relevant results, which compete too */
+    int64_t run_count;           /* 0 until the runs were selected */
 
     int64_t **counts;           /* results so far for each label of each quota; zero between passes */
     double *unit;               /* a vector, for the quotas on near-copies */
@@ -289,7 +290,7 @@ INLINE int64_t choose_best(const Query *q, double lam, double tie, double *state
 /* Fill `run` with at most k positions, the protected ones first. */
 static void select_greedily(Query *q, double lam, double tie, double *state, Run *run) {
     int64_t padded = whole_blocks(q->n), done = 0, stage = 0;
-    run->objective = 0.0;
+    run->relevance = run->wishes = 0.0;
     begin_pass(q, lam, state, padded);
     while (done < q->k) {
         int64_t best =
@@ -305,7 +306,10 @@ static void select_greedily(Query *q, double lam, double tie, double *state, Run
             q->bound[best] = NEVER;
             continue;
         }
-        if (lam > 0.0) run->objective += q->base[best] + lam * cover(q, best, lam, state, padded);
+        if (lam > 0.0) {
+            run->relevance += q->relevance[best];
+            run->wishes += q->offset[best] + cover(q, best, lam, state, padded);
+        }
         q->bound[best] = NEVER;
         q->taken[best] = 1.0;
         run->positions[done++] = best;
