@@ -94,15 +94,14 @@ def select(
     results, numbers = np.empty((2, count, k), np.int64), np.empty((3, count, len(bins)))
     strengths, stages = np.empty(count), np.empty(count, np.int64)
     result, number = _address(results), _address(numbers)
-    size, width = results.strides[0], numbers.strides[0]
     batch = _BATCH.pack(
         len(bins), len(quotas), k, options.protect, options.flags, options.starts, options.strength, options.keep,
         _address(ptr), _address(rows), _address(scores), _address(already_ptr), _address(already),
-        _address(attributes), _address(limits), result, result + size, _address(strengths),
-        number, number + width, number + 2 * width, _address(stages),
+        _address(attributes), _address(limits), result, result + results.strides[0], _address(strengths),
+        number, number + numbers.strides[0], number + 2 * numbers.strides[0], _address(stages),
     )  # fmt: skip
     _run(batch, count, threads)
-    return Selection(*results, strengths, *numbers, stages)
+    return Selection(results[0], results[1], strengths, numbers[0], numbers[1], numbers[2], stages)
 
 
 def _packed_attribute(bins: PackedBins, rule: int, sign: float, weight: float) -> bytes:
