@@ -130,7 +130,7 @@ def numbers_within(columns: Columns, name: str, owner: str) -> tuple[Floats, flo
             raise InputError(f"{owner} column {name!r} must hold numbers: {error}") from None
     if not len(values):
         return values, 0.0, 0.0, False
-    low, high = float(np.minimum.reduce(values)), float(np.maximum.reduce(values))
+    low, high = values.item(values.argmin()), values.item(values.argmax())  # faster than min and max
     missing = low != low  # NaN if any is
     if missing:
         low, high = float(np.fmin.reduce(values)), float(np.fmax.reduce(values))

@@ -266,7 +266,7 @@ INLINE int64_t choose_best(const Query *q, double lam, double tie, double *state
     for (int64_t i = 0; i < padded; i += LANES) {
         vector bound = load(q->bound + i);
         tops = larger(bound, tops);
-        exact = choose_lanes((bound > exact) & (*(mask *)(q->changed + i) == 0), bound, exact);
+        exact = larger(choose_lanes(*(mask *)(q->changed + i) == 0, bound, all(NEVER)), exact);
     }
     double top = largest(tops), bar = largest(exact) - tie;
     if (top <= NEVER / 2) return -1;
@@ -281,11 +281,7 @@ INLINE int64_t choose_best(const Query *q, double lam, double tie, double *state
         int64_t end = at + AT_ONCE < padded ? at + AT_ONCE : padded;
         for (int64_t i = at; i < end; i += LANES) {
             unsigned reached = bits((load(q->bound + i) >= all(bar)) & (*(mask *)(q->changed + i) != 0));
-            if (!reached) continue;
-            for (int64_t lane = 0; lane < LANES; lane++) { /* no branch: the processor could not predict it */
-                q->todo[count] = i + lane;
-                count += reached >> lane & 1;
-            }
+            count += list_lanes(q->todo + count, i, reached);
         }
         at += AT_ONCE;
     }
