@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mascot.attributes.attribute import Attribute, Columns, as_bins, check_missing, missing_rule
-from mascot.attributes.category import Category
+from mascot.attributes.category import Category, label_text
 from mascot.attributes.columns import as_array
 from mascot.attributes.place import NamedPoint
 from mascot.attributes.vectors import Vectors
@@ -143,7 +143,9 @@ class Share(Value):
             require(valid, f"{owner}[{value!r}]", "must be in 0..1", part)
         total = math.fsum(self.shares.values())
         require(total <= 1 + 1e-9, owner, "must sum to at most 1", total)
-        object.__setattr__(self, "shares", _HashableDict({str(value): float(p) for value, p in self.shares.items()}))
+        object.__setattr__(
+            self, "shares", _HashableDict({label_text(value): float(p) for value, p in self.shares.items()})
+        )
 
     def _described(self, write: Write) -> dict[str, Any]:
         return _wish_dict("share", self.attribute, write, shares=dict(self.shares))
