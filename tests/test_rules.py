@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 import mascot as mc
 from mascot import grammar
 from mascot.attributes.category import labels_of
+from mascot.server.rerank.rerank_task import RerankTask
 
 SELLERS = list("aaaaaabbbbcccddeefgh")
 HITS = mc.Candidates(np.arange(20)[::-1], columns={"seller": SELLERS, "ad": [1, 0, 0, 0] * 5})
@@ -180,6 +182,16 @@ def test_other_rules_are_typed() -> None:
 def test_rules_are_plain_data(wish: mc.AnyWish) -> None:
     assert mc.from_dict(wish.to_dict()) == wish
     assert hash(mc.from_dict(wish.to_dict())) == hash(wish)
+
+
+def test_http_takes_rules_pins_and_order() -> None:
+    wishes: list[Any] = [{"limit": "s", "n": 1, "window": 2}, {"at_least": "s", "counts": {"b": 1}}]
+    body = {"scores": [4, 3, 2, 1], "columns": {"s": list("aaab")}, "wishes": wishes, "k": 3, "order": "relevance"}
+    assert [result.id for result in RerankTask(json.dumps(body).encode()).answer().results] == [0, 3, 1]
+    body |= {"wishes": [{"limit": ["s", "s"], "n": 2}], "pin": {"2": 2}}
+    assert [result.id for result in RerankTask(json.dumps(body).encode()).answer().results] == [0, 2, 3]
+    with pytest.raises(mc.OptionError, match="must be a position from 1 to k = 3, got 4"):
+        RerankTask(json.dumps(body | {"pin": {"2": 4}}).encode()).answer()
 
 
 CELLS = st.sampled_from(["a", "a", "a", "b", "b", "c", "d", None, ("a", "b")])

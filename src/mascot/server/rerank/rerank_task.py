@@ -44,6 +44,10 @@ class RerankTask:
         self._method = None if request.method is None else mc.from_dict(msgspec.to_builtins(request.method))
         candidates["columns"] = _with_nested(candidates["columns"], self._wishes)
         self._candidates = mc.Candidates(**candidates)
+        self._pin: Any = request.pin
+        if isinstance(self._pin, dict):  # the keys of JSON are texts, and ids may be numbers
+            ids = {str(id_): id_ for id_ in self._candidates.ids}
+            self._pin = {ids.get(key, key): place for key, place in self._pin.items()}
         self._options = {name: value for name in _OPTIONS if (value := getattr(request, name)) is not None}
         keep = request.keep is not None or getattr(self._method, "keep", None) is not None
         is_small = request_cost.check(self._candidates, self._wishes, self._method or mc.Mascot(), request.k, keep)
@@ -53,7 +57,7 @@ class RerankTask:
         """Re-rank the candidates."""
         request = self._request
         ranking = mc.rerank(
-            self._candidates, self._wishes, request.k, self._method, request.already or None, pin=request.pin,
+            self._candidates, self._wishes, request.k, self._method, request.already or None, pin=self._pin,
             **self._options,
         )  # fmt: skip
         ids: list[Any] = ranking.ids
