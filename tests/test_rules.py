@@ -85,6 +85,14 @@ def test_a_limit_over_a_session_counts_earlier_pages() -> None:
     assert mc.rerank_many(batch, wish, 4, already=[page.ids]).ids == [[10, 11, 13, 14]]
 
 
+def test_a_reranker_obeys_windows_and_order() -> None:
+    ranker = mc.Reranker([mc.spread("seller"), mc.limit("seller", 1, window=3)]).fit({"seller": SELLERS})
+    for order in ("relevance", "selection"):
+        page = mc.rerank(HITS, ranker.wishes, 8, order=order)
+        assert ranker.rerank(range(20), HITS.scores, 8, order=order).ids == page.ids
+        assert ranker.rerank_many([range(20)], [HITS.scores], 8, order=order).ids == [page.ids]
+
+
 def test_pins_stand_at_their_positions() -> None:
     assert mc.rerank(HITS, (), 5, pin={19: 3, 10: 1}).ids == [10, 0, 19, 1, 2]
     assert mc.rerank(HITS, mc.limit("seller", 1), 20, pin={19: 20}).ids[-1] == 19  # the page has eight results

@@ -23,6 +23,7 @@ from mascot.registry import from_dict
 from mascot.reranking import (
     Already,
     Backend,
+    Order,
     check_call,
     check_method,
     per_query,
@@ -184,18 +185,19 @@ class Reranker:
         return rows.tolist() if self._ids is None else [self._ids[row] for row in rows]
 
     def rerank(
-        self, rows: ArrayLike, scores: ArrayLike, k: int = 20, already: Already = None, backend: Backend = "auto"
-    ) -> Ranking[Any]:
+        self, rows: ArrayLike, scores: ArrayLike, k: int = 20, already: Already = None, backend: Backend = "auto",
+        order: Order | None = None,
+    ) -> Ranking[Any]:  # fmt: skip
         """Select k of the rows that a search returned. The `positions` of the ranking count within `rows`.
 
         Parameters
         ----------
         rows, scores
             N rows of the corpus, counted from 0, and their scores.
-        k, already, backend
+        k, already, backend, order
             As for `mascot.rerank`.
         """
-        call = check_call(k, backend, self.method)
+        call = check_call(k, backend, self.method, order=order)
         check_wishes(self.wishes, k, backend)
         fitted = self._require_fitted()
         corpus_rows = _corpus_rows(rows, fitted.rows)
@@ -211,6 +213,7 @@ class Reranker:
         already: Sequence[Already] | None = None,
         backend: Backend = "auto",
         threads: int | None = None,
+        order: Order | None = None,
     ) -> Rankings[Any]:
         """Select for many queries over the corpus. Every query is ranked as `rerank` ranks it alone.
 
@@ -218,16 +221,16 @@ class Reranker:
         ----------
         rows, scores
             Q x N arrays, or lists of arrays, whose lengths may differ.
-        k, already, backend, threads
+        k, already, backend, threads, order
             As for `mascot.rerank_many`.
         """
-        call = check_call(k, backend, self.method, threads)
+        call = check_call(k, backend, self.method, threads, order=order)
         check_wishes(self.wishes, k, backend)
         fitted = self._require_fitted()
         if backend == "gpu" and hasattr(scores, "__dlpack_device__") and not isinstance(scores, np.ndarray):
             from mascot.gpu.device_batch import rank_rows
 
-            return rank_rows(fitted, rows, scores, k, self.method, already)
+            return rank_rows(fitted, rows, scores, k, call.method, already)
         ptr, flat_rows, flat_scores = _flatten(rows, scores, fitted.rows)
         ids: Any = flat_rows
         if already is not None or self._ids is not None:
