@@ -154,7 +154,7 @@ def recorded(query: Query) -> dict[str, tuple[None, Call]]:
     """Return a converter's call for each engine whose response is written by hand."""
     from types import SimpleNamespace
 
-    from mascot.connect.converters import convert
+    from mascot.connect import converters as convert
 
     scores, fields = query.scores.tolist(), query.metadata
     each = list(zip(map(str, range(len(fields))), scores, fields, strict=True))
@@ -183,7 +183,7 @@ def searched(query: Query, folder: str) -> dict[str, tuple[Call, Call]]:
     import lancedb
     from qdrant_client import QdrantClient, models
 
-    from mascot.connect.converters import convert
+    from mascot.connect import converters as convert
     from mascot.extras import package
 
     count, width = query.vectors.shape

@@ -120,9 +120,59 @@ def draw_constraints(axes: Any) -> None:
     axes.legend(frameon=False)
 
 
+def draw_together(axes: Any) -> None:
+    """Results per city: by relevance, kept together by one greedy pass, and by several runs."""
+    rng = np.random.default_rng(3)
+    sizes = {"Paris": 60, "Sintra": 25, "others": 115}
+    cities = np.repeat(list(sizes), list(sizes.values()))
+    scores = np.concatenate([rng.uniform(0, 0.5, 60), rng.uniform(0.6, 0.9, 25), rng.random(115)])
+    scores[0] = 1.0  # the best match is in Paris, most good matches are in Sintra
+    labels = np.where(cities == "others", np.arange(200).astype(str), cities)
+    hits = mc.Candidates(scores, columns={"city": labels})
+    wish = mc.focus("city")
+    cases = {
+        "by relevance": mc.rerank(hits, [], 24),
+        "before: one greedy pass": mc.rerank(hits, wish, 24, mc.Mascot(0.7, protect=1, starts=0)),
+        "after: several runs": mc.rerank(hits, wish, 24, mc.Mascot(0.7, protect=1)),
+    }
+    best = cases["by relevance"].relevance.sum()
+    for row, page in enumerate(cases.values()):
+        counts, left = Counter(cities[page.positions].tolist()), 0
+        for name, colour in zip(sizes, (ORANGE, BLUE, GREY), strict=True):
+            axes.barh(row, counts[name], 0.6, left=left, color=colour, label=name if row == 0 else None)
+            left += counts[name]
+        axes.text(24.3, row, f"{page.relevance.sum() / best:.0%}", va="center", size=9)
+    axes.set(title="A focus goes where the matches are", yticks=range(3), yticklabels=list(cases), xlim=(0, 28))
+    axes.set_xlabel("results of 24, and the share of relevance retained")
+    axes.invert_yaxis()
+    axes.legend(frameon=False, ncols=3, loc="upper center", bbox_to_anchor=(0.4, -0.2))
+
+
+def draw_vectors(axes: Any) -> None:
+    """Results spread by vectors, of passages with eight aspects and off-topic noise: a tree, and novelty."""
+    rng = np.random.default_rng(4)
+    aspects, noise = rng.normal(size=(8, 16)), rng.normal(size=(50, 16)) * 1.5
+    member = rng.integers(0, 8, 150)
+    vectors = np.concatenate([aspects[member] + rng.normal(0, 0.25, (150, 16)), noise])
+    scores = np.concatenate([rng.uniform(0.5, 1, 150), rng.uniform(0, 0.45, 50)])
+    hits = mc.Candidates(scores, vectors=vectors)
+    strengths = (0.3, 0.5, 0.7, 0.9)
+    wishes = {"before: Branches": (mc.spread(mc.Branches()), GREY), "after: Vectors": (mc.spread(mc.Vectors()), BLUE)}
+    for label, (wish, colour) in wishes.items():
+        pages = [mc.rerank(hits, wish, 16, strength=strength).positions for strength in strengths]
+        axes.plot(strengths, [(page < 150).mean() for page in pages], "o-", color=colour, label=f"{label}, on topic")
+        found = [len(set(member[page[page < 150]].tolist())) / 8 for page in pages]
+        axes.plot(strengths, found, "s--", color=colour, label=f"{label}, aspects")
+    axes.set(title="A spread of vectors stays on topic", xlabel="strength", ylabel="share", ylim=(0, 1.05))
+    axes.legend(frameon=False, fontsize=8, ncols=2)
+
+
 def main() -> None:
     draw_ten_rows(FIGURES / "ten-rows.png")
-    pictures = {"aim": draw_aim, "balance": draw_balance, "outliers": draw_outliers, "constraints": draw_constraints}
+    pictures = {
+        "aim": draw_aim, "balance": draw_balance, "outliers": draw_outliers, "constraints": draw_constraints,
+        "together": draw_together, "vectors": draw_vectors,
+    }  # fmt: skip
     for name, draw in pictures.items():
         figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
         draw(axes)

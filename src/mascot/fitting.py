@@ -161,7 +161,8 @@ def reduced(quota: AnyQuota, rows: Ints) -> AnyQuota:
         return replace(quota, pinned=rows)
     labels = np.concatenate([quota.of(int(row)) for row in rows])
     counts = np.bincount(labels, minlength=len(quota.capacity))
-    return replace(quota, capacity=np.maximum(quota.capacity - counts, 0))
+    least = None if quota.least is None else np.maximum(quota.least - counts, 0)
+    return replace(quota, capacity=np.maximum(quota.capacity - counts, 0), least=least)
 
 
 def fit_wishes(wishes: tuple[AnyWish, ...], table: Table, rows: int, groups: int = 1) -> FittedWishes:

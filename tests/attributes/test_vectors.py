@@ -86,8 +86,7 @@ def test_one_candidate_equal_and_missing_vectors_have_a_result(backend: Any) -> 
             assert mc.rerank(hits(vectors), wish, 3, backend=backend).ids == ["a", "b", "c"]
     gaps = [*CIRCLE[:3], None, [0.0, 0.0], CIRCLE[5]]
     assert set(mc.rerank(hits(gaps), mc.spread(mc.Vectors(missing="drop")), 6, backend=backend).ids) == set("abcf")
-    last = mc.rerank(hits(gaps), mc.focus(V), 6, mc.Mascot(1.0, order="selection"), backend=backend).ids[-2:]
-    assert last == ["d", "e"]
+    assert set(mc.rerank(hits(gaps), mc.focus(V), 4, mc.Mascot(1.0), backend=backend).ids) == set("abcf")
 
 
 ERRORS = {

@@ -18,7 +18,7 @@ import pytest
 from numpy.typing import NDArray
 
 import mascot as mc
-from mascot.connect.converters import convert
+from mascot.connect import converters as convert
 
 PLACES = (("Lisbon", "PT", 38.72, -9.14), ("Oslo", "NO", 59.91, 10.75), ("Lima", "PE", -12.05, -77.04),
           ("Kyoto", "JP", 35.01, 135.77))  # fmt: skip

@@ -15,7 +15,7 @@ import pytest
 
 import mascot as mc
 from mascot import errors
-from mascot.connect.converters import convert
+from mascot.connect import converters as convert
 from mascot.connect.converters.hit_lists import as_vectors
 from mascot.connect.engines import Found
 

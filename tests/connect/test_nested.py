@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import mascot as mc
 from mascot.candidates import value_of
 from mascot.cli.hit_tables import RecordTable
-from mascot.connect.converters import convert, hit_lists
+from mascot.connect.converters import convert, hit_lists, merging, table_converters
 from mascot.connect.engines import Found, steer
 from mascot.connect.frameworks import documents
 
@@ -21,7 +21,7 @@ ROWS = st.dictionaries(
 )
 
 
-@pytest.mark.parametrize("module", [convert, documents, hit_lists])
+@pytest.mark.parametrize("module", [convert, documents, hit_lists, merging, table_converters])
 def test_docstring_examples(module):
     result = doctest.testmod(module)
     assert result.attempted

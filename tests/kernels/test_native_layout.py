@@ -15,10 +15,12 @@ HEADERS = Path(build_native.__file__).parent
 
 
 def test_the_header_has_the_constants_of_python() -> None:
-    defined = dict(re.findall(r"^#define MASCOT_(\w+) ([-\w.+]+)", (HEADERS / "constants.h").read_text(), re.M))
+    header = (HEADERS / "constants.h").read_text()
+    defined = dict(re.findall(r"^#define MASCOT_(\w+) ([-\w.+]+|{.*?})", header, re.M))
     defined.pop("CONSTANTS_H", None)
     python = {name: getattr(constants, name) for name in vars(constants) if name.isupper()}
-    assert {name: float(value) for name, value in defined.items()} == python
+    numbers = {name: tuple(map(float, value.strip("{}").split(","))) for name, value in defined.items()}
+    assert {name: value if len(value) > 1 else value[0] for name, value in numbers.items()} == python
 
 
 PROGRAM = """

@@ -65,13 +65,14 @@ def test_a_focus_finds_where_the_matches_are(library: Library) -> None:
             column = hits.candidates.columns["taken" if name == "hour" else "city" if name == "place" else name]
             values = [str(value)[11:13] if name == "hour" else str(value) for value in column]
             counts = [len({values[i] for i in plain})]
-            for strength in (0.25, 0.5, 0.75, 1.0):
+            for strength in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0):
                 candidates = hits.candidates_for([wish], mc.Mascot())
                 positions = mc.rerank(candidates, wish, K, mc.Mascot(strength)).positions
                 counts.append(len({values[i] for i in positions}))
                 if strength == 0.5 and name in ("city", "country", "place"):
                     retained.append(relevance[positions].sum() / relevance[plain].sum())
             assert max(counts) == counts[0], (text, name, counts)
-            assert name in ("place", "hour") or counts == sorted(counts, reverse=True), (text, name, counts)
+            rises = np.diff(counts).max()  # places are areas; the number of their names may rise by one
+            assert rises <= (1 if name == "place" else 0), (text, name, counts)
     assert min(retained) >= 0.78
     assert np.mean(retained) >= 0.85

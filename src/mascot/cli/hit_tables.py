@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -27,7 +27,9 @@ import numpy as np
 
 from mascot.bins import Floats
 from mascot.candidates import Candidates, RecordColumns
-from mascot.errors import InputError, quoted
+from mascot.connect import converters
+from mascot.connect.converters.hit_lists import row_of
+from mascot.errors import InputError, MascotError, quoted
 from mascot.extras import missing
 
 Record = dict[str, Any]
@@ -35,8 +37,12 @@ Record = dict[str, Any]
 SUFFIXES = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet",
 }  # fmt: skip
+ENGINES = (
+    "algolia", "azure_search", "elasticsearch", "meilisearch", "milvus", "mongodb", "pinecone", "qdrant", "redis",
+    "solr", "typesense", "vertex_search", "vespa", "weaviate",
+)  # fmt: skip
 NAMES = ("id", "query")  # columns whose values stay text by default
-_UNITS = {"json": "record", "parquet": "row"}  # formats without lines
+_UNITS = {"json": "record", "parquet": "row", **dict.fromkeys(ENGINES, "hit")}  # formats without lines
 
 # A number as in JSON: "007" and "1e5x" stay text, and so do integers that are too long for Python.
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,300})(\.\d+)?([eE][+-]?\d{1,9})?")
@@ -85,7 +91,8 @@ class RecordedQuery:
 def read(path: str | None = None, kind: str | None = None, names: Collection[str] = NAMES) -> RecordTable:
     """Read a file, or standard input if `path` is None or "-". A file that ends with .gz is decompressed.
 
-    `kind` is one of the values of `SUFFIXES` (default: by the suffix; JSON lines on standard input). `names` are
+    `kind` is one of the values of `SUFFIXES`, or the engine of a response (default: by the suffix; JSON lines on
+    standard input). `names` are
     columns of a CSV or TSV file that stay text: as numbers, the ids 1.10 and 1.1 would be equal.
     """
     is_stdin = path is None or path == "-"
@@ -99,7 +106,8 @@ def read(path: str | None = None, kind: str | None = None, names: Collection[str
             if kind in ("csv", "tsv"):
                 numbered = list(_csv(stream, name, names, "\t" if kind == "tsv" else None))
             else:
-                numbered = list({"jsonl": _json_lines, "json": _json_array, "parquet": _parquet}[kind](stream, name))
+                readers = {"jsonl": _json_lines, "json": _json_array, "parquet": _parquet}
+                numbered = list(readers.get(kind, partial(_response, kind))(stream, name))
         except (gzip.BadGzipFile, zlib.error, EOFError) as error:
             raise InputError(f"{name}: not a complete gzip file: {error}") from None
     if not numbered:
@@ -225,6 +233,23 @@ def _json_array(stream: BinaryIO, name: str) -> Iterator[tuple[int, Record]]:
         raise InputError(f"{name}: must be an array of objects; JSON lines need --input-format jsonl")
     for number, record in enumerate(records, 1):
         yield number, _object(record, f"{name} record {number}")
+
+
+def _response(engine: str, stream: BinaryIO, name: str) -> Iterator[tuple[int, Record]]:
+    """Yield the hits in the JSON response of an engine: fields, id, score, and the query if there are several."""
+    response, converter = _parsed(stream.read(), name), getattr(converters, f"from_{engine}")
+    try:
+        lists = converters.each_query(converter, response)
+    except MascotError as error:
+        raise InputError(f"{name}: {error}") from None
+    number = 0
+    for query, candidates in enumerate(lists):
+        columns = cast(RecordColumns, candidates.columns)
+        cells = {column: columns.cells(column) for column in columns}
+        of_query = {"query": query} if len(lists) > 1 else {}
+        for at, (id_, score) in enumerate(zip(candidates.ids, candidates.scores.tolist(), strict=True)):
+            number += 1
+            yield number, {**row_of(cells, at), "id": id_, "score": score, **of_query}
 
 
 def _parsed(text: bytes, place: str) -> Any:

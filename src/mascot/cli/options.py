@@ -83,8 +83,32 @@ InputPath = Annotated[
     ),
 ]
 InputFormat = Annotated[
-    Literal["jsonl", "json", "csv", "tsv", "parquet"] | None,
-    typer.Option(help="Format of FILE (default: by its suffix; JSON lines on standard input)."),
+    Literal[
+        "jsonl",
+        "json",
+        "csv",
+        "tsv",
+        "parquet",
+        "algolia",
+        "azure_search",
+        "elasticsearch",
+        "meilisearch",
+        "milvus",
+        "mongodb",
+        "pinecone",
+        "qdrant",
+        "redis",
+        "solr",
+        "typesense",
+        "vertex_search",
+        "vespa",
+        "weaviate",
+    ]
+    | None,
+    typer.Option(
+        help="Format of FILE, or the engine whose JSON response it is (default: by its suffix; JSON lines on standard "
+        "input)."
+    ),
 ]
 Explain = Annotated[bool, typer.Option("--explain", help="Say why each result was selected.")]
 Library = Annotated[

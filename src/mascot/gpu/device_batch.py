@@ -30,7 +30,7 @@ from mascot.kernels.gpu import bins_on_device, cupy, launcher, quotas_on_device
 from mascot.kernels.gpu.launch import DeviceQueries, DeviceResults
 from mascot.kernels.gpu.plan import KernelBins, Task, alike
 from mascot.kernels.native.pack import pack_bins, pack_once
-from mascot.kernels.quotas import Quota, may_fill, only_labels, without_fill
+from mascot.kernels.quotas import Quota, may_fill, may_look_ahead, only_labels, without_fill
 from mascot.methods.mascot import DEFAULT_STRENGTH, Mascot
 from mascot.methods.method import Table
 from mascot.methods.named_focus import Target, aim
@@ -311,6 +311,8 @@ def _prepare(
         replace(quota, capacity=cp.asarray(only_labels([wish.for_k(quota, k)])[0].capacity))
         for wish, quota in zip(fitted.constraints, fitted.quotas, strict=True)
     )
+    if may_look_ahead(quotas):
+        raise OptionError("backend 'gpu' takes one limit or share on device arrays: use backend='native' for several")
     signs = tuple(float(wish.sign) for wish in fitted.coverage)
     task = Task(fitted.bins, signs, tuple(weights.tolist()), rules, quotas, options)
     queries = DeviceQueries(count, width, scores, ptr, rows, already_ptr, already_at)

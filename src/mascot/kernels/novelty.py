@@ -57,8 +57,9 @@ class CopyCounts:
     def __init__(self, quota: CopyQuota, unit: _Floats) -> None:
         self._quota, self._unit, self._copies = quota, unit, np.zeros(len(unit), np.int64)
 
-    def allows(self, position: int) -> bool:
-        return bool(self._copies[position] < self._quota.n)
+    def allows(self, position: int, more: int = 0) -> bool:
+        """Return whether the quota, raised by `more`, allows a further result."""
+        return bool(self._copies[position] < self._quota.n + more)
 
     def add(self, position: int) -> None:
         self.add_vector(self._unit[position])

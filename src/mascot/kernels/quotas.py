@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,8 +14,7 @@ _Ints = NDArray[np.int64]
 _Bools = NDArray[np.bool_]
 
 MOST_QUOTAS = 64  # limits and shares in one call
-STAGES = 3  # of selection: all quotas hold, then all but shares, then only limits without fill
-_FILLED, _HELD = 2, 3  # stages in which a limit with and a limit without fill holds
+SHARED, FILLED, HELD = 1, 2, 3  # stages in which a share, a limit with fill and a limit without fill hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +23,8 @@ class Quota:
 
     Row r has the labels `labels[indptr[r]:indptr[r + 1]]`, numbers from 0. A quota holds in the first `stages` of the
     three stages of selection: 1 for a share, 2 for a limit that may be filled up, 3 for a limit that is never exceeded.
+    `least` is None for no lower bounds; the capacities of a share that sum to the length of the page are lower bounds
+    too.
     """
 
     indptr: _Ints
@@ -38,6 +39,14 @@ class Quota:
     def counter(self, rows: _Ints) -> LabelCounts:
         return LabelCounts(self, rows)
 
+    def bounds(self, length: int) -> tuple[_Ints, _Ints]:
+        """Return the smallest and the largest count of each label; targets that sum to the page are both."""
+        high = np.minimum(self.capacity, length)
+        if self.least is not None:
+            return np.minimum(self.least, high), high
+        exact = self.stages == SHARED and int(self.capacity.sum()) <= length
+        return high if exact else np.zeros_like(high), high
+
 
 AnyQuota = Quota | CopyQuota
 
@@ -48,29 +57,34 @@ class LabelCounts:
     def __init__(self, quota: Quota, rows: _Ints) -> None:
         self._quota, self._rows, self._counts = quota, rows, np.zeros(len(quota.capacity), np.int64)
 
-    def allows(self, position: int) -> bool:
+    def allows(self, position: int, more: int = 0) -> bool:
+        """Return whether the quota, with capacities raised by `more`, allows a further result."""
         labels = self._quota.of(int(self._rows[position]))
-        return bool((self._counts[labels] < self._quota.capacity[labels]).all())
+        return bool((self._counts[labels] < self._quota.capacity[labels] + more).all())
 
     def add(self, position: int) -> None:
         self._counts[self._quota.of(int(self._rows[position]))] += 1
 
 
 class QuotaCounts:
-    """What the results so far leave of each quota, over the candidates `rows`."""
+    """What the results so far leave of each quota, over the candidates `rows`.
+
+    Stage 0 holds all quotas, stage 1 all limits. Later stages raise the limits that may be filled by one each.
+    """
 
     def __init__(self, quotas: Sequence[AnyQuota], rows: _Ints) -> None:
         self._quotas, self._counters = quotas, [quota.counter(rows) for quota in quotas]
 
     def allows(self, position: int, stage: int) -> bool:
         return all(
-            stage >= quota.stages or counter.allows(position)
+            counter.allows(position, max(stage - 1, 0) if quota.stages == FILLED else 0)
             for quota, counter in zip(self._quotas, self._counters, strict=True)
+            if stage == 0 or quota.stages != SHARED
         )
 
     def allowed(self, positions: _Bools, stage: int) -> _Bools:
         """Return which of the positions the quotas allow."""
-        if all(stage >= quota.stages for quota in self._quotas):
+        if all(stage > 0 and quota.stages == SHARED for quota in self._quotas):
             return positions
         return np.array([bool(free) and self.allows(i, stage) for i, free in enumerate(positions)])
 
@@ -102,43 +116,24 @@ def select_protected(
     return np.array(positions, np.int64)
 
 
-def select_stages(
-    protected: _Ints, already: _Ints, count: int, k: int, quotas: QuotaCounts, choose: Callable[[_Bools], int]
-) -> tuple[_Ints, int]:
-    """Return up to k of `count` positions, the protected ones first, and how many stages the quotas needed.
-
-    `choose(allowed)` returns the best of the allowed candidates. It is called once for each result.
-    """
-    positions: list[int] = []
-    free = np.ones(count, bool)
-    free[already] = False
-    stage, length = 0, min(k, count - len(already))
-    while len(positions) < length:
-        if len(positions) < len(protected):
-            allowed = np.zeros(count, bool)
-            allowed[protected[len(positions)]] = True
-        else:
-            allowed = quotas.allowed(free, stage)
-            if allowed is not free and not allowed.any():
-                if stage == STAGES - 1:
-                    break
-                stage += 1
-                continue
-        best = choose(allowed)
-        positions.append(best)
-        free[best] = False
-        quotas.add(best)
-    return np.array(positions, np.int64), stage + 1
-
-
 def may_fill(quotas: Sequence[AnyQuota]) -> bool:
     """Return whether a limit may be exceeded to complete the list."""
-    return any(quota.stages == _FILLED for quota in quotas)
+    return any(quota.stages == FILLED for quota in quotas)
+
+
+def has_lower_bounds(quotas: Sequence[AnyQuota]) -> bool:
+    """Return whether a quota asks for a smallest count."""
+    return any(isinstance(quota, Quota) and quota.least is not None for quota in quotas)
+
+
+def may_look_ahead(quotas: Sequence[AnyQuota]) -> bool:
+    """Return whether quotas may need a plan: several of them that count labels, or a smallest count."""
+    return has_lower_bounds(quotas) or sum(isinstance(quota, Quota) for quota in quotas) > 1
 
 
 def without_fill(quotas: Sequence[AnyQuota]) -> tuple[AnyQuota, ...]:
     """Return the quotas with all limits held."""
-    return tuple(replace(quota, stages=_HELD) if quota.stages == _FILLED else quota for quota in quotas)
+    return tuple(replace(quota, stages=HELD) if quota.stages == FILLED else quota for quota in quotas)
 
 
 def only_labels(quotas: Sequence[AnyQuota]) -> tuple[Quota, ...]:

@@ -3,7 +3,9 @@
 `select` selects for Q queries. For each of them `WeighedQuery` holds what does not depend on the strength (relevance,
 protected results, the worth of bins), its `pick` selects at one strength, and its `search` finds the strength that
 `keep` asks for. One greedy pass is myopic under a focus: the bins of the protected results are free, so it takes
-everything there before it opens a better bin. A focus therefore starts several times, and the best objective wins.
+everything there before it opens a better bin. A focus therefore has several runs, and the best objective wins. Without
+a spread beside it, these runs do not depend on the strength: among fixed lists a higher strength never prefers one that
+costs more, so the dial is monotone.
 
 Wishes about vectors earn or pay novelty, which `novelty.py` defines; all other attributes have bins.
 
@@ -20,14 +22,26 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.kernels.constants import ALIKE, EPSILON, FENCE, FEW, LABEL_PRICE, LEADERS, NOTHING, TIE
+from mascot.kernels.constants import (
+    ALIKE,
+    CENTRE_STEPS,
+    EPSILON,
+    FENCE,
+    FEW,
+    LABEL_PRICE,
+    LEADERS,
+    NOTHING,
+    PROTECTED_STEPS,
+    TIE,
+)
+from mascot.kernels.look_ahead import select_results
 from mascot.kernels.novelty import Novelty, QueryVectors, WeighedVectors
 from mascot.kernels.quotas import (
     AnyQuota,
     QuotaCounts,
+    has_lower_bounds,
     may_fill,
     select_protected,
-    select_stages,
     without_fill,
 )
 
@@ -279,6 +293,15 @@ class QueryArrays(NamedTuple):
     rows: Ints  # [N] rows of the quotas
 
 
+class Run(NamedTuple):
+    """The results of a greedy pass, in the order of selection."""
+
+    positions: Ints
+    stages: int  # that the quotas needed
+    relevance: float  # sum of their relevance
+    wishes: float  # sum of what they gain by all wishes
+
+
 class WeighedQuery:
     """One query, and everything about it that does not depend on the strength."""
 
@@ -297,6 +320,7 @@ class WeighedQuery:
         self.focuses = [part for part in self.attributes if part.gain_factor < 0 and part.largest_gain > 0]
         self.starts = [self.protected]
         self.several = options.starts > 0 and len(self.focuses) > 0
+        self._family: list[Run] = []
         if self.several:
             fresh = order[~np.isin(order, query.already)]
             self.plain = select_protected(fresh, len(fresh), query.already, self.k, self._counts())
@@ -333,19 +357,25 @@ class WeighedQuery:
 
     def select_greedily(self, strength: float, relevance: Floats, first: Ints) -> tuple[Ints, int]:
         """Return up to k positions, `first` and then each with the largest gain, and the stages that quotas needed."""
-        base, states, tie = self._gains(strength, relevance)
+        base, _, tie = self._gains(strength, relevance)
 
-        def choose(allowed: Bools) -> int:
-            gains = base.copy()
-            for state in states:
-                gains += strength * state.gains()
-            gains = np.where(allowed, gains, -np.inf)
-            best = int(np.argmax(gains >= gains.max() - tie))
-            for state in states:
-                state.add(best)
-            return best
+        def begin() -> tuple[Callable[[Bools], int], Callable[[int], None]]:
+            states = self._gains(strength, relevance)[1]
 
-        return select_stages(first, self.query.already, len(base), self.k, self._counts(), choose)
+            def choose(allowed: Bools) -> int:
+                gains = base.copy()
+                for state in states:
+                    gains += strength * state.gains()
+                gains = np.where(allowed, gains, -np.inf)
+                return int(np.argmax(gains >= gains.max() - tie))
+
+            def add(position: int) -> None:
+                for state in states:
+                    state.add(position)
+
+            return choose, add
+
+        return select_results(first, self.query.already, self.k, self.query.quotas, self.query.rows, begin)
 
     def _gains(self, strength: float, relevance: Floats) -> tuple[Floats, list[Coverage | Novelty], float]:
         """Return the gains that no selection changes, the state of each attribute, and the tolerance of ties."""
@@ -355,35 +385,52 @@ class WeighedQuery:
         largest = sum(abs(part.gain_factor) * part.largest_gain for part in self.attributes)
         return base, states, TIE * ((1 - strength) * float(np.abs(relevance).max()) + strength * largest)
 
-    def objective(self, positions: Ints, strength: float) -> float:
-        """Return the sum of the gains of positions in the order of selection."""
-        base, states, _ = self._gains(strength, self.relevance)
-        total = float(base[positions].sum())
+    def run(self, strength: float, first: Ints) -> Run:
+        """Return what a greedy pass with this strength selects after `first`."""
+        return self.measured(*self.select_greedily(strength, self.relevance, first))
+
+    def measured(self, positions: Ints, stages: int) -> Run:
+        """Return a run with the gains of its positions, in the order of selection, by relevance and by all wishes."""
+        base, states, _ = self._gains(1.0, self.relevance)
+        wishes = float(base[positions].sum())
         for state in states:
             for position in positions:
-                total += strength * float(state.gains()[position])
+                wishes += float(state.gains()[position])
                 state.add(int(position))
-        return total
+        return Run(positions, stages, float(self.relevance[positions].sum()), wishes)
+
+    def runs(self, strength: float) -> list[Run]:
+        """Return the runs of a focus that compete: from the protected results, from each centre, and the most relevant.
+
+        The most relevant results compete too, so a focus never covers more than they do.
+        """
+        plain = self.measured(self.plain, 3 if has_lower_bounds(self.query.quotas) else 1)  # they do not look ahead
+        if any(part.sign > 0 for part in self.query.attributes):
+            return [*(self.run(strength, first) for first in self.starts), plain]
+        if not self._family:
+            steps = [(self.protected, step) for step in PROTECTED_STEPS]
+            steps += [(first, step) for first in self.starts[1:] or self.starts for step in CENTRE_STEPS]
+            self._family = [*(self.run(step, first) for first, step in steps), plain]
+        return self._family
 
     def pick(self, strength: float) -> tuple[Ints, int]:
         """Return up to k positions, and the stages that the quotas needed.
 
         The gain is (1 - strength) * relevance + strength * (what the bins that are left to cover, and the novelty of
-        vectors, are worth). The run
-        with the largest sum of gains wins, among those that have most results and break fewest quotas. The most
-        relevant results compete too, so a focus never covers more than they do.
+        vectors, are worth). Under a focus the run with the largest sum of gains wins, among those that have most
+        results and break fewest quotas.
         """
         if not self.several or strength == 0:
             return self.select_greedily(strength, self.relevance, self.protected)
         tie = self._gains(strength, self.relevance)[2]
-        runs = [*(self.select_greedily(strength, self.relevance, first) for first in self.starts), (self.plain, 1)]
+        runs = self.runs(strength)
         best, most = runs[0], -np.inf
         for run in runs:
-            objective = self.objective(run[0], strength)
-            rank, best_rank = (len(run[0]), -run[1]), (len(best[0]), -best[1])
+            objective = (1 - strength) * run.relevance + strength * run.wishes
+            rank, best_rank = (len(run.positions), -run.stages), (len(best.positions), -best.stages)
             if rank > best_rank or (rank == best_rank and objective > most + tie):
                 best, most = run, objective
-        return best
+        return best.positions, best.stages
 
     def search(self) -> tuple[Ints, float, int]:
         """Return the positions, the strength and the stages; `search_strength` finds the strength for `keep`."""

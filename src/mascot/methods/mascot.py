@@ -14,7 +14,7 @@ from mascot.errors import InputError, OptionError, check_one_of, check_switch, c
 from mascot.kernels import native, reference
 from mascot.kernels.constants import LEADERS
 from mascot.kernels.native.pack import pack_bins, pack_once
-from mascot.kernels.quotas import AnyQuota
+from mascot.kernels.quotas import AnyQuota, has_lower_bounds, may_look_ahead
 from mascot.kernels.reference import Options
 from mascot.methods.method import Problem, Selection, check_strength
 from mascot.serialize import Value
@@ -60,7 +60,7 @@ class Mascot(Value):
         A bin of a spread holds its share of the k results; otherwise one whole membership covers it (default: True).
     starts
         How many further starts a focus without a named value tries, around the most relevant candidates where most
-        matches lie. The best objective wins. 0 is a single greedy pass (default: 3).
+        matches lie. The best objective wins. 0 is a single greedy pass (default: 1).
 
     The default is the guarded method. `Mascot.paper` is the published one. The paper's ablations are its switches:
     `normalize=False` (w/o Normalization), `bin_weight="uniform"` (Uniform Binning), both (Prob-Coverage).
@@ -74,7 +74,7 @@ class Mascot(Value):
     order: Literal["relevance", "selection"] = "selection"
     keep: float | None = None
     balance: bool = True
-    starts: int = 3
+    starts: int = 1
 
     def __post_init__(self) -> None:
         check_strength(self, DEFAULT_STRENGTH)
@@ -176,7 +176,15 @@ def _select_gpu(problem: Problem, quotas: Sequence[AnyQuota], options: Options) 
     from mascot.kernels import gpu
 
     pack = pack_bins if problem.rows is None else pack_once
-    return _select_packed(problem, quotas, options, gpu.select, pack)
+    if not may_look_ahead(quotas):
+        return _select_packed(problem, quotas, options, gpu.select, pack)
+    # The GPU does not look ahead. A page that meets all quotas is the same without, unless it is the best of several.
+    on_host = _select_native if native.available() else _select_numpy
+    if has_lower_bounds(quotas) or options.keep > 0 or (options.starts > 0 and (problem.signs < 0).any()):
+        return on_host(problem, quotas, options)
+    selection = _select_packed(problem, quotas, options, gpu.select, pack)
+    met = selection.stages == 1
+    return selection if met.all() else selection.where(met, on_host(problem, quotas, options))
 
 
 def _select_packed(

@@ -13,8 +13,9 @@ from mascot.attributes.attribute import Attribute, Columns, as_matrix
 from mascot.bins import Bins, Bools, Floats, Ints, SparseBins, VectorBins
 from mascot.errors import InputError, OptionError, check_share, require
 from mascot.kernels import reference
+from mascot.kernels.look_ahead import select_results
 from mascot.kernels.novelty import QueryVectors, unit_vectors
-from mascot.kernels.quotas import AnyQuota, QuotaCounts, may_fill, select_stages, without_fill
+from mascot.kernels.quotas import AnyQuota, may_fill, without_fill
 from mascot.kernels.reference import QueryArrays, QueryBins
 from mascot.kernels.reference import Selection as Selection
 
@@ -137,9 +138,6 @@ class Problem:
         (table,) = self.tables
         return table if len(self) == 1 and self.rows is None else table.take(self.rows_of(q))
 
-    def counts_of(self, q: int) -> QuotaCounts:
-        return QuotaCounts(self.quotas, self.rows_of(q))
-
     def arrays_of(self, q: int, quotas: Sequence[AnyQuota]) -> QueryArrays:
         """Return one query as the reference implementation takes it."""
         rows = self.rows_of(q)
@@ -256,10 +254,10 @@ def best_positions(problem: Problem, q: int, k: int) -> Ints:
     if not problem.quotas:
         return np.asarray(order[:k])
 
-    def choose(allowed: Bools) -> int:
-        return int(order[allowed[order].argmax()])
+    def begin() -> Any:
+        return lambda allowed: int(order[allowed[order].argmax()]), lambda position: None
 
-    return select_stages(NO_POSITIONS, problem.already_of(q), len(scores), k, problem.counts_of(q), choose)[0]
+    return select_results(NO_POSITIONS, problem.already_of(q), k, problem.quotas, problem.rows_of(q), begin)[0]
 
 
 def refuse_quotas(problem: Problem, method: object) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mascot.bins import Bools, Ints
 from mascot.errors import OptionError, check_switch
-from mascot.kernels.quotas import select_stages
+from mascot.kernels.look_ahead import select_results
 from mascot.methods.method import NO_POSITIONS, Pick, Problem, Selection, check_strength, select_each
 from mascot.methods.similarity import joined
 from mascot.serialize import Value
@@ -89,21 +89,28 @@ class Mmr(Value):
         similarity, rounding = self._similarity(problem, q)
 
         def pick(strength: float) -> Ints:
-            alone = gains = (1.0 - strength) * relevance
-            latest = already.tolist()  # selected since the last call
+            alone = (1.0 - strength) * relevance
 
-            def choose(allowed: Bools) -> int:
-                nonlocal gains, latest
-                for position in latest:
-                    gains = np.minimum(gains, alone - strength * similarity(position))
-                # If nothing was selected before, the highest score is first.
-                worth, tie = (gains, strength * rounding) if latest else (scores, 0.0)
-                worth = np.where(allowed, worth, -np.inf)
-                best = int(worth.argmax())
-                latest = [int((worth[: best + 1] >= worth[best] - tie).argmax())]
-                return latest[0]
+            def begin() -> Any:
+                gains, results = alone.copy(), 0
 
-            return select_stages(NO_POSITIONS, already, len(scores), k, problem.counts_of(q), choose)[0]
+                def add(position: int) -> None:
+                    nonlocal results
+                    np.minimum(gains, alone - strength * similarity(position), out=gains)
+                    results += 1
+
+                def choose(allowed: Bools) -> int:
+                    # If nothing was selected before, the highest score is first.
+                    worth, tie = (gains, strength * rounding) if results else (scores, 0.0)
+                    worth = np.where(allowed, worth, -np.inf)
+                    best = int(worth.argmax())
+                    return int((worth[: best + 1] >= worth[best] - tie).argmax())
+
+                for position in already.tolist():
+                    add(position)
+                return choose, add
+
+            return select_results(NO_POSITIONS, already, k, problem.quotas, problem.rows_of(q), begin)[0]
 
         return pick
 

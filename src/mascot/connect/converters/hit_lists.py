@@ -38,17 +38,28 @@ def stem_of(name: str, columns: Sequence[str]) -> str:
 class HitColumns(RecordColumns):
     """Columns of hits: a name is looked up in the fields of each hit, then in the hit itself."""
 
-    def __init__(self, fields: Sequence[Mapping[str, Any]], hits: Sequence[Any], unwrap: bool = False) -> None:
+    def __init__(
+        self,
+        fields: Sequence[Mapping[str, Any]],
+        hits: Sequence[Any],
+        unwrap: bool = False,
+        further: Mapping[str, list[Any]] | None = None,
+    ) -> None:
         super().__init__(fields)
-        self._hits, self._unwrap = hits, unwrap
+        self._hits, self._unwrap, self._further = hits, unwrap, further or {}
 
     def cells(self, name: str) -> list[Any]:
+        if name in self._further:
+            return self._further[name]
         values = super().cells(name)
         if self._hits is not self._records and all(value is None for value in values):
             values = [value_of(hit, name) for hit in self._hits]
         if self._unwrap:  # engines that return every field as a list
             values = [value[0] if isinstance(value, list) and len(value) == 1 else value for value in values]
         return values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys([*super().__iter__(), *self._further]))
 
 
 class NamedColumns(RecordColumns):
@@ -90,22 +101,6 @@ def row_of(columns: Mapping[str, Sequence[Any]], at: int) -> dict[str, Any]:
     return {name: values[at] for name, values in columns.items()}
 
 
-def hits_of(response: Any, noun: str, owner: str, path: tuple[str, ...] = ()) -> list[Any]:
-    """Return the list of hits: the response itself, or the list at a path in it, without its first keys if absent."""
-    paths = [path[start:] for start in range(len(path))]
-    paths += [(name,) for name in ("points", "objects", "hits", "docs", "result")]
-    for inner in (response, *(_entry_at(response, names) for names in paths)):
-        if is_list(inner):
-            return list(inner)
-    raise unreadable(owner, f"a response with a list of {noun}", response)
-
-
-def only_result(response: Any) -> Any:
-    """Return the only result of a response to several searches, or the response itself."""
-    results = entry(response, "results")
-    return results[0] if isinstance(results, list) and len(results) == 1 else response
-
-
 def unreadable(owner: str, needed: str, response: Any) -> InputError:
     text = f"a dictionary of {', '.join(map(str, response))}" if isinstance(response, Mapping) else repr(response)
     return InputError(f"{owner} needs {needed}, got {text:.120}")
@@ -118,12 +113,6 @@ def is_list(value: Any) -> bool:
 def entry(value: Any, name: str) -> Any:
     """Return the value of a key or attribute, or None."""
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
-
-
-def _entry_at(value: Any, path: Iterable[str]) -> Any:
-    for name in path:
-        value = entry(value, name)
-    return value
 
 
 def each(hits: Sequence[Any], name: str) -> list[Any]:
@@ -243,8 +232,14 @@ def as_scores(scores: Sequence[float | None], distances: bool = False) -> Floats
     return np.where(missing, relevance[~missing].min(), relevance)
 
 
+def negated(distances: Iterable[Any]) -> list[Any]:
+    """Return distances as scores."""
+    return [None if distance is None else -float(distance) for distance in distances]
+
+
 def as_vectors(rows: Sequence[Sequence[float] | NDArray[Any] | None]) -> Floats | None:
-    """Return vectors as N x D; a missing vector is a row of NaN. Return None if all are missing."""
+    """Return vectors as N x D; a missing or empty vector is a row of NaN. Return None if all are missing."""
+    rows = [None if isinstance(row, Sequence) and len(row) == 0 else row for row in rows]
     lists = [row for row in rows if row is not None]
     if not lists:
         return None

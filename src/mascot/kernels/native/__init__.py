@@ -31,10 +31,10 @@ __all__ = [
 
 LAST, NEUTRAL = 0, 1  # what a missing value gets
 QUERY_WEIGHT, NORMALIZE, SCALE, ROBUST, BALANCE, BY_RELEVANCE = 1, 2, 4, 8, 16, 32  # bits of `Options.flags`
-ABI = 3
+ABI = 4
 
 _ATTRIBUTE = struct.Struct("2q2d5Q16dQq")
-_QUOTA = struct.Struct("3Q2qQqdQq")
+_QUOTA = struct.Struct("4Q2qQqdQq")
 _BATCH = struct.Struct("6q2d14Q")
 _BYTE = ctypes.c_char
 _SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
@@ -115,10 +115,10 @@ def select(
 def _packed_quota(quota: AnyQuota) -> bytes:
     if isinstance(quota, CopyQuota):
         return _QUOTA.pack(
-            0, 0, 0, quota.n, quota.stages, _address(quota.vectors), quota.vectors.shape[1], quota.threshold,
+            0, 0, 0, 0, quota.n, quota.stages, _address(quota.vectors), quota.vectors.shape[1], quota.threshold,
             _address(quota.pinned), len(quota.pinned),
         )  # fmt: skip
-    arrays = map(_address, (quota.indptr, quota.labels, quota.capacity))
+    arrays = map(_address, (quota.indptr, quota.labels, quota.capacity, quota.least))
     return _QUOTA.pack(*arrays, len(quota.capacity), quota.stages, 0, 0, 0.0, 0, 0)
 
 

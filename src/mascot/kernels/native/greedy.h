@@ -11,6 +11,7 @@
 
 #include "novelty.h"
 #include "overlap.h"
+#include "page_plan.h"
 #include "visit.h"
 
 #define NEVER (-1.7976931348623157e308) /* the gain of a candidate that may not be chosen */
@@ -18,8 +19,8 @@
 /* The results of a greedy run, in the order of selection. */
 typedef struct {
     int64_t *positions, count;
-    int64_t stages;   /* how many stages of the quotas were needed */
-    double objective; /* the sum of the gains; not computed with strength 0 */
+    int64_t stages;            /* how many stages of the quotas were needed */
+    double relevance, wishes;  /* the sums of what the results gain by each; not computed with strength 0 */
 } Run;
 
 /* One query: what the method is given, what is computed once, and what the greedy pass works with. */
@@ -42,11 +43,15 @@ typedef struct {
     double **start;              /* [attributes][n] sums at the start */
     double *stake;               /* [attributes] the most that a candidate pays; 0 for a spread */
 
-    int64_t several;             /* whether a focus starts several times, see starts.h */
+    int64_t several;             /* whether a focus has several runs, see starts.h */
+    int64_t fixed;               /* whether these runs do not depend on the strength, because there is no spread */
     int64_t *centres, centre_count; /* further starts */
-    Run plain, other;            /* the most relevant results, and the run that competes with the best one */
-    double plain_relevance, plain_wishes; /* what the most relevant results gain by relevance, and by all wishes */
+    Run *runs, *plain;           /* the runs that compete, and the most relevant results, which compete too */
+    int64_t run_count;           /* 0 until the runs were selected */
 
+    Arena *arena;
+    Plan *plan;                 /* NULL until looking ahead is necessary */
+    Run ahead;                  /* the run that looks ahead */
     int64_t **counts;           /* results so far for each label of each quota; zero between passes */
     double *unit;               /* a vector, for the quotas on near-copies */
     double *base, *taken;       /* [n] the gain that no choice changes; 1 if the candidate may not be chosen any more */
@@ -63,21 +68,22 @@ static int is_already(const Query *q, int64_t i) {
     return 0;
 }
 
-/* A quota's labels of a row. */
-INLINE void labels_of(const Quota *quota, int64_t row, int64_t *begin, int64_t *end) {
-    *begin = quota->indptr ? quota->indptr[row] : row;
-    *end = quota->indptr ? quota->indptr[row + 1] : row + 1;
+/* Return by how much a quota's capacities are raised at this stage, or -1 if the quota does not hold. Stage 0 holds all quotas,
+ * stage 1 all limits; later stages raise the limits that may be filled by one each. */
+INLINE int64_t raised_by(const Quota *quota, int64_t stage) {
+    if (quota->stages == SHARED && stage > 0) return -1;
+    return quota->stages == FILLED && stage > 1 ? stage - 1 : 0;
 }
 
 /* Return whether the quotas of this stage allow candidate i. */
 static int allowed(const Query *q, int64_t i, int64_t stage) {
     for (int64_t c = 0; c < q->quotas; c++) {
         const Quota *quota = q->quota + c;
-        if (stage >= quota->stages || quota->vectors) continue;
-        int64_t j, end;
+        int64_t j, end, raised = raised_by(quota, stage);
+        if (raised < 0 || quota->vectors) continue;
         for (labels_of(quota, q->rows[i], &j, &end); j < end; j++) {
             int64_t label = quota->labels[j];
-            if (label >= 0 && q->counts[c][label] >= quota->capacity[label]) return 0;
+            if (label >= 0 && q->counts[c][label] >= quota->capacity[label] + raised) return 0;
         }
     }
     return 1;
@@ -104,7 +110,8 @@ static int count_labels(const Query *q, int64_t i, int64_t by) {
 static int is_copy(const Query *q, int64_t i, int64_t stage, const int64_t *results, int64_t done) {
     for (int64_t c = 0; c < q->quotas; c++) {
         const Quota *quota = q->quota + c;
-        if (stage >= quota->stages || !quota->vectors) continue;
+        int64_t raised = raised_by(quota, stage);
+        if (raised < 0 || !quota->vectors) continue;
         Rows rows = {quota->vectors, quota->size};
         int64_t copies = 0;
         double inverse = inverse_length(rows, q->rows[i]);
@@ -115,7 +122,7 @@ static int is_copy(const Query *q, int64_t i, int64_t stage, const int64_t *resu
             inverse = inverse_length(rows, row);
             copies += inverse > 0.0 && dot(rows, row, q->unit) * inverse >= quota->threshold - MASCOT_COPY_TOLERANCE;
         }
-        if (copies >= quota->count) return 1;
+        if (copies >= quota->count + raised) return 1;
     }
     return 0;
 }
@@ -290,34 +297,15 @@ INLINE int64_t choose_best(const Query *q, double lam, double tie, double *state
     return first_from(q->bound, q->n, bar);
 }
 
-/* Fill `run` with at most k positions, the protected ones first. */
-static void select_greedily(Query *q, double lam, double tie, double *state, Run *run) {
-    int64_t padded = whole_blocks(q->n), done = 0, stage = 0;
-    run->objective = 0.0;
-    begin_pass(q, lam, state, padded);
-    while (done < q->k) {
-        int64_t best =
-            done < q->protected_count ? q->protected_positions[done] : choose_best(q, lam, tie, state, padded);
-        if (best < 0) { /* the next stage lifts quotas */
-            if (!q->quotas || stage == 2) break;
-            stage++;
-            for (int64_t i = 0; i < q->n; i++)
-                if (q->taken[i] == 0.0 && allowed(q, i, stage)) evaluate(q, &i, 1, lam, state);
-            continue;
-        }
-        if (done >= q->protected_count && is_copy(q, best, stage, run->positions, done)) {
-            q->bound[best] = NEVER;
-            continue;
-        }
-        if (lam > 0.0) run->objective += q->base[best] + lam * cover(q, best, lam, state, padded);
-        q->bound[best] = NEVER;
-        q->taken[best] = 1.0;
-        run->positions[done++] = best;
-        if (q->quotas && count_labels(q, best, 1)) close_candidates(q, stage);
+/* Add candidate `best` to a run. */
+static void take_result(Query *q, int64_t best, double lam, double *state, Run *run) {
+    if (lam > 0.0) {
+        run->relevance += q->relevance[best];
+        run->wishes += q->offset[best] + cover(q, best, lam, state, whole_blocks(q->n));
     }
-    for (int64_t j = 0; q->quotas && j < done; j++) count_labels(q, run->positions[j], -1);
-    run->stages = stage + 1;
-    run->count = done;
+    q->bound[best] = NEVER;
+    q->taken[best] = 1.0;
+    run->positions[run->count++] = best;
 }
 
 #endif

@@ -1,7 +1,8 @@
 /* MASCOT's selection in C: the numpy reference (mascot/kernels/reference.py) is the specification.
  *
- * Each query packs its candidates' bins (pack.h), weighs them, and selects greedily (greedy.h), under a focus from several starts (starts.h). Queries are independent:
- * callers run ranges of them in threads.
+ * Each query packs its candidates' bins (pack.h), weighs them, and selects greedily (greedy.h), looking ahead
+ * if rules require it (passes.h), under a focus from several starts (starts.h). Queries are independent: callers run ranges of
+ * them in threads.
  *
  * All other code is in headers, because this file is compiled as one translation unit once per instruction set: VARIANT names
  * its only external function, and everything else is static, so that the variants do not clash when they are linked. It also
@@ -308,7 +309,7 @@ static void select_one(Arena *arena, const Batch *batch, int64_t query, int64_t 
         write_nothing(batch, query);
         return;
     }
-    Query q = {.n = n, .attributes = batch->attributes, .k = k, .quotas = batch->quotas, .quota = batch->quota, .counts = counts};
+    Query q = {.n = n, .attributes = batch->attributes, .k = k, .quotas = batch->quotas, .quota = batch->quota, .counts = counts, .arena = arena};
     load_query(arena, &q, batch, query);
     measure_relevance(arena, &q, batch->flags);
     pack_attributes(arena, &q, batch);

@@ -1,12 +1,13 @@
-/* Several starts of a focus: which further candidates it starts from, and which run wins.
+/* Several runs of a focus: which further candidates they start from, and which run wins.
  *
  * One greedy pass is myopic under a focus: the bins of the protected results are free, so it takes everything there before it
- * opens a better bin.
+ * opens a better bin. Without a spread the runs do not depend on the strength, so that a higher strength never prefers a list
+ * that costs more.
  */
 #ifndef MASCOT_STARTS_H
 #define MASCOT_STARTS_H
 
-#include "greedy.h"
+#include "passes.h"
 #include "relevance.h"
 
 /* Set the bins to the memberships of candidate i. */
@@ -88,72 +89,102 @@ static void choose_centres(Arena *arena, Query *q, int64_t starts, const int64_t
 }
 
 /* Select the most relevant of the candidates `order` that the quotas allow. A focus competes with them: measure them. */
-static void select_plain(Arena *arena, Query *q, const int64_t *order, int64_t count) {
-    q->plain = (Run){.positions = take_integers(arena, q->k), .stages = 1};
+static void select_plain(Query *q, const int64_t *order, int64_t count, Run *plain) {
     memcpy(q->live, q->state, (size_t)q->size * sizeof(double));
     for (int64_t a = 0; a < q->attributes; a++) {
         if (!q->bins[a].novelty) continue;
         memcpy(q->worth[a], q->start[a], (size_t)q->n * sizeof(double));
         begin_novelty(q, a, 0.0);
     }
-    for (int64_t j = 0; j < count && q->plain.count < q->k; j++) {
+    for (int64_t j = 0; j < count && plain->count < q->k; j++) {
         int64_t i = order[j];
-        if (!allowed(q, i, 0) || is_copy(q, i, 0, q->plain.positions, q->plain.count)) continue;
+        if (!allowed(q, i, 0) || is_copy(q, i, 0, plain->positions, plain->count)) continue;
         count_labels(q, i, 1);
-        q->plain.positions[q->plain.count++] = i;
-        q->plain_relevance += q->relevance[i];
-        q->plain_wishes += q->offset[i];
+        plain->positions[plain->count++] = i;
+        plain->relevance += q->relevance[i];
+        plain->wishes += q->offset[i];
         for (int64_t a = 0; a < q->attributes; a++) {
             const Bins *b = q->bins + a;
-            if (b->novelty) q->plain_wishes += pick_vector(q, a, i, 0.0);
-            else q->plain_wishes += b->sign * sum(visit(COVER, b, i, q->live, b->coverage_per_result)) / b->coverage_per_result;
+            if (b->novelty) plain->wishes += pick_vector(q, a, i, 0.0);
+            else plain->wishes += b->sign * sum(visit(COVER, b, i, q->live, b->coverage_per_result)) / b->coverage_per_result;
         }
     }
-    for (int64_t j = 0; j < q->plain.count; j++) count_labels(q, q->plain.positions[j], -1);
+    for (int64_t j = 0; j < plain->count; j++) count_labels(q, plain->positions[j], -1);
 }
 
-/* Prepare further starts, if a wish is a focus. */
+/* Prepare several runs, if a wish is a focus. */
 static void prepare_starts(Arena *arena, Query *q, int64_t starts) {
-    q->several = 0;
-    for (int64_t a = 0; a < q->attributes; a++) q->several |= starts > 0 && q->stake[a] > 0.0;
+    q->several = q->run_count = 0;
+    q->fixed = 1;
+    for (int64_t a = 0; a < q->attributes; a++) {
+        q->several |= starts > 0 && q->stake[a] > 0.0;
+        q->fixed &= q->bins[a].sign < 0;
+    }
     if (!q->several) return;
     int64_t *order = take_integers(arena, q->n), leading = q->k > MASCOT_LEADERS ? q->k : MASCOT_LEADERS, count = 0;
     leading = best_positions(arena, q->relevance, q->scores, q->n, q->quotas ? q->n : leading + q->already_count, order);
     for (int64_t j = 0; j < leading; j++)
         if (!is_already(q, order[j])) order[count++] = order[j];
     choose_centres(arena, q, starts, order, count);
-    select_plain(arena, q, order, count);
-    q->other.positions = take_integers(arena, q->k);
+    int64_t most = 3 + 2 * (q->centre_count ? q->centre_count : 1);
+    q->runs = arena_take(arena, (size_t)most * sizeof(Run));
+    for (int64_t j = 0; j < most; j++) q->runs[j] = (Run){.positions = take_integers(arena, q->k), .stages = 1};
+    q->plain = q->runs + most - 1;
+    for (int64_t c = 0; c < q->quotas; c++)
+        if (q->quota[c].least) q->plain->stages = 3; /* it does not look ahead */
+    select_plain(q, order, count, q->plain);
 }
 
-/* Take over run `other` if it beats `best`: more results, then fewer broken quotas, then the larger objective. */
-static void keep_better(Run *best, const Run *other, double tie) {
-    int better = other->objective > best->objective + tie;
-    if (other->stages != best->stages) better = other->stages < best->stages;
-    if (other->count != best->count) better = other->count > best->count;
-    if (!better) return;
-    memcpy(best->positions, other->positions, (size_t)other->count * sizeof(int64_t));
-    best->count = other->count;
-    best->stages = other->stages;
-    best->objective = other->objective;
+/* Return how close two gains are that count as equal. */
+INLINE double tie_of(const Query *q, double lam) { return MASCOT_TIE * ((1.0 - lam) * q->largest_relevance + lam * q->total_worth); }
+
+/* Add a run with strength `lam` that starts from the protected results and, unless it is below 0, centre c. */
+static void add_run(Query *q, double lam, int64_t c) {
+    for (int64_t i = 0; i < q->n; i++) q->base[i] = (1.0 - lam) * q->relevance[i] + lam * q->offset[i];
+    memcpy(q->live, q->state, (size_t)q->size * sizeof(double));
+    if (c >= 0) q->protected_positions[q->protected_count++] = q->centres[c];
+    select_greedily(q, lam, tie_of(q, lam), q->live, q->runs + q->run_count++);
+    if (c >= 0) q->protected_count--;
+}
+
+/* Select the runs that compete at strength `lam`. */
+static void select_runs(Query *q, double lam) {
+    if (q->fixed && q->run_count) return;
+    q->run_count = 0;
+    if (!q->fixed) {
+        for (int64_t c = -1; c < q->centre_count; c++) add_run(q, lam, c);
+        return;
+    }
+    static const double protected_steps[] = MASCOT_PROTECTED_STEPS, centre_steps[] = MASCOT_CENTRE_STEPS;
+    for (int64_t j = 0; j < 2; j++) add_run(q, protected_steps[j], -1);
+    for (int64_t c = q->centre_count ? 0 : -1; c < q->centre_count; c++)
+        for (int64_t j = 0; j < 2; j++) add_run(q, centre_steps[j], c);
+}
+
+/* Return whether run `other` beats `best`: more results, then fewer broken quotas, then the larger objective at strength `lam`. */
+static int beats(const Query *q, double lam, const Run *other, const Run *best) {
+    if (other->count != best->count) return other->count > best->count;
+    if (other->stages != best->stages) return other->stages < best->stages;
+    double objective = (1.0 - lam) * other->relevance + lam * other->wishes;
+    return objective > (1.0 - lam) * best->relevance + lam * best->wishes + tie_of(q, lam);
 }
 
 /* Select with strength `lam`. */
-static void select_with(Query *q, double lam, Run *best) {
-    for (int64_t i = 0; i < q->n; i++) q->base[i] = (1.0 - lam) * q->relevance[i] + lam * q->offset[i];
-    double tie = MASCOT_TIE * ((1.0 - lam) * q->largest_relevance + lam * q->total_worth);
-    memcpy(q->live, q->state, (size_t)q->size * sizeof(double));
-    select_greedily(q, lam, tie, q->live, best);
-    if (!q->several || lam == 0.0) return;
-    for (int64_t c = 0; c < q->centre_count; c++) {
-        q->protected_positions[q->protected_count++] = q->centres[c];
+static void select_with(Query *q, double lam, Run *run) {
+    if (!q->several || lam == 0.0) {
+        for (int64_t i = 0; i < q->n; i++) q->base[i] = (1.0 - lam) * q->relevance[i] + lam * q->offset[i];
         memcpy(q->live, q->state, (size_t)q->size * sizeof(double));
-        select_greedily(q, lam, tie, q->live, &q->other);
-        q->protected_count--;
-        keep_better(best, &q->other, tie);
+        select_greedily(q, lam, tie_of(q, lam), q->live, run);
+        return;
     }
-    q->plain.objective = (1.0 - lam) * q->plain_relevance + lam * q->plain_wishes;
-    keep_better(best, &q->plain, tie);
+    select_runs(q, lam);
+    const Run *best = q->runs;
+    for (int64_t j = 1; j < q->run_count; j++)
+        if (beats(q, lam, q->runs + j, best)) best = q->runs + j;
+    if (beats(q, lam, q->plain, best)) best = q->plain;
+    memcpy(run->positions, best->positions, (size_t)best->count * sizeof(int64_t));
+    run->count = best->count;
+    run->stages = best->stages;
 }
 
 #endif

@@ -66,7 +66,15 @@ DEVICE void clear_sums(Query& q) {
     }
 }
 
-// Set bounds and tie for a pass with q.strength, and select. Returns how many were selected.
+// Set the strength of a pass, and how close two of its gains are that count as equal.
+DEVICE void set_strength(Query& q, double strength) {
+    const double ideal = (q.relevance.high / 2 - q.relevance.low / 2) / q.relevance.range;  // the largest relevance of 0 .. 1
+    const double largest = q.relevance.raw ? q.largest_score : ideal;
+    q.strength = strength;
+    q.tie = MASCOT_TIE * ((1.0 - strength) * largest + strength * q.total_worth);
+}
+
+// Set the bounds for a pass with q.strength, and select. Returns how many were selected.
 DEVICE int select_once(Query& q, int* stage) {
     const Bounds bounds(q);
     const double *spread = q.arena + q.plan.at_spread, *focus = q.arena + q.plan.at_focus;
@@ -79,9 +87,7 @@ DEVICE int select_once(Query& q, int* stage) {
         if (q.taken[i] || !is_allowed(q, i, 0, q.selected, 0)) bounds.close(i);
     }
     SYNC;
-    const double ideal = (q.relevance.high / 2 - q.relevance.low / 2) / q.relevance.range;  // the largest relevance of 0 .. 1
-    const double largest = q.relevance.raw ? q.largest_score : ideal;
-    q.tie = MASCOT_TIE * ((1.0 - q.strength) * largest + q.strength * q.total_worth);
+    set_strength(q, q.strength);
     return select_greedily(q, stage);
 }
 
@@ -136,24 +142,27 @@ DEVICE void restore_state(Query& q) {
     EACH_ATTRIBUTE(q.plan) refresh_neutral(q, q.plan.attribute[a]);
 }
 
-// Select with q.strength, under a focus from several starts. The state is as it was saved. Returns how many were selected.
+// Select with q.strength, under a focus by several runs. The state is as it was saved. Returns how many were selected. Without a
+// spread the runs do not depend on the strength, so that a higher strength never prefers a list that costs more.
 DEVICE int select_with_strength(Query& q, int* stage) {
     if (!Config::starts || !q.several || q.strength == 0.0) return select_once(q, stage);
     const Starts starts(q);
     BestRun best = {-1, 0, 0.0};
     const int protected_count = q.protected_count;
-    ROLLED for (int run = 0; run < q.centre_count + 2; ++run) {
-        const bool is_plain = run == q.centre_count + 1, is_centre = run > 0 && !is_plain;
+    const double strength = q.strength;
+    ROLLED for (int number = 0; number <= starts.runs(q); ++number) {
+        const bool is_plain = number == starts.runs(q);
         int count = q.plain_count, reached = 0;
-        if (is_centre) {
-            EACH_THREAD if (t == 0) q.protected_positions[protected_count] = starts.centres[run - 1];
-            SYNC;
-        }
-        q.protected_count = protected_count + is_centre;
         if (!is_plain) {
+            const int centre = starts.centre_of(q, number);
+            EACH_THREAD if (t == 0 && centre >= 0) q.protected_positions[protected_count] = starts.centres[centre];
+            SYNC;
+            q.protected_count = protected_count + (centre >= 0);
+            q.strength = starts.strength_of(q, number, strength);
             restore_state(q);
             count = select_once(q, &reached);
         }
+        set_strength(q, strength);
         restore_state(q);
         const int* positions = is_plain ? starts.plain : q.selected;
         best.compare(q, positions, count, reached, objective_of(q, positions, count), starts.best);

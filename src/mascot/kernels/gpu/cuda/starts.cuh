@@ -1,4 +1,4 @@
-// Several starts of a focus, as native/starts.h: which further candidates it starts from, and which run wins.
+// Several runs of a focus, as native/starts.h: which further candidates they start from, and which run wins.
 #pragma once
 
 #include "greedy.cuh"
@@ -50,6 +50,20 @@ struct Starts {
     }
     DEVICE_MEMBER bool alike(int i, int j) const {
         return i == j || like[i * LEADERS + j] >= MASCOT_ALIKE || like[j * LEADERS + i] >= MASCOT_ALIKE;
+    }
+    // Runs: beside a spread, one from the protected results and one from each centre. Otherwise there are two of each, with
+    // fixed strengths; if there is no centre, the protected results take its place.
+    DEVICE_MEMBER int runs(const Query& q) const {
+        return has_spread(q.plan) ? 1 + q.centre_count : 2 + 2 * (q.centre_count ? q.centre_count : 1);
+    }
+    DEVICE_MEMBER int centre_of(const Query& q, int run) const {
+        if (has_spread(q.plan)) return run - 1;
+        return run < 2 || q.centre_count == 0 ? -1 : run / 2 - 1;
+    }
+    DEVICE_MEMBER double strength_of(const Query& q, int run, double strength) const {
+        constexpr double first[] = MASCOT_PROTECTED_STEPS, further[] = MASCOT_CENTRE_STEPS;
+        if (has_spread(q.plan)) return strength;
+        return run < 2 ? first[run] : further[run % 2];
     }
 };
 
