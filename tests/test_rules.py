@@ -108,6 +108,16 @@ def test_shares_may_be_bounds() -> None:
     assert mc.rerank(few, mc.share("ad", {1: 0.4}, bound="at most"), 3).ids == [0, 2]
 
 
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_minimum_counts_hold_beside_other_rules(backend: Any) -> None:
+    wishes = [mc.at_least("seller", {"h": 1, "c": 2}), mc.limit("seller", 2), mc.share("ad", {1: 0.5}, "at least")]
+    page = mc.rerank(HITS, wishes, 8, backend=backend)
+    counts = Counter(SELLERS[i] for i in page.ids)
+    assert (counts["h"], counts["c"], max(counts.values()), len(page)) == (1, 2, 2, 8)
+    assert HITS.columns["ad"][page.positions].sum() >= 4
+    assert not page.explain().notes
+
+
 CONTRADICTIONS: dict[str, Any] = {
     "limit(seller).window must be more than n, which is 3, got 3": lambda: mc.limit("seller", 3, window=3),
     "limit(seller).first must be more than n": lambda: mc.limit("seller", 2, first=2),

@@ -112,17 +112,18 @@ class Mascot(Value):
         options = self.kernel_options(k, problem.weights, problem.named_weight)
         if k > problem.longest:  # protect as many as for k results
             options = options._replace(k=problem.longest)
-        backend = _backend(problem)
         if options.keep > 0 and problem.quotas:
             lengths = np.array([problem.open_positions(q).sum() for q in range(len(problem))])
             selection = reference.hold_limits_first(
-                lambda quotas: backend(problem, quotas, options), problem.quotas, np.minimum(lengths, options.k)
+                lambda quotas: select_by_kernel(problem, quotas, options),
+                problem.quotas,
+                np.minimum(lengths, options.k),
             )
         else:
-            selection = backend(problem, problem.quotas, options)
+            selection = select_by_kernel(problem, problem.quotas, options)
         selection.protect = options.protect
         if self.keep is None and options.strength != self.strength:  # report what was asked for
-            selection.strengths = np.where(np.diff(problem.ptr) > 0, float(self.strength or 0.0), 0.0)
+            selection.strengths = np.where(problem.ptr[1:] > problem.ptr[:-1], float(self.strength or 0.0), 0.0)
         return selection
 
     def kernel_options(self, k: int, weights: Floats, named_weight: float) -> Options:
@@ -147,6 +148,11 @@ class Mascot(Value):
             balance=self.balance,
             by_relevance=self.order == "relevance",
         )
+
+
+def select_by_kernel(problem: Problem, quotas: Sequence[AnyQuota], options: Options) -> Selection:
+    """Select on the backend of the problem."""
+    return _backend(problem)(problem, quotas, options)
 
 
 def _backend(problem: Problem) -> Callable[[Problem, Sequence[AnyQuota], Options], Selection]:

@@ -9,9 +9,6 @@ from typing import Any
 import msgspec
 
 import mascot as mc
-from mascot import grammar
-from mascot.candidates import value_of
-from mascot.connect.converters.hit_lists import stem_of
 from mascot.kernels import native
 from mascot.server import schemas
 from mascot.server.request_body import ARROW, convert, decode
@@ -42,7 +39,6 @@ class RerankTask:
             decode_wish(part, place, schemas.WISHES)  # checks it against the limits of the server
         self._wishes = [mc.from_dict(part) for part in request.wishes]
         self._method = None if request.method is None else mc.from_dict(msgspec.to_builtins(request.method))
-        candidates["columns"] = _with_nested(candidates["columns"], self._wishes)
         self._candidates = mc.Candidates(**candidates)
         self._pin: Any = request.pin
         if isinstance(self._pin, dict):  # the keys of JSON are texts, and ids may be numbers
@@ -75,17 +71,6 @@ class RerankTask:
             for result, reason in zip(answer.results, explanation.results, strict=True):
                 result.because = reason.because
         return answer
-
-
-def _with_nested(columns: dict[str, Any], wishes: list[mc.AnyWish]) -> dict[str, Any]:
-    """Return the columns and the nested columns that wishes name: `geo.lat` is the `lat` of the objects in `geo`."""
-    nested = {}
-    for wish in wishes:
-        for name in grammar.columns_of(wish):
-            stem = name if name in columns else stem_of(name, list(columns))
-            if stem != name:
-                nested[name] = [value_of({stem: cell}, name) for cell in columns[stem]]
-    return {**columns, **nested} if nested else columns
 
 
 @cache
