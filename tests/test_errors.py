@@ -273,7 +273,7 @@ OPTIONS = {
     "Place does not take {'latitude': 'x'}": lambda: mc.from_dict({"kind": "Place", "latitude": "x"}),
     "a wish needs an attribute such as": lambda: mc.from_dict({"spread": 3}),
     "spread does not take {'near': 3}": lambda: mc.from_dict({"spread": "who", "near": 3}),
-    "a wish must have exactly one of spread, focus, limit, share, got 'spread, limit'": lambda: mc.from_dict(
+    "a wish must have exactly one of spread, focus, limit, at_least, share, got 'spread, limit'": lambda: mc.from_dict(
         {"spread": "who", "limit": "who"}
     ),
 }

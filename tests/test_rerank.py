@@ -73,7 +73,7 @@ def test_a_focus_near_a_value_of_a_users_attribute() -> None:
 def test_pages_repeat_nothing() -> None:
     page, next_page = (mc.rerank(LABELS, CITY, k=3, already=already) for already in (None, [3, 0, 4]))
     assert sorted([*page, *next_page]) == [0, 1, 2, 3, 4, 5]
-    assert next_page.already == sorted(page)
+    assert next_page.already == [3, 0, 4]
     twice = mc.Candidates(scores=[4, 3, 2, 1], ids=["x", "x", "y", "z"])
     assert mc.rerank(twice, [], k=4, already=mc.rerank(twice, [], k=1)).ids == ["y", "z"]
 

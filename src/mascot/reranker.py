@@ -23,6 +23,8 @@ from mascot.registry import from_dict
 from mascot.reranking import (
     Already,
     Backend,
+    Order,
+    Pins,
     check_call,
     check_method,
     per_query,
@@ -217,7 +219,8 @@ class Reranker:
         *,
         strength: float | None = None,
         keep: float | None = None,
-        pin: Iterable[Hashable] = (),
+        order: Order | None = None,
+        pin: Pins = (),
         near: Mapping[str, Any] | None = None,
     ) -> Ranking[Any]:
         """Select k of the rows that a search returned. The `positions` of the ranking count within `rows`.
@@ -227,7 +230,7 @@ class Reranker:
         rows, scores
             N rows of the corpus, and their scores. Rows are whole numbers counted from 0, or ids that are not whole
             numbers; `Reranker.rows` returns the row numbers of all ids.
-        k, already, backend, strength, keep, pin
+        k, already, backend, strength, keep, order, pin
             As for `mascot.rerank`.
         near
             Values of this query for focuses that were made with a `near`, by the names of their attributes:
@@ -240,7 +243,7 @@ class Reranker:
         >>> ranker.rerank(["a", "b", "c"], [0.9, 0.8, 0.7], k=1, strength=1.0, near={"price": 20}).ids
         ['c']
         """
-        call = check_call(k, backend, self.method, strength=strength, keep=keep)
+        call = check_call(k, backend, self.method, strength=strength, keep=keep, order=order)
         check_wishes(self.wishes, k, backend)
         fitted = self._require_fitted()
         if near is not None:
@@ -248,10 +251,10 @@ class Reranker:
         corpus_rows = _corpus_rows(self._row_numbers(rows), fitted.rows)
         ids = self._ids_of(corpus_rows)
         ptr, row_scores = np.array([0, len(ids)]), _scores_for(scores, corpus_rows)
-        pinned, already_positions = pinned_positions(pin, ids, k), positions_of(already, ids)
-        if len(pinned):
-            already_positions = np.setdiff1d(already_positions, pinned)
-        return rank_one(fitted, Queries(ptr, row_scores, corpus_rows, [ids], [already_positions], pinned), call)
+        (pinned, places), already_positions = pinned_positions(pin, ids, k), positions_of(already, ids)
+        already_positions = already_positions[~np.isin(already_positions, pinned)]
+        queries = Queries(ptr, row_scores, corpus_rows, [ids], [already_positions], pinned, places=places)
+        return rank_one(fitted, queries, call)
 
     def rerank_many(
         self,
@@ -261,6 +264,7 @@ class Reranker:
         already: Sequence[Already] | None = None,
         backend: Backend = "auto",
         threads: int | None = None,
+        order: Order | None = None,
     ) -> Rankings[Any]:
         """Select for many queries over the corpus. Every query is ranked as `rerank` ranks it alone.
 
@@ -268,16 +272,16 @@ class Reranker:
         ----------
         rows, scores
             Q x N arrays, or lists of arrays, whose lengths may differ.
-        k, already, backend, threads
+        k, already, backend, threads, order
             As for `mascot.rerank_many`.
         """
-        call = check_call(k, backend, self.method, threads)
+        call = check_call(k, backend, self.method, threads, order=order)
         check_wishes(self.wishes, k, backend)
         fitted = self._require_fitted()
         if backend == "gpu" and hasattr(scores, "__dlpack_device__") and not isinstance(scores, np.ndarray):
             from mascot.gpu.device_batch import rank_rows
 
-            return rank_rows(fitted, rows, scores, k, self.method, already)
+            return rank_rows(fitted, rows, scores, k, call.method, already)
         ptr, flat_rows, flat_scores = _flatten(rows, scores, fitted.rows)
         ids: Any = flat_rows
         if already is not None or self._ids is not None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from mascot.attributes.attribute import Columns, Missing, check_missing
-from mascot.attributes.columns import cells, column_of, is_missing, printable
+from mascot.attributes.columns import as_objects, cells, column_of, is_missing, printable
 from mascot.bins import Floats, SparseBins, one_hot
 from mascot.errors import InputError, require
 from mascot.serialize import Value
@@ -63,6 +64,30 @@ class Category(Value):
             is_label = False
         require(is_label, "Category near", "must be a label or a list of labels", printable(value))
         return {self.column: value}
+
+
+@dataclass(frozen=True, slots=True)
+class Combination(Value):
+    """One label per combination of the labels of several columns; a candidate without one of them has none."""
+
+    columns: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        valid = len(self.columns) > 1 and all(isinstance(name, str) for name in self.columns)
+        require(valid, "a combination", "must name at least two columns", self.columns)
+
+    @property
+    def name(self) -> str:
+        return "+".join(self.columns)
+
+    def membership(self, columns: Columns, vectors: Floats | None) -> SparseBins:
+        parts = [cells(column_of(columns, name, "Combination")) for name in self.columns]
+        rows = ((map(label_text, labels_of(cell)) for cell in row) for row in zip(*parts, strict=True))
+        labels = as_objects([[", ".join(combination) for combination in product(*row)] for row in rows])
+        return Category(self.name).membership({self.name: labels}, vectors)
+
+    def features(self, columns: Columns, vectors: Floats | None) -> Floats:
+        return self.membership(columns, vectors).dense()
 
 
 def text_labels(values: Sequence[str | None]) -> SparseBins:

@@ -51,7 +51,8 @@ class Mascot(Value):
         labels falls evenly with the strength. Also let far outliers among the scores (boosted or sentinel values) count
         as the outermost of the other scores (default: True).
     order
-        Rank the selected results by ``"relevance"`` or in the order of ``"selection"`` (default: ``"relevance"``).
+        Rank the selected results by ``"relevance"`` or in the order of ``"selection"`` (default: ``"selection"``, so
+        that the first results are already mixed).
     keep
         Share of the best possible summed relevance that the results must retain. For each query the strength goes down
         from 1 in steps of 0.05 until the results retain enough, then up in hundredths while they do (default: None).
@@ -70,7 +71,7 @@ class Mascot(Value):
     bin_weight: Literal["uniform", "query"] = "uniform"
     normalize: bool = True
     scale: bool = True
-    order: Literal["relevance", "selection"] = "relevance"
+    order: Literal["relevance", "selection"] = "selection"
     keep: float | None = None
     balance: bool = True
     starts: int = 1

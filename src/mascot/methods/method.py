@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -91,6 +91,7 @@ class Problem:
     rules: tuple[str, ...]  # [A], what a missing value gets: "last" or "neutral"
     attributes: tuple[Attribute, ...]  # [A]
     tables: tuple[Table, ...]  # one that all queries share, or one per query
+    own_tables: bool = field(default=False, kw_only=True)  # whether the tables are those of the queries
     rows: Ints | None = None  # [T] rows of the bins; None: candidate t is row t
     already_ptr: Ints | None = None  # [Q + 1]; None: there are no earlier pages
     already: Ints | None = None  # positions within each query that earlier pages showed
@@ -132,7 +133,7 @@ class Problem:
 
     def table_of(self, q: int) -> Table:
         """Return columns and vectors of one query's candidates."""
-        if len(self.tables) > 1:
+        if self.own_tables or len(self.tables) > 1:
             return self.tables[q]
         (table,) = self.tables
         return table if len(self) == 1 and self.rows is None else table.take(self.rows_of(q))
@@ -152,12 +153,13 @@ class Problem:
         return QueryArrays(self.scores_of(q), attributes, self.already_of(q), quotas, rows)
 
     def only(self, q: int) -> Problem:
-        """Return one query as a problem of its own, without its table."""
-        rows, already = self.rows_of(q), self.already_of(q)
+        """Return one query as a problem of its own."""
+        rows, already, own = self.rows_of(q), self.already_of(q), len(self.tables) > 1
         ptr = np.array([0, len(rows)])
         return replace(
-            self, ptr=ptr, scores=self.scores_of(q), rows=rows, tables=(), already_ptr=np.array([0, len(already)]),
+            self, ptr=ptr, scores=self.scores_of(q), rows=rows, already_ptr=np.array([0, len(already)]),
             already=already, remaining=Remaining(ptr, self.remaining.of(q)),
+            tables=self.tables[q : q + 1] if own else self.tables, own_tables=own or self.own_tables,
         )  # fmt: skip
 
     def features_of(self, q: int) -> tuple[Floats, ...]:

@@ -15,7 +15,7 @@ from mascot.server.request_body import ARROW, convert, decode
 from mascot.server.rerank import arrow, request_cost
 from mascot.server.responses import JSON, BadBody
 
-_OPTIONS = ("strength", "keep", "protect")
+_OPTIONS = ("strength", "keep", "protect", "order")
 
 
 class RerankTask:
@@ -40,6 +40,10 @@ class RerankTask:
         self._wishes = [mc.from_dict(part) for part in request.wishes]
         self._method = None if request.method is None else mc.from_dict(msgspec.to_builtins(request.method))
         self._candidates = mc.Candidates(**candidates)
+        self._pin: Any = request.pin
+        if isinstance(self._pin, dict):  # the keys of JSON are texts, and ids may be numbers
+            ids = {str(id_): id_ for id_ in self._candidates.ids}
+            self._pin = {ids.get(key, key): place for key, place in self._pin.items()}
         self._options = {name: value for name in _OPTIONS if (value := getattr(request, name)) is not None}
         keep = request.keep is not None or getattr(self._method, "keep", None) is not None
         is_small = request_cost.check(self._candidates, self._wishes, self._method or mc.Mascot(), request.k, keep)
@@ -49,7 +53,7 @@ class RerankTask:
         """Re-rank the candidates."""
         request = self._request
         ranking = mc.rerank(
-            self._candidates, self._wishes, request.k, self._method, request.already or None, pin=request.pin,
+            self._candidates, self._wishes, request.k, self._method, request.already or None, pin=self._pin,
             **self._options,
         )  # fmt: skip
         ids: list[Any] = ranking.ids
