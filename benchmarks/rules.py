@@ -59,7 +59,7 @@ def random_problem(rng: np.random.Generator, names: Sequence[str]) -> Problem:
 def bounds(problem: Problem, rule: Any) -> dict[str, tuple[int, int]]:
     """Return the smallest and the largest count of each value under one rule; "" stands for all other values."""
     if isinstance(rule, mc.Limit):
-        return {str(value): (0, rule.n) for value in problem.candidates.columns[rule.attribute.name]}
+        return {str(value): (0, rule.most(str(value))) for value in problem.candidates.columns[rule.attribute.name]}
     return {value: (count, count) for value, count in rule.targets(problem.k).items()}
 
 

@@ -187,13 +187,6 @@ def test_names_with_dots_are_paths_into_records() -> None:
     assert dotted.columns["a.b"].tolist() == ["key"]
 
 
-def test_a_column_that_no_record_has_is_missing_with_one_warning() -> None:
-    with pytest.warns(RuntimeWarning, match="no record has 'color of the box': its values count as missing"):
-        mc.rerank(mc.Candidates.from_records(HITS), mc.spread("color of the box"), k=2)
-    again = mc.Candidates.from_records(HITS)
-    assert len(mc.rerank(again, mc.spread("color of the box"), k=2)) == 2  # a second warning would be an error
-
-
 def test_options_of_a_call_are_those_of_the_method() -> None:
     candidates, wish, k = mc.Candidates(np.random.default_rng(2).random(80), None, *corpus(80)), mc.spread("who"), 7
     assert mc.rerank(candidates, wish, k, strength=0.8).ids == mc.rerank(candidates, wish, k, mc.Mascot(0.8)).ids

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 import mascot as mc
 from mascot import grammar
 from mascot.attributes.category import labels_of
+from mascot.server.rerank.rerank_task import RerankTask
 
 SELLERS = list("aaaaaabbbbcccddeefgh")
 HITS = mc.Candidates(np.arange(20)[::-1], columns={"seller": SELLERS, "ad": [1, 0, 0, 0] * 5})
@@ -83,6 +85,14 @@ def test_a_limit_over_a_session_counts_earlier_pages() -> None:
     assert mc.rerank_many(batch, wish, 4, already=[page.ids]).ids == [[10, 11, 13, 14]]
 
 
+def test_a_reranker_obeys_windows_and_order() -> None:
+    ranker = mc.Reranker([mc.spread("seller"), mc.limit("seller", 1, window=3)]).fit({"seller": SELLERS})
+    for order in ("relevance", "selection"):
+        page = mc.rerank(HITS, ranker.wishes, 8, order=order)
+        assert ranker.rerank(range(20), HITS.scores, 8, order=order).ids == page.ids
+        assert ranker.rerank_many([range(20)], [HITS.scores], 8, order=order).ids == [page.ids]
+
+
 def test_pins_stand_at_their_positions() -> None:
     assert mc.rerank(HITS, (), 5, pin={19: 3, 10: 1}).ids == [10, 0, 19, 1, 2]
     assert mc.rerank(HITS, mc.limit("seller", 1), 20, pin={19: 20}).ids[-1] == 19  # the page has eight results
@@ -96,6 +106,16 @@ def test_shares_may_be_bounds() -> None:
     assert ads[mc.rerank(HITS, mc.share("ad", {1: 0.1}, bound="at most"), 10).positions].sum() == 1
     few = mc.Candidates([3, 2, 1], columns={"ad": [1, 1, 0]})
     assert mc.rerank(few, mc.share("ad", {1: 0.4}, bound="at most"), 3).ids == [0, 2]
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_minimum_counts_hold_beside_other_rules(backend: Any) -> None:
+    wishes = [mc.at_least("seller", {"h": 1, "c": 2}), mc.limit("seller", 2), mc.share("ad", {1: 0.5}, "at least")]
+    page = mc.rerank(HITS, wishes, 8, backend=backend)
+    counts = Counter(SELLERS[i] for i in page.ids)
+    assert (counts["h"], counts["c"], max(counts.values()), len(page)) == (1, 2, 2, 8)
+    assert HITS.columns["ad"][page.positions].sum() >= 4
+    assert not page.explain().notes
 
 
 CONTRADICTIONS: dict[str, Any] = {
@@ -180,6 +200,16 @@ def test_other_rules_are_typed() -> None:
 def test_rules_are_plain_data(wish: mc.AnyWish) -> None:
     assert mc.from_dict(wish.to_dict()) == wish
     assert hash(mc.from_dict(wish.to_dict())) == hash(wish)
+
+
+def test_http_takes_rules_pins_and_order() -> None:
+    wishes: list[Any] = [{"limit": "s", "n": 1, "window": 2}, {"at_least": "s", "counts": {"b": 1}}]
+    body = {"scores": [4, 3, 2, 1], "columns": {"s": list("aaab")}, "wishes": wishes, "k": 3, "order": "relevance"}
+    assert [result.id for result in RerankTask(json.dumps(body).encode()).answer().results] == [0, 3, 1]
+    body |= {"wishes": [{"limit": ["s", "s"], "n": 2}], "pin": {"2": 2}}
+    assert [result.id for result in RerankTask(json.dumps(body).encode()).answer().results] == [0, 2, 3]
+    with pytest.raises(mc.OptionError, match="must be a position from 1 to k = 3, got 4"):
+        RerankTask(json.dumps(body | {"pin": {"2": 4}}).encode()).answer()
 
 
 CELLS = st.sampled_from(["a", "a", "a", "b", "b", "c", "d", None, ("a", "b")])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import InitVar, dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ from mascot.attributes.attribute import missing_rule
 from mascot.attributes.vectors import Vectors
 from mascot.bins import AxisBins, Bins, Bools, Floats, GlobeBins, Ints, SparseBins, VectorBins
 from mascot.constraints import Constraint, Limit, labels_of_rows
-from mascot.errors import InputError, OptionError
+from mascot.errors import InputError, OptionError, require
 from mascot.kernels.novelty import CopyQuota
 from mascot.kernels.quotas import MOST_QUOTAS, AnyQuota
 from mascot.methods.mascot import DEFAULT_STRENGTH
@@ -100,6 +101,18 @@ class FittedWishes:
         aimed = [missing_rule(wish.attribute) for wish in self.aims]
         counted = [wish.missing for wish in self.constraints if isinstance(wish, Limit)]
         return self.removed is not None or "drop" in (*self.rules, *aimed, *counted)
+
+    def near(self, values: Mapping[str, Any]) -> FittedWishes:
+        """Return the same with other values of named focuses, by the names of their attributes."""
+        names = [wish.attribute.name for wish in self.aims]
+        for name, value in values.items():
+            require(name in names, f"near[{name!r}]", f"must be a focus with near: {', '.join(names) or 'none'}", value)
+        changed = {id(wish): replace(wish, near=values.get(wish.attribute.name, wish.near)) for wish in self.aims}
+        result = copy(self)  # bins and quotas of the corpus are not computed again
+        result.aims, result.wishes = tuple(changed.values()), tuple(changed.get(id(w), w) for w in self.wishes)
+        pairs = zip(result.aims, self.focuses, strict=True)
+        result.focuses = tuple(wish.named_focus(focus.bins) for wish, focus in pairs)
+        return result
 
     def dropped(self, rows: Ints | None) -> Bools | None:
         """Return which candidates are dropped because they were removed or lack a value; None: no candidate is."""
@@ -221,7 +234,7 @@ def _join_by_name(parts: list[Any]) -> Any:
     """Join bins, one part after the other. Labels, which each part numbers for itself, get one numbering by name."""
     if not all(isinstance(part, SparseBins) and part.labels is not None for part in parts):
         return _join_bins(parts)
-    names: dict[tuple[str, int], int] = {}  # 1 and "1" are two labels with one name: count them
+    names: dict[tuple[str, int], int] = {}  # cuts of `Branches` may share names: count them
     renumbered: list[Bins] = []
     for part in parts:
         occurrences = Counter[str]()

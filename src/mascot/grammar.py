@@ -296,7 +296,7 @@ class _Kind:
     usage: str
     attribute: Callable[..., Attribute]
     readers: tuple[Callable[[str], Any], ...]  # one for each word after the colon, usually a column
-    default: tuple[str, ...]  # the words if there is no colon; () if the colon is required
+    default: tuple[str, ...] | None  # the words if there is no colon; (): the colon is required, None: no words
     near: Callable[[str], Any] | None = None  # reads the text after the equals sign
 
 
@@ -310,11 +310,12 @@ def _attribute(text: str, missing: Missing) -> Attribute:
             raise OptionError(f"{text!r}: there is no attribute {name!r}; write {kinds}, or the name of a column")
         name, colon, arguments = "category", ":", name
     kind = _KINDS[name]
-    words = [word.strip() for word in arguments.split(",")] if colon else list(kind.default)
-    if len(words) != len(kind.readers) or not all(words):
+    words = [word.strip() for word in arguments.split(",")] if colon else list(kind.default or ())
+    readers = kind.readers if colon or kind.default is not None else ()
+    if len(words) != len(readers) or not all(words):
         raise OptionError(f"{text!r}: write {kind.usage}")
     try:
-        values = [reader(word) for reader, word in zip(kind.readers, words, strict=True)]
+        values = [reader(word) for reader, word in zip(readers, words, strict=True)]
         attribute: Any = kind.attribute(*values, missing=missing)
         return replace(attribute, **width)
     except ValueError as error:
@@ -420,5 +421,5 @@ _KINDS = {
     "category": _Kind("category:COLUMN", Category, (str,), (), str),
     "branches": _Kind("branches[:COUNT]", attributes.Branches, (lambda word: (_integer(word),),), ("16",)),
     "look": _Kind("look[:CLUSTERS]", attributes.Clusters, (_integer,), ("10",)),
-    "vectors": _Kind("vectors[:COLUMN]", attributes.Vectors, (str,), ("vector",)),
+    "vectors": _Kind("vectors[:COLUMN]", attributes.Vectors, (str,), None),
 }

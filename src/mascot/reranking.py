@@ -10,7 +10,7 @@ import numpy as np
 
 from mascot.arrangement import Rules, arrange_each, check_pins, needs_arrangement, select_arranged, session_quotas
 from mascot.bins import Ints
-from mascot.candidates import Batch, Candidates, Id
+from mascot.candidates import Batch, Candidates, Id, TableRows
 from mascot.errors import InputError, OptionError, check_whole, hashed, is_whole, require
 from mascot.fitting import Call, FittedWishes, Queries, fit_wishes, join_fitted
 from mascot.kernels.quotas import AnyQuota
@@ -29,7 +29,7 @@ _GUARDED = Mascot()
 
 
 def rerank(
-    candidates: Candidates[Id],
+    candidates: Candidates[Id] | Iterable[Any],
     wishes: AnyWish | Sequence[AnyWish],
     k: int = 20,
     method: Method | None = None,
@@ -47,7 +47,8 @@ def rerank(
     Parameters
     ----------
     candidates
-        What the search returned. An empty list gives an empty ranking.
+        What the search returned: `Candidates`, or a list of dictionaries, dataclasses or pydantic objects, which are
+        read by `Candidates.from_records`. An empty list gives an empty ranking.
     wishes
         `spread(...)`, `focus(...)`, `limit(...)`, `at_least(...)` and `share(...)`.
     k
@@ -55,7 +56,8 @@ def rerank(
     method
         The method (default: `Mascot()`, the guarded method).
     already
-        The `Ranking` of the page before (which knows the pages before it), or the ids of all results of earlier pages.
+        The `Ranking` of the page before (which knows the pages before it), or the ids of all results of earlier pages,
+        or a list of their rankings.
         These results are not selected again, and what they cover counts as covered. An id stands for all candidates
         that have it; ids that no candidate has are ignored.
     backend
@@ -79,13 +81,10 @@ def rerank(
     """
     call = check_call(k, backend, method, strength=strength, keep=keep, protect=protect, order=order)
     wishes = check_wishes(wishes, k, backend)
-    checked: Any = candidates
-    if not isinstance(checked, Candidates):
-        remedy = ": rerank_many ranks several queries" if isinstance(checked, Batch) else ""
-        raise InputError(f"rerank needs Candidates, got {type(checked).__name__}{remedy}")
+    candidates = as_candidates(candidates)
     fitted = fit_wishes(wishes, Table(candidates.columns, candidates.vectors), len(candidates))
-    pinned, places = _pinned_positions(pin, candidates.ids, k)
-    already_positions = positions_of(already, candidates.ids)
+    pinned, places = pinned_positions(pin, candidates.ids, k)
+    already_positions = positions_of(already, ids_of(candidates))
     if len(pinned):
         already_positions = already_positions[~np.isin(already_positions, pinned)]
     _require_use_of_vectors(wishes, method, candidates)
@@ -143,14 +142,14 @@ def rerank_many(
         count, size = candidates.scores.shape
         fitted = fit_wishes(wishes, Table(candidates.columns, candidates.vectors), count * size, groups=count)
         scores = np.ascontiguousarray(candidates.scores).reshape(-1)
-        positions = positions_of_each(already, [range(size)] * count)
+        positions = positions_of_each(already, [list(range(size))] * count)
         _require_use_of_vectors(wishes, method, candidates)
         return rank_many(fitted, Queries(np.arange(count + 1) * size, scores, already=positions), call)
     queries = _list_candidates(candidates)
     fitted = join_fitted([fit_wishes(wishes, Table(query.columns, query.vectors), len(query)) for query in queries])
     ptr = np.concatenate([[0], np.cumsum([len(query) for query in queries])]).astype(np.int64)
     scores, ids = np.concatenate([query.scores for query in queries]), [query.ids for query in queries]
-    sources, positions = [query.source for query in queries], positions_of_each(already, ids)
+    sources, positions = [query.source for query in queries], positions_of_each(already, list(map(ids_of, queries)))
     for query in queries:
         _require_use_of_vectors(wishes, method, query)
     return rank_many(fitted, Queries(ptr, scores, None, ids, positions, sources=sources), call)
@@ -190,20 +189,34 @@ def rank_many(fitted: FittedWishes, queries: Queries, call: Call) -> Rankings[An
 
 def _require_use_of_vectors(wishes: Sequence[AnyWish], method: Any, candidates: Candidates[Any] | Batch) -> None:
     """Raise if vectors are passed and nothing reads them. Hits of an engine may carry vectors that nobody needs."""
-    is_of_engine = isinstance(candidates, Candidates) and candidates.source is not None
+    is_of_engine = isinstance(candidates, Candidates) and not isinstance(candidates.source, TableRows | None)
     if candidates.vectors is not None and not is_of_engine and not wishes and method is None:
         raise OptionError("vectors are read by a wish or a method: ask for spread(mc.Vectors()), got no wish")
 
 
+def as_candidates(candidates: Any, owner: str = "rerank") -> Candidates[Any]:
+    """Return the candidates of one query, which may be a list of records."""
+    if isinstance(candidates, Candidates):
+        return candidates
+    if not isinstance(candidates, Iterable) or isinstance(candidates, (str, Mapping)):
+        needs = "rerank needs" if owner == "rerank" else "rerank_many needs a Batch or a list of"
+        remedy = ": rerank_many ranks several queries" if isinstance(candidates, Batch) else ""
+        raise InputError(f"{needs} Candidates, got {type(candidates).__name__}{remedy}")
+    return Candidates.from_records(candidates)
+
+
 def _list_candidates(candidates: Any) -> list[Candidates[Any]]:
-    candidate_lists = list(candidates) if isinstance(candidates, Iterable) else [candidates]
-    wrong = [part for part in candidate_lists if not isinstance(part, Candidates)]
-    if wrong or not isinstance(candidates, Iterable):
-        type_name = type((wrong or [candidates])[0]).__name__
-        raise InputError(f"rerank_many needs a Batch or a list of Candidates, got {type_name}")
-    if not candidate_lists:
+    if not isinstance(candidates, Iterable):
+        raise InputError(f"rerank_many needs a Batch or a list of Candidates, got {type(candidates).__name__}")
+    queries = [as_candidates(part, "rerank_many") for part in candidates]
+    if not queries:
         raise InputError("rerank_many needs at least one query, got none")
-    return candidate_lists
+    return queries
+
+
+def ids_of(candidates: Candidates[Any]) -> Sequence[Hashable]:
+    """Return the ids of candidates, or the range of their positions if they are records without ids."""
+    return candidates.ids if candidates.has_ids else range(len(candidates))
 
 
 def check_call(k: int, backend: str, method: Any, threads: int | None = None, **options: Any) -> Call:
@@ -241,8 +254,17 @@ def positions_of(already: Already, ids: Sequence[Hashable]) -> Ints:
         return NO_POSITIONS
     if not isinstance(already, Iterable) or isinstance(already, str):
         raise InputError(f"already must be a Ranking or a list of ids, got {already!r}")
-    earlier_ids = [*already.already, *already.ids] if isinstance(already, Ranking) else list(already)
-    hashed(earlier_ids, "already must name candidates by their ids")
+    earlier_ids: list[Any] = []
+    for entry in [already] if isinstance(already, Ranking) else already:
+        if isinstance(entry, Ranking):
+            earlier_ids += [*entry.already, *entry.ids]
+        elif isinstance(ids, range) and not (is_whole(entry) and entry in ids):
+            rule = "must be positions, because the records have no ids: name them by Candidates.from_records(id=...)"
+            raise InputError(f"already {rule}, got {entry!r:.80}")
+        else:
+            earlier_ids.append(entry)
+    if not hashed(earlier_ids, "already must name candidates by their ids"):
+        return NO_POSITIONS
     place = {id_: place for place, id_ in enumerate(earlier_ids)}
     positions = [i for i, id_ in enumerate(ids) if id_ in place]
     return np.array(sorted(positions, key=lambda i: place[ids[i]]), np.int64)
@@ -265,7 +287,7 @@ def per_query(entries: Any, owner: str) -> list[Any]:
     return list(entries)
 
 
-def _pinned_positions(pin: Pins, ids: Sequence[Hashable], k: int) -> tuple[Ints, Sequence[int] | None]:
+def pinned_positions(pin: Pins, ids: Sequence[Hashable], k: int) -> tuple[Ints, Sequence[int] | None]:
     """Return the position of each pinned id, and the places, from 0, that a dictionary gives them."""
     if not isinstance(pin, Iterable) or isinstance(pin, str):
         raise InputError(f"pin must be a list of ids, got {pin!r}")

@@ -59,7 +59,7 @@ Keep = Annotated[
 ]
 Order = Annotated[
     Literal["relevance", "selection"] | None,
-    typer.Option(help="Show the results by relevance (default) or in the order of selection."),
+    typer.Option(help="Show the results in the order of selection (default) or by relevance."),
 ]
 MethodOption = Annotated[MethodName | None, typer.Option(help="Method that selects the results (default: mascot).")]
 Paper = Annotated[bool, typer.Option("--paper", help="Use the published method; the same as --method paper.")]

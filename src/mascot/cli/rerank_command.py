@@ -34,7 +34,7 @@ Query = Annotated[
 Vector = Annotated[
     str | None,
     typer.Option(
-        metavar="COLUMN", help="Column of vectors, for look and branches (default: 'vector' if there is one)."
+        metavar="COLUMN", help="Column that vectors, look and branches compare (default: 'vector' if there is one)."
     ),
 ]
 
@@ -86,7 +86,7 @@ def rerank(
       category:camera    camera           camera=X100
       look:10            look             (clusters of the vectors)
       branches:16        branches         (branches of a tree of the vectors)
-      vectors:vector     vectors          (the vectors themselves, by their cosine)
+      vectors:embedding  vectors          (the vectors themselves, by their cosine)
 
     The output consists of the input records in their new order, with rank, was
     (the rank by score), relevance (0 to 1) and, with --explain, reason.
@@ -300,7 +300,8 @@ def _read_request(
     for column in columns:
         table.require(column, "a wish names its columns as in place:lat,lon")
     queries = hit_tables.queries(table, names.score, names.id, names.query, names.vector, columns)
-    if any(isinstance(wish.attribute, mc.Clusters) for wish in wishes) and queries[0].candidates.vectors is None:
+    of_vectors = [wish for wish in wishes if isinstance(wish.attribute, (mc.Branches, mc.Clusters, mc.Vectors))]
+    if queries[0].candidates.vectors is None and not all(map(grammar.columns_of, of_vectors)):
         table.require("vector", "name another with --vector")
     return _Request(table, queries, wishes)
 

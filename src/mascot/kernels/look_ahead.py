@@ -77,14 +77,14 @@ class Plan:
             if self.size < self.length and (self.counts < self.high)[list(self.nodes[t])].all():
                 self._plan(t, 1)
                 self.size += 1
-        raised = 0
+        available = self.spare @ self.has
         while self.size < self.length:
             if not self._grow():
-                if raised == self.length or not filled.any():
+                if not (filled & (self.high < available)).any():
                     break
-                raised, self.high = raised + 1, self.high + filled
+                self.high = self.high + filled
         self.length = self.size
-        self.low = np.minimum(self.wanted_low, self.spare @ self.has)
+        self.low = np.minimum(self.wanted_low, available)
         self.high = np.where(shared, self.wanted_high, self.high)
         if not self.paired:
             self._swap(SWAPS)

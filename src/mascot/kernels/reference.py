@@ -315,7 +315,9 @@ class WeighedQuery:
         spread_vectors = [part for part in parts if isinstance(part, QueryVectors) and part.sign > 0]
         counts = self._counts()
         self.protected = select_protected(order, options.protect, query.already, self.k, counts, spread_vectors)
-        total_weight = float(sum(bins.weight for bins in query.attributes))
+        total_weight = float(
+            sum(part.weight / (part.most if isinstance(part, QueryVectors) else 1.0) for part in parts)
+        )
         self.attributes = [weigh_attribute(part, self.relevance, total_weight, self.k, options) for part in parts]
         self.focuses = [part for part in self.attributes if part.gain_factor < 0 and part.largest_gain > 0]
         self.starts = [self.protected]

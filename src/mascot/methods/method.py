@@ -146,7 +146,7 @@ class Problem:
             own = bins.take(rows)
             wish = own.missing(), sign, weight, rule == "neutral"
             if isinstance(bins, VectorBins):
-                attributes.append(QueryVectors(unit_vectors(bins.vectors[rows]), *wish))
+                attributes.append(QueryVectors(unit_vectors(bins.vectors[rows]), *wish, bins.nearest))
             else:
                 labels = isinstance(bins, SparseBins)
                 attributes.append(QueryBins(own.sparse().compact()[0].dense(), *wish, labels))

@@ -40,7 +40,7 @@ CellList = Annotated[list[Leaf], Meta(max_length=4096)]
 Cell = bool | Integer | Number | Text | CellList | dict[str, Any] | None
 Column = Annotated[list[Cell], Meta(max_length=MOST_OWN_CANDIDATES)]
 Vector = Annotated[list[Number], Meta(min_length=1, max_length=LONGEST_VECTOR)]
-Near = bool | Number | Text | Annotated[list[Number], Meta(min_length=2, max_length=2)] | None
+Near = bool | Number | Text | Vector | None
 Count = Annotated[int, Meta(ge=1, le=MOST_RESULTS)]
 Wishes = Annotated[list[dict[str, Any]], Meta(max_length=12)]  # decoded one by one: the key of each tells its kind
 

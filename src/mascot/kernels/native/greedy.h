@@ -193,10 +193,11 @@ static void follow_picks(const Query *q, int64_t a, double lam) {
         if (pass == 1 && (b->rule != MISSING_NEUTRAL || !v->known || v->known == q->n)) break;
         for (int64_t i = 0; i < q->n; i++) {
             if ((b->unknown[i] != 0.0) != pass) continue;
-            if (!pass && !v->lazy) catch_up(v, i, q->rows[i]);
+            if (!pass && v->lazy) recall(v, i);
+            else if (!pass) catch_up(v, i, q->rows[i]);
             double value = pass ? mean / (double)v->known : novelty_worth(v, i);
             if (!pass) mean += value;
-            if (!pass && v->lazy) q->changed[i] |= bit_of(a);
+            if (!pass && v->seen[i] < v->picks) q->changed[i] |= bit_of(a);
             q->bound[i] += lam * b->sign * (value - worth[i]);
             worth[i] = value;
         }
@@ -210,7 +211,7 @@ static double pick_vector(const Query *q, int64_t a, int64_t best, double lam) {
     if (known) catch_up(b->novelty, best, q->rows[best]);
     double gain = b->sign * (known ? novelty_worth(b->novelty, best) : q->worth[a][best]);
     if (!known) return gain;
-    add_pick(b->novelty, best, q->rows[best]);
+    add_pick(b->novelty, best, q->rows[best], q->n);
     follow_picks(q, a, lam);
     return gain;
 }
@@ -247,7 +248,7 @@ static void begin_novelty(const Query *q, int64_t a, double lam) {
     v->picks = 0;
     for (int64_t i = 0; i < q->n; i++) v->nearest[i] = v->total[i] = 0.0, v->seen[i] = 0;
     for (int64_t j = 0; j < q->already_count; j++)
-        if (q->bins[a].unknown[q->already[j]] == 0.0) add_pick(v, q->already[j], q->rows[q->already[j]]);
+        if (q->bins[a].unknown[q->already[j]] == 0.0) add_pick(v, q->already[j], q->rows[q->already[j]], q->n);
     if (v->picks || !v->lazy) follow_picks(q, a, lam);
 }
 
@@ -271,7 +272,7 @@ INLINE int64_t choose_best(const Query *q, double lam, double tie, double *state
     for (int64_t i = 0; i < padded; i += LANES) {
         vector bound = load(q->bound + i);
         tops = larger(bound, tops);
-        exact = choose_lanes((bound > exact) & (*(mask *)(q->changed + i) == 0), bound, exact);
+        exact = larger(choose_lanes(*(mask *)(q->changed + i) == 0, bound, all(NEVER)), exact);
     }
     double top = largest(tops), bar = largest(exact) - tie;
     if (top <= NEVER / 2) return -1;
@@ -286,11 +287,7 @@ INLINE int64_t choose_best(const Query *q, double lam, double tie, double *state
         int64_t end = at + AT_ONCE < padded ? at + AT_ONCE : padded;
         for (int64_t i = at; i < end; i += LANES) {
             unsigned reached = bits((load(q->bound + i) >= all(bar)) & (*(mask *)(q->changed + i) != 0));
-            if (!reached) continue;
-            for (int64_t lane = 0; lane < LANES; lane++) { /* no branch: the processor could not predict it */
-                q->todo[count] = i + lane;
-                count += reached >> lane & 1;
-            }
+            count += list_lanes(q->todo + count, i, reached);
         }
         at += AT_ONCE;
     }

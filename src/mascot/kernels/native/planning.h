@@ -91,13 +91,18 @@ static void settle_bounds(Plan *p) {
     }
 }
 
+/* Return how many candidates have the value of node v. */
+static int64_t available_at(const Plan *p, int64_t v) {
+    int64_t available = 0;
+    for (int64_t at = p->types_begin[v]; at < p->types_begin[v + 1]; at++) available += p->spare[p->type[at]];
+    return available;
+}
+
 /* Plan as many results as the limits allow, raising those that may be filled; then meet the shares. */
 static void complete_plan(Plan *p, int64_t n) {
-    int64_t raised = 0, filled = 0;
     for (int64_t v = 0; v < p->nodes; v++) {
         p->low[v] = p->counts[v] = 0;
         p->high[v] = p->stages[v] == SHARED ? p->length : p->wanted_high[v];
-        filled |= p->stages[v] == FILLED;
     }
     for (int64_t i = 0; i < n && p->size < p->length; i++) {
         int64_t t = p->type_of[i], fits = t >= 0;
@@ -110,13 +115,14 @@ static void complete_plan(Plan *p, int64_t n) {
             p->size++;
             continue;
         }
-        if (raised++ == p->length || !filled) break;
+        int raises = 0;
+        for (int64_t v = 0; v < p->nodes; v++) raises |= p->stages[v] == FILLED && p->high[v] < available_at(p, v);
+        if (!raises) break;
         for (int64_t v = 0; v < p->nodes; v++) p->high[v] += p->stages[v] == FILLED;
     }
     p->length = p->size;
     for (int64_t v = 0; v < p->nodes; v++) {
-        int64_t available = 0;
-        for (int64_t at = p->types_begin[v]; at < p->types_begin[v + 1]; at++) available += p->spare[p->type[at]];
+        int64_t available = available_at(p, v);
         p->low[v] = p->wanted_low[v] < available ? p->wanted_low[v] : available;
         if (p->stages[v] == SHARED) p->high[v] = p->wanted_high[v];
     }
