@@ -193,14 +193,16 @@ class Explainer:
         yield [text if protected else "" for protected in self.protected]
 
     def _moves(self) -> list[str]:
-        """Return for each result whether rules about places put a less relevant result before it."""
+        """Return for each result whether rules about places put one before it that would come later without them."""
         rules = [wish for wish in self.fitted.constraints if isinstance(wish, Limit) and wish.places]
-        if not rules or getattr(self.ranking.method, "order", "") != "relevance":
+        if not rules:
             return [""] * len(self.results)
-        text, lowest, texts = f"moved back: {', '.join(map(describe_wish, rules))}", np.inf, []
-        for score, is_pinned in zip(self.ranking._problem.scores[self.results].tolist(), self.pinned, strict=True):
-            texts.append(text if score > lowest and not is_pinned else "")
-            lowest = lowest if is_pinned else min(lowest, score)
+        scores = self.ranking._problem.scores[self.results]
+        wanted = -scores if getattr(self.ranking.method, "order", "") == "relevance" else np.array(self.steps)
+        text, latest, texts = f"moved back: {', '.join(map(describe_wish, rules))}", -np.inf, []
+        for place, is_pinned in zip(wanted.tolist(), self.pinned, strict=True):
+            texts.append(text if place < latest and not is_pinned else "")
+            latest = latest if is_pinned else max(latest, place)
         return texts
 
     def _left_out(self, m: int, i: int) -> Reason:
