@@ -98,6 +98,9 @@ class Reader:
 
     def moved_back(self, i: int, place: int) -> bool:
         earlier = [j for j in self.page.ids[:place] if j not in self.pin]
+        steps = {reason.id: reason.step or 0 for reason in self.page.explain().results}
+        if getattr(self.page.method, "order", "") == "selection":
+            return any(steps[j] > steps[i] for j in earlier)
         return bool(self.aims) or any(self.scores[j] < self.scores[i] for j in earlier)
 
     def nth_of_limit(self, i: int, place: int, ordinal: str, most: str, label: str, every: str | None) -> bool:
