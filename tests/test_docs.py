@@ -19,7 +19,8 @@ from tests.server.serving import served
 ROOT = Path(__file__).resolve().parents[1]
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")), *TUTORIALS]
-ELSEWHERE = ("frameworks",)  # connect/test_frameworks.py runs it, because that process has loaded the frameworks
+# connect/test_frameworks.py runs it, because that process has loaded the frameworks; bench/test_extend_docs.py
+ELSEWHERE = ("frameworks", "extend")
 SERVICE = "http://127.0.0.1:8765"
 NEEDS = {"rag": "langchain_core", "migrating": "pyversity"}  # packages that tutorials import
 # Modules and packages whose docstrings have examples.
