@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 
 import mascot as mc
+from mascot.bench.protocol.search_space import LABELS
 from mascot.bench.report import figures, tables
 from mascot.bench.report.figures import style
 from mascot.bench.running.intent_aware import IaSelect, Pm2, XQuad
 from mascot.bench.running.own_method import OwnMethod, from_record, select_by
 from mascot.bench.running.records import read
+from tests.bench import synthetic_records as synthetic
 from tests.retelling import run_command
 
 MODULE = """
@@ -90,6 +92,28 @@ def test_it_is_in_every_figure(skipped: SimpleNamespace, monkeypatch: pytest.Mon
     words = ["bench", "figures", str(skipped.out), "--data", "mine.npz", "--methods", "base,skip,xquad"]
     done = run_command(*words, "--out", str(tmp_path), folder=skipped.folder)
     assert (done.returncode, "qualitative" in legends) == (0, True), done.stderr
+
+
+def test_figures_of_some_methods_and_at_most_eight_lines(
+    skipped: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    drawn: dict[str, Any] = {}
+    monkeypatch.setattr(style, "save", lambda figure, out, name: drawn.update({name: figure}) or [out / name])
+
+    def names(figure: str) -> set[str]:
+        (legend,) = drawn[figure].legends
+        return {text.get_text() for text in legend.get_texts()}
+
+    figures.draw(skipped.out, tmp_path, methods=["base", "skip"])
+    for figure in ("recall-validated", "strength-recall", "front"):
+        assert "skip" in names(figure) <= {"Base", "skip"}
+    with pytest.raises(mc.OptionError, match=r"of these results \(base, guarded, xquad, skip, twice\) or of the paper"):
+        figures.draw(skipped.out, tmp_path, methods=["other"])
+    everything = [synthetic.record(0, 4, label=label, point="default") for label in (*LABELS, "mine")]
+    figures.draw(synthetic.save(everything, tmp_path / "all"), tmp_path)
+    assert len(names("recall")) == 9  # eight, and the published lines
+    assert {"Base", "MASCOT", "Guarded", "mine"} <= names("recall")
+    assert drawn["recall"].legends[0].get_title().get_text() == "8 of 14 methods; --methods selects others."
 
 
 def test_an_edited_method_is_run_again(skipped: SimpleNamespace) -> None:

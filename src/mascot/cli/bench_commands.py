@@ -213,7 +213,7 @@ def figures(
         None, min=0, help="The query of that figure (default: the first whose best result is right)."
     ),
     methods: str | None = typer.Option(
-        None, metavar="NAMES", help="Methods to compare in that figure, separated by commas."
+        None, metavar="NAMES", help="Methods to draw, separated by commas (default: all)."
     ),
 ) -> None:
     """Draw every figure of the paper from the results."""

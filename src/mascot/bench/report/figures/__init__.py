@@ -62,9 +62,11 @@ def draw(
     The files go into `out`; if there are results of several datasets, each dataset has a folder in `out`. The figure of
     one query cannot be drawn from the records alone. It needs a dataset with columns of place and time, such as
     ``Folder(path).load()`` with ``pictures(path)``, or ``Arrays(path).load()``; see `of_query`. `methods` are labels of
-    methods to compare in that figure, each with its setting for place and hour together.
+    the methods to draw (default: all); in that figure, each has its setting for place and hour together.
     """
     datasets = run_results.read(directory)
+    if methods is not None:
+        datasets = _only(datasets, methods)
     files: list[Path] = []
     notes: list[tuple[str, str]] = []
     with style.drawing():
@@ -89,6 +91,18 @@ def draw(
     return Drawn(tuple(files), tuple(notes))
 
 
+def _only(datasets: Sequence[RunResults], labels: Sequence[str]) -> list[RunResults]:
+    """Return the records of some methods, with both updates of a DPP."""
+    choices = [label for results in datasets for label in map(naming.origin, results.names("label"))]
+    for label in labels:
+        if label not in (*choices, *LABELS):
+            names = ", ".join(naming.in_order("label", choices))
+            raise OptionError(f"methods must be of these results ({names}) or of the paper, got {label!r}")
+    return [
+        results.filter([naming.origin(label) in labels for label in results.frame["label"]]) for results in datasets
+    ]
+
+
 def _compared(datasets: Sequence[RunResults], labels: Sequence[str]) -> dict[str, Point]:
     """Return the methods in both directions: with the setting of the results, else of the paper, else the first."""
     rows: dict[str, Point] = {}
@@ -103,7 +117,9 @@ def _compared(datasets: Sequence[RunResults], labels: Sequence[str]) -> dict[str
 def _point(label: str, direction: Direction, records: Sequence[Record]) -> Point:
     if label not in LABELS:
         if not records:
-            raise OptionError(f"methods must be of the paper or of these results, got {label!r}")
+            raise OptionError(
+                f"method {label!r} has no results on {GEO_HOUR.name}, {direction}, to draw the query with"
+            )
         return Point(label, GEO_HOUR, direction, from_record(records[0]["method"]))
     point = published(label, GEO_HOUR, direction) or settings(label, GEO_HOUR, direction)[0]
     return replace(point, method=mc.from_dict(records[0]["method"])) if records else point

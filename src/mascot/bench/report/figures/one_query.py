@@ -6,7 +6,10 @@ positions (`qualitative`).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +30,7 @@ Picture = Callable[[int], NDArray[Any]]
 NEEDED = ("lat", "lon", "taken")  # columns
 _SPLIT, _CANDIDATES, _RESULTS, _LISTED = "test", 200, 20, 5
 _ACCENT, _FILL, _DEEP = "#C8102E", "#8CC7BC", "#00695C"
+_STAR = "#FFC400"  # the paper has yellow stars
 _HEAT = ("#FFFFFF", "#D3EBE6", "#8CC7BC", "#2F9C8A", "#00594D")
 _OVER = 12  # points between a panel and its title
 _CELLS = (160, 80)  # of the heat map, east and north
@@ -130,7 +134,7 @@ def qualitative(
         looks = {
             "candidates": style.Look("#808080", ".", size=4),
             "results": style.Look(_DEEP, "o"),
-            "first three results": style.Look(_ACCENT, "*", size=7),
+            "first three results": style.Look(_STAR, "*", size=7),
         }
         # V of results that are all alike depends on how many there are.
         alike = [np.ones((1, len(rows), len(rows))) for rows in selections.values()]
@@ -152,10 +156,10 @@ def pictures(folder: Path, side: int = 256) -> Picture:
     """
     from mascot.photos.files.images import Unreadable, open_image, upright
 
-    files = read_folder(folder).columns["file"]
+    names = read_folder(folder).columns["file"]
 
     def picture(row: int) -> NDArray[Any]:
-        path = folder / str(files[row])
+        path = folder / str(names[row])
         try:
             with open_image(path) as image:
                 return np.asarray(upright(image, side))
@@ -239,6 +243,14 @@ def _heat(lat: Floats, lon: Floats, extent: Extent) -> Floats:
     return heat
 
 
+@cache
+def _coasts() -> list[Floats]:
+    """Return the outlines of land, [n, 2] longitude and latitude in degrees; they are those of the photo page's map."""
+    path = files("mascot").joinpath("server/static/charts/world.json")
+    world = json.loads(path.read_text(encoding="utf-8"))
+    return [np.reshape(steps, (-1, 2)).cumsum(axis=0) / world["scale"] for steps in world["land"]]
+
+
 def _map(ax: Axes, heat: Floats, hottest: float, extent: Extent, places: tuple[Floats, Floats], rows: Ints) -> None:
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.ticker import MaxNLocator, MultipleLocator
@@ -249,9 +261,12 @@ def _map(ax: Axes, heat: Floats, hottest: float, extent: Extent, places: tuple[F
     layout: Any = {"origin": "lower", "extent": extent, "aspect": "auto", "interpolation": "bilinear", "zorder": 1}
     ax.imshow(np.sqrt(heat), cmap=colours, vmin=0, vmax=np.sqrt(hottest), **layout)
     all_rows = np.arange(len(lat))
-    marked = ((all_rows, ".", "#808080", 2.2, 0.0), (rows, "o", _DEEP, 2.8, 0.3), (rows[:3], "*", _ACCENT, 7, 0.5))
+    marked = ((all_rows, ".", "#808080", 2.2, 0.0), (rows, "o", _DEEP, 2.8, 0.3), (rows[:3], "*", _STAR, 8, 0.5))
+    for coast in _coasts():
+        ax.plot(*coast.T, color="#9A9A9A", linewidth=0.35, zorder=1.5)
     for order, (marked_rows, marker, colour, size, edge) in enumerate(marked, start=2):
-        look: Any = {"color": colour, "markersize": size, "markeredgecolor": "white", "markeredgewidth": edge}
+        rim = style.INK if marker == "*" else "white"
+        look: Any = {"color": colour, "markersize": size, "markeredgecolor": rim, "markeredgewidth": edge}
         ax.plot(lon[marked_rows], lat[marked_rows], linestyle="none", marker=marker, zorder=order, **look)
     world = extent[1] - extent[0] >= 300
     for axis, step in ((ax.xaxis, 60), (ax.yaxis, 30)):

@@ -15,6 +15,7 @@ from mascot.bench.report.run_results import Average, RunResults, means
 from mascot.bench.report.tables.comparison import marked, stand_ins
 
 _CUTOFFS = (1, 3, 5, 10, 20)
+_MOST = 8  # lines of a recall panel
 Drawing = tuple[str, Figure]
 Panels = list[tuple[Axes, tuple[str, str], RunResults]]  # with task and direction
 
@@ -60,10 +61,11 @@ def _handles(results: RunResults, point: str, line: bool = True) -> dict[str, Ar
 
 
 def recall(results: RunResults, published: Published) -> Iterator[Drawing]:
-    """Draw recall at K of every method, a panel for each task and direction; published curves are dotted."""
+    """Draw recall at K of at most eight methods, a panel for each task and direction; published curves are dotted."""
     ranks = range(1, _CUTOFFS[-1] + 1)
     for point, main in _at_points(results, "r@1"):
-        plain = originals(main)
+        methods = originals(main)
+        plain = _foremost(methods)
         base = 0.75 + (len(plain.names("task")) == 1)  # the legend of a narrow figure is long
         figure, panels = facets(plain, 1.75, "K", style.stretched("R@K"), base, sharey="row", sharex=True)
         handles = _handles(plain, point)
@@ -82,8 +84,23 @@ def recall(results: RunResults, published: Published) -> Iterator[Drawing]:
             ax.set_xscale("log")
             style.ticks(ax, _CUTOFFS)
             style.recall_axis(ax)
-        style.legend(figure, handles, list(stand_ins(main, point).values()))
+        notes = list(stand_ins(plain, point).values())
+        if len(plain.frame) < len(methods.frame):
+            notes.append(f"{_MOST} of {len(methods.names('label'))} methods; --methods selects others.")
+        style.legend(figure, handles, notes)
         yield "-".join(filter(None, ("recall", point))), figure
+
+
+def _foremost(results: RunResults) -> RunResults:
+    """Return the base, MASCOT, ours, the user's methods, and those with the highest mean HM, at most eight."""
+    scores = results.frame.reindex(columns=["label", "hm"]).groupby("label", observed=True)["hm"].mean()
+
+    def rank(label: str) -> tuple[bool, float]:
+        is_first = label in (naming.BASE, "mascot", "guarded") or not naming.is_listed(label)
+        return not is_first, -float(np.nan_to_num(scores[label]))
+
+    labels = sorted(results.names("label"), key=rank)[:_MOST]
+    return results.filter(results.frame["label"].isin(labels))
 
 
 def tradeoff(results: RunResults, published: Published) -> Iterator[Drawing]:
