@@ -141,7 +141,7 @@ def qualitative(
         floors = sorted({f"{metrics.normalised_vendi(kernel)[0]:.2f}" for kernel in alike})
         notes = [
             f"V: normalised Vendi score of the results, {' or '.join(floors)} if all are alike, 1 if all differ.",
-            f"Clock: results in each hour; the outer ring is {fullest}.",
+            f"Clock: results in each hour, red with one of the first three; the outer ring is {fullest}.",
         ]
         if picture is None:
             notes.append("Bars on the left: the score, from the worst candidate (0) to the best (1).")
