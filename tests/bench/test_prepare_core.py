@@ -121,6 +121,10 @@ def bomb() -> bytes:
         (picture(orientation=6), {"longest": None}, (48, 64), False),
         (picture(mode="RGBA", format="PNG"), {}, (64, 48), False),
         (picture(mode="CMYK"), {}, (64, 48), False),
+        (picture(), {"quality": 75}, (64, 48), False),
+        (picture((1300, 600)), {"quality": 75}, (1024, 472), False),
+        (picture((1300, 600)), {}, (1024, 473), False),
+        (picture((48, 64), orientation=6), {"turn": False}, (48, 64), False),
     ],
 )
 def test_pictures_become_upright_jpegs_that_are_small_enough(
@@ -132,7 +136,11 @@ def test_pictures_become_upright_jpegs_that_are_small_enough(
     with Image.open(tmp_path / entry["file"]) as image:
         assert (image.format, image.size, image.mode) == ("JPEG", size, "RGB")
         assert image.getexif().get(ExifTags.Base.Orientation, 1) == 1
-        assert np.allclose(image.getpixel((40, 5) if size == (48, 64) else (5, 5)), (200, 0, 0), atol=12)
+        turned = size == (48, 64) and options.get("turn", True)
+        assert np.allclose(image.getpixel((40, 5) if turned else (5, 5)), (200, 0, 0), atol=12)
+        if options.get("quality"):  # Pillow's default
+            with Image.open(io.BytesIO(picture())) as default:
+                assert image.quantization == default.quantization  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -179,6 +187,18 @@ def test_the_end_writes_sums_and_a_report_and_removes_other_pictures(tmp_path: P
     assert "| picture | 1 | 0 | dead link 1 |" in report
     assert "- `http://a.example/'x' | y: status 404`" in report
     assert "20 images: 4 for validation, 16 for test. 20 queries. Seed 3" in report
+
+
+def test_validation_and_test_captions_are_sampled_by_a_seeded_permutation(tmp_path: Path) -> None:
+    (tmp_path / "images").mkdir()
+    rows = [{"id": f"{i}", "file": f"images/{i}.jpg", "caption": f"caption {i}"} for i in range(100)]
+    for row in rows:
+        (tmp_path / row["file"]).write_text(row["id"])
+    Preparation("pixelprose", tmp_path, Web()).finish(rows, ["id", "file"], most=(5, 30))
+    stored = read_folder(tmp_path)
+    asked = [query.positives[0] for query in stored.queries]
+    assert asked == sorted([*permutation(20, 42)[:5], *(20 + permutation(80, 42)[:30])])
+    assert len(set(permutation(199, 42)[:50].tolist()) & set(range(50))) == 18  # as torch.randperm, and the study
 
 
 def test_settings_that_are_none_are_refused(tmp_path: Path) -> None:

@@ -1,0 +1,101 @@
+"""A list of published test pictures, which pins the test split.
+
+The file is JSON (objects at any depth, or a list of ids), JSON Lines, CSV with a header, or text with one id on each
+line. An object or a row of CSV names a picture by `uid_name`, `uid`, `id`, `image_id` or `caption`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from mascot.bench.prepare.outcomes import Loss, Tally
+from mascot.errors import InputError
+
+_FIELDS = ("uid_name", "uid", "id", "image_id", "caption")  # the most specific first
+
+
+@dataclass(frozen=True, slots=True)
+class Pins:
+    """The names of each picture of the list, in its order."""
+
+    path: Path
+    pictures: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def read(cls, path: Path) -> Pins:
+        """Read a list of pictures."""
+        try:
+            text = path.read_text("utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{path} must be a list of pictures: {error}") from None
+        pictures = tuple(dict.fromkeys(_pictures(_content(text))))
+        if not pictures:
+            raise InputError(f"{path} must name pictures by {', '.join(_FIELDS)}, got none")
+        return cls(path, pictures)
+
+    def match(self, rows: Sequence[dict[str, Any]], tally: Tally) -> tuple[list[int], list[str]]:
+        """Return the numbers of the rows that the list names, in its order, and the pictures that no row is."""
+        numbers = defaultdict[str, list[int]](list)
+        for i, row in enumerate(rows):
+            for name in _names(row):
+                numbers[_key(name)].append(i)
+        matches, missing = dict[int, None](), list[str]()
+        for names in self.pictures:
+            with tally.item(names[0]):
+                row_numbers = (i for name in names for i in numbers.get(_key(name), ()) if i not in matches)
+                match = next(row_numbers, None)
+                if match is None:
+                    missing.append(" ".join(" | ".join(names).split()))
+                    raise Loss("missing")
+                matches[match] = None
+        return list(matches), missing
+
+
+def _content(text: str) -> Any:
+    lines = [line for line in text.splitlines() if line.strip()]
+    for document in (text, f"[{','.join(lines)}]"):  # JSON, JSON Lines or numbers
+        try:
+            return json.loads(document)
+        except (ValueError, RecursionError):
+            continue
+    table = csv.DictReader(io.StringIO(text, newline=""))
+    return list(table) if set(_FIELDS) & set(table.fieldnames or ()) else [line.strip() for line in lines]
+
+
+def _pictures(content: Any) -> Iterator[tuple[str, ...]]:
+    """Yield the names of each picture in decoded content; text and numbers alone are names in the outermost list."""
+    for item in content if isinstance(content, list) else [content]:
+        if isinstance(item, (str, int)):
+            yield (str(item),)
+        else:
+            yield from _objects(item)
+
+
+def _objects(item: Any) -> Iterator[tuple[str, ...]]:
+    if isinstance(item, dict):
+        names = tuple(str(item[name]) for name in _FIELDS if item.get(name) not in (None, ""))
+        if names:
+            yield names
+            return
+    for part in item.values() if isinstance(item, dict) else item if isinstance(item, list) else ():
+        yield from _objects(part)
+
+
+def _names(row: dict[str, Any]) -> Iterator[str]:
+    """Yield what a list may call a row of a dataset; `uid_name` is the uid and the name of the file."""
+    yield from (str(row[name]) for name in ("id", "uid", "caption") if row.get(name))
+    if row.get("uid"):
+        file = PurePosixPath(row["url"].partition("?")[0])
+        yield from (row["uid"] + file.name, row["uid"] + file.stem)
+
+
+def _key(name: str) -> str:
+    """Return the letters and digits of a name: separators differ between releases, and newlines in captions."""
+    return "".join(filter(str.isalnum, name)).casefold()
