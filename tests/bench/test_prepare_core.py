@@ -118,7 +118,7 @@ def bomb() -> bytes:
     [
         (picture(), {}, (64, 48), True),
         (picture((3000, 1500)), {}, (1024, 512), False),
-        (picture(orientation=6), {"longest": None}, (48, 64), False),
+        (picture(orientation=6), {"longest": 0}, (48, 64), False),
         (picture(mode="RGBA", format="PNG"), {}, (64, 48), False),
         (picture(mode="CMYK"), {}, (64, 48), False),
         (picture(), {"quality": 75}, (64, 48), False),

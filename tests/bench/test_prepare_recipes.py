@@ -220,7 +220,7 @@ def test_a_list_of_pictures_pins_the_test_split_and_names_the_missing(
     assert len(missing) == 1
     assert missing[0].startswith("A picture" if form == "captions" else "gone")
     assert losses(out)["pinned pictures"] == {"missing": 1}
-    assert stored.about["notes"][-1] == f"1 of the 19 pictures of {pins} are missing; missing.txt lists them"
+    assert stored.about["notes"][-1] == f"1 of the 19 pictures of {pins.name} are missing; missing.txt lists them"
     assert stored.about["sources"]["pinned pictures"]["url"] == "pins"
 
 

@@ -49,12 +49,11 @@ class Pins:
         matches, missing = dict[int, None](), list[str]()
         for names in self.pictures:
             with tally.item(names[0]):
-                row_numbers = (i for name in names for i in numbers.get(_key(name), ()) if i not in matches)
-                match = next(row_numbers, None)
-                if match is None:
+                candidates = [i for name in names for i in numbers[_key(name)] if i not in matches]
+                if not candidates:
                     missing.append(" ".join(" | ".join(names).split()))
                     raise Loss("missing")
-                matches[match] = None
+                matches[candidates[0]] = None
         return list(matches), missing
 
 
@@ -69,23 +68,17 @@ def _content(text: str) -> Any:
     return list(table) if set(_FIELDS) & set(table.fieldnames or ()) else [line.strip() for line in lines]
 
 
-def _pictures(content: Any) -> Iterator[tuple[str, ...]]:
-    """Yield the names of each picture in decoded content; text and numbers alone are names in the outermost list."""
-    for item in content if isinstance(content, list) else [content]:
-        if isinstance(item, (str, int)):
-            yield (str(item),)
-        else:
-            yield from _objects(item)
-
-
-def _objects(item: Any) -> Iterator[tuple[str, ...]]:
-    if isinstance(item, dict):
-        names = tuple(str(item[name]) for name in _FIELDS if item.get(name) not in (None, ""))
-        if names:
-            yield names
-            return
-    for part in item.values() if isinstance(item, dict) else item if isinstance(item, list) else ():
-        yield from _objects(part)
+def _pictures(content: Any, depth: int = 0) -> Iterator[tuple[str, ...]]:
+    """Yield the names of each picture in decoded content; text and numbers are names in the outermost list alone."""
+    fields = content if isinstance(content, dict) else {}
+    names = tuple(str(fields[name]) for name in _FIELDS if isinstance(fields.get(name), (str, int)))
+    if isinstance(content, (str, int)) and depth <= 1:
+        names = (str(content),)
+    if any(names):
+        yield tuple(filter(None, names))
+    else:
+        for part in content if isinstance(content, list) else fields.values():
+            yield from _pictures(part, depth + 1 if isinstance(content, list) else 2)
 
 
 def _names(row: dict[str, Any]) -> Iterator[str]:

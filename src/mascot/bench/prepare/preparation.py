@@ -92,17 +92,11 @@ class Preparation:
         return self.store(self.web.get(row["url"]), row["id"], **options)
 
     def store(
-        self,
-        data: bytes,
-        id_: str,
-        longest: int | None = _LONGEST,
-        smallest: int = 0,
-        quality: int = 0,
-        turn: bool = True,
+        self, data: bytes, id_: str, longest: int = _LONGEST, smallest: int = 0, quality: int = 0, turn: bool = True
     ) -> Row:
         """Store the picture of an id as a JPEG, and return its file and size for a journal.
 
-        The longest side has at most `longest` pixels (None: any number); a side below `smallest` pixels is a loss. As
+        The longest side has at most `longest` pixels (0: any number); a side below `smallest` pixels is a loss. As
         published, every picture is encoded again with `quality`, and the shorter side is rounded down. If `quality`
         is 0, an upright JPEG that is small enough is stored as it is. Colour profiles are not applied: so the published
         encoders saw the pictures. Without `turn` the orientation is ignored.
@@ -242,7 +236,7 @@ class Preparation:
                 "its rows need uid, uid_name, id, image_id or caption"
             )
         replace_text(self.out / "missing.txt", "".join(f"{name}\n" for name in missing))
-        self.notes.append(f"{len(missing)} of the {len(test) + len(missing)} pictures of {pins.path} are missing")
+        self.notes.append(f"{len(missing)} of the {len(test) + len(missing)} pictures of {pins.path.name} are missing")
         self.notes[-1] += "; missing.txt lists them" if missing else ""
         return len(others), np.concatenate([others[permutation(len(others), self.seed, self.split)], test])
 

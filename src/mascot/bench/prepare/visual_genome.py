@@ -68,7 +68,7 @@ class VisualGenome:
                 taken = exif_text.study_time(text, clock_alone=True)
             else:
                 taken = exif_text.plausible_time(tags, self.fallback)
-            options = {"quality": self.quality} if self.quality else {"longest": None}
+            options = {"quality": self.quality} if self.quality else {"longest": 0}
             return {"taken": taken.isoformat(timespec="seconds"), **prep.picture(row, **options)}
 
         rows = prep.gather(list(listing.values()), "url", task, "time and picture")
