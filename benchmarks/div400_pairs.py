@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mascot.attributes.columns import times
+from mascot.attributes.times import times
 from mascot.bench.datasets.dataset import Dataset, Floats, Ints
 from mascot.bench.datasets.div400 import Div400
 

@@ -19,7 +19,7 @@ from unittest import mock
 from mascot.kernels.native import build_native
 
 TESTS = Path(__file__).resolve().parent
-PROPERTIES = ("test_exactness.py", "test_extremes.py", "attributes/test_outliers.py")
+PROPERTIES = ("test_exactness.py", "kernels/test_rules.py", "test_extremes.py", "attributes/test_outliers.py")
 RUN = """
 import sys
 from pathlib import Path

@@ -196,6 +196,15 @@ def test_columns_nested_missing_and_of_vectors_are_read() -> None:
     asked = ["--protect", "1", "--strength", "0.9", "-k", "2"]
     assert ranked(*asked, "--spread", "look:2", "--vector", "emb", given=lines_of(rows)) == [0, 3]
     assert ranked(*asked, "--spread", "vectors:emb", given=lines_of(rows)) == [0, 3]
+    assert ranked(*asked, "--spread", "vectors", "--vector", "emb", given=lines_of(rows)) == [0, 3]
+    both = [{**row, "vector": [1.0, 0.0]} for row in rows]  # the option decides, and a named column wins over it
+    assert ranked(*asked, "--spread", "vectors", "--vector", "emb", given=lines_of(both)) == [0, 3]
+    assert ranked(*asked, "--spread", "vectors:vector", "--vector", "emb", given=lines_of(both)) == [0, 1]
+    for wish in ("vectors", "look", "branches"):
+        refused = run_command("rerank", *asked, "--spread", wish, stdin=lines_of(rows))
+        assert refused.returncode == 2
+        assert "vector" in refused.stderr
+        assert "name another with --vector" in refused.stderr
     named = [{**row, "vector": row["emb"]} for row in rows]
     assert ranked(*asked, "--spread", "vectors", given=lines_of(named)) == [0, 3]
     assert ranked(*asked, "--spread", "place:at.lat,at.lon", given=lines_of(rows)) == [0, 3]

@@ -89,7 +89,9 @@ INPUT = {
     "Candidates.vectors must be 2 x D like scores, got 3 x 1": lambda: mc.Candidates([1, 2], vectors=[[1]] * 3),
     "Candidates.vectors must be finite, got inf": lambda: mc.Candidates([1, 2], vectors=[[np.inf], [0]]),
     "Batch.columns['x'] must have 1 x 2 values like scores, got 2": lambda: mc.Batch([[1, 2]], {"x": [1, 2]}),
-    "Candidates.from_records needs dictionaries, got str: 'a'": lambda: mc.Candidates.from_records(["a"]),
+    "Candidates.from_records needs dictionaries, dataclasses or pydantic objects, got str: 'a'": lambda: (
+        mc.Candidates.from_records(["a"])
+    ),
     "Candidates.from_records needs 'score' in every record, got none at position 1": lambda: mc.Candidates.from_records(
         [{"score": 1.0}, {"id": 2}]
     ),
@@ -132,7 +134,7 @@ INPUT = {
     ),
     # Calls
     "rerank needs Candidates, got Batch: rerank_many": lambda: mc.rerank(mc.Batch([[1.0]]), []),
-    "rerank needs Candidates, got list": lambda: mc.rerank([0.9, 0.8], []),
+    "rerank needs Candidates, got float": lambda: mc.rerank(0.9, []),
     "rerank_many needs at least one query, got none": lambda: mc.rerank_many([], []),
     "rerank_many needs a Batch or a list of Candidates, got Candidates": lambda: mc.rerank_many(hits(), []),
     "rerank_many needs a Batch or a list of Candidates, got int": lambda: mc.rerank_many([hits(), 3], []),
@@ -271,7 +273,7 @@ OPTIONS = {
     "Place does not take {'latitude': 'x'}": lambda: mc.from_dict({"kind": "Place", "latitude": "x"}),
     "a wish needs an attribute such as": lambda: mc.from_dict({"spread": 3}),
     "spread does not take {'near': 3}": lambda: mc.from_dict({"spread": "who", "near": 3}),
-    "a wish must have exactly one of spread, focus, limit, share, got 'spread, limit'": lambda: mc.from_dict(
+    "a wish must have exactly one of spread, focus, limit, at_least, share, got 'spread, limit'": lambda: mc.from_dict(
         {"spread": "who", "limit": "who"}
     ),
 }

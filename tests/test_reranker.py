@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -133,3 +135,62 @@ def test_a_query_does_not_read_the_whole_corpus() -> None:
         ranker.rerank([5, 6, 7], [3.0, 2.0, 1.0], 2)
         ranker.rerank_many([[5, 6, 7], [1, 2, 3]], [[3.0, 2.0, 1.0]] * 2, 2)
     assert Counted.calls == before
+
+
+CITIES = {"city": ["Rome", "Rome", "Oslo", "Lima"], "price": [10, 20, 30, 40]}
+CITY_IDS = ["r1", "r2", "o1", "l1"]
+
+
+def priced() -> mc.Reranker:
+    return mc.Reranker([mc.spread("city"), mc.focus(mc.Number("price"), near=10)]).fit(CITIES, ids=CITY_IDS)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"strength": 0.9}, {"keep": 0.9}, {"pin": ["l1"]}, {"already": ["r1"]}, {"pin": ["l1"], "already": ["l1"]}],
+)
+@pytest.mark.parametrize(
+    "rows", [CITY_IDS, np.array(CITY_IDS), [0, 1, 2, 3], np.arange(4)], ids=["ids", "text", "rows", "array"]
+)
+def test_a_query_has_the_options_of_rerank(rows: Any, options: dict[str, Any]) -> None:
+    scores = [0.9, 0.8, 0.7, 0.6]
+    expected = mc.rerank(mc.Candidates(scores, CITY_IDS, CITIES), list(priced().wishes), 2, **options)
+    assert priced().rerank(rows, scores, 2, **options).ids == expected.ids
+
+
+def test_a_query_has_its_own_value_of_a_focus() -> None:
+    ranker, scores = priced(), [0.9, 0.8, 0.7, 0.6]
+    page = ranker.rerank(CITY_IDS, scores, 1, strength=1.0, near={"price": 40})
+    assert page.ids == ["l1"]
+    assert [wish.near for wish in page.wishes] == [None, 40]
+    assert ranker.rerank(CITY_IDS, scores, 1, strength=1.0).ids == ["r1"]  # the wishes are unchanged
+    assert "40" in str(page.explain())
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda r: r.rerank(["r1", "x"], [1, 2]), "Reranker.rows needs ids of the corpus, got 'x'"),
+        (lambda r: r.rerank(CITY_IDS, [4, 3, 2, 1], pin=["x"]), "pin must name candidates by their ids, got 'x'"),
+        (
+            lambda r: r.rerank(CITY_IDS, [4, 3, 2, 1], near={"city": "Rome"}),
+            "near['city'] must be a focus with near: price",
+        ),
+        (
+            lambda r: r.rerank(CITY_IDS, [4, 3, 2, 1], near={"price": "dear"}),
+            "Number near must be a number, got 'dear'",
+        ),
+    ],
+)
+def test_a_query_that_cannot_be_is_refused(call: Callable[[mc.Reranker], Any], message: str) -> None:
+    with pytest.raises(mc.MascotError, match=re.escape(message)):
+        call(priced())
+
+
+def test_a_loaded_reranker_says_why_it_cannot_append(tmp_path: Path) -> None:
+    priced().save(tmp_path / "ranker.npz")
+    loaded = mc.Reranker.load(tmp_path / "ranker.npz")
+    assert loaded.rerank(CITY_IDS, [4, 3, 2, 1], 2).ids == priced().rerank(CITY_IDS, [4, 3, 2, 1], 2).ids
+    with pytest.raises(mc.InputError, match="a file does not hold: fit all rows again"):
+        loaded.append(CITIES, ids=["x1", "x2", "x3", "x4"])
+    assert len(loaded.fit(CITIES, ids=CITY_IDS).append(CITIES, ids=["x1", "x2", "x3", "x4"])) == 8

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mascot.attributes.place import Grid, Place
     from mascot.attributes.vectors import Vectors
     from mascot.candidates import Batch, Candidates
+    from mascot.constraints import AtLeast, Limit, Share
     from mascot.errors import InputError, MascotError, MissingExtra, OptionError
     from mascot.explain import Explanation, Reason
     from mascot.methods import Clustering, KDpp, Mascot, Mmr, MsDpp, Relevance
@@ -29,16 +30,16 @@ if TYPE_CHECKING:
     from mascot.reranker import Reranker
     from mascot.reranking import rerank, rerank_many
     from mascot.tuning.probe import probe
-    from mascot.wishes import AnyWish, Limit, Share, Wish, focus, limit, share, spread
+    from mascot.wishes import AnyWish, Wish, at_least, focus, limit, share, spread
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "AnyWish", "Attribute", "Batch", "Branches", "Candidates", "Category", "Clustering", "Clusters", "Cycle", "Date",
-    "DayOfYear", "Explanation", "Grid", "HourOfDay", "InputError", "KDpp", "Limit", "Mascot", "MascotError",
+    "AnyWish", "AtLeast", "Attribute", "Batch", "Branches", "Candidates", "Category", "Clustering", "Clusters", "Cycle",
+    "Date", "DayOfYear", "Explanation", "Grid", "HourOfDay", "InputError", "KDpp", "Limit", "Mascot", "MascotError",
     "MissingExtra", "Mmr", "MsDpp", "Number", "OptionError", "Place", "Ranking", "Rankings", "Reason", "Relevance",
-    "Reranker", "Share", "Vectors", "Weekday", "Wish", "focus", "from_dict", "limit", "probe", "rerank", "rerank_many",
-    "share", "spread",
+    "Reranker", "Share", "Vectors", "Weekday", "Wish", "at_least", "focus", "from_dict", "limit", "probe", "rerank",
+    "rerank_many", "share", "spread",
 ]  # fmt: skip
 
 

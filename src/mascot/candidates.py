@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Sized
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mascot.attributes.columns import as_array, vectors_of
+from mascot.attributes.nested import as_mapping
+from mascot.attributes.nested import value_of as value_of
 from mascot.bins import Floats
-from mascot.errors import InputError, hashed, warn_once
+from mascot.errors import InputError, hashed
 from mascot.kernels.reference import normalized
 from mascot.methods.method import Table
+from mascot.record_columns import RecordColumns as RecordColumns
+from mascot.record_columns import TableRows as TableRows
+from mascot.record_columns import are_missing
 
 TableLike = Any  # a dictionary of columns, or a pandas, Polars, Arrow or Hugging Face table
 VectorsLike = Any  # an array, or a list or column of vectors
@@ -52,7 +57,7 @@ class Candidates(Generic[Id]):
     Candidates(2: camera)
     """
 
-    __slots__ = ("columns", "ids", "scores", "source", "vectors")
+    __slots__ = ("columns", "has_ids", "ids", "scores", "source", "vectors")
 
     @overload
     def __init__(
@@ -76,25 +81,28 @@ class Candidates(Generic[Id]):
         count = len(self.scores)
         names: list[Any] = list(range(count)) if ids is None else as_ids(ids, count, "Candidates")
         self.ids: list[Id] = names
+        self.has_ids = True  # False: ids of records were looked for, and there are none
         self.columns: Mapping[str, NDArray[Any]] = as_columns(columns, (count,), "Candidates")
         self.vectors: Floats | None = as_vectors(vectors, (count,), "Candidates")
-        self.source: Sequence[Any] | None = None
+        is_table = bool(self.columns) and not isinstance(columns, Mapping)
+        self.source: Sequence[Any] | None = TableRows(columns, self.columns) if is_table else None
 
     @staticmethod
     def from_records(
-        records: Iterable[Mapping[str, Any]], score: str | None = "score", id: str | None = "id",
-        vector: str | None = None,
-    ) -> Candidates[Any]:  # fmt: skip
-        """Return the candidates of a list of dictionaries, in any order.
+        records: Iterable[Any], score: str | None = "score", id: str | None = "id", vector: str | None = None
+    ) -> Candidates[Any]:
+        """Return the candidates of a list of dictionaries, dataclasses or pydantic objects, in any order.
 
         Parameters
         ----------
         records
             Hits of a search. `Ranking.records()` returns the same objects.
         score
-            Name of the score, higher is better (default: "score"). None takes the order of the records as relevance.
+            Name of the score, higher is better (default: "score", or "_score" if no record has it). None takes the
+            order of the records as relevance.
         id
-            Name of the id (default: "id"). If no record has it, ids are positions.
+            Name of the id (default: "id", or "_id" if no record has it). If no record has either, or with None, ids are
+            positions.
         vector
             Name of a vector (default: None).
 
@@ -107,25 +115,26 @@ class Candidates(Generic[Id]):
         >>> Candidates.from_records(hits).columns["geo.lat"].tolist()
         [38.7, None]
         """
-        rows = list(records)
-        for row in rows:
-            if not isinstance(row, Mapping):
-                raise InputError(f"Candidates.from_records needs dictionaries, got {type(row).__name__}: {row!r:.60}")
-        columns = RecordColumns(rows)
-        scores: Any = np.arange(len(rows), 0, -1, dtype=np.float64)
+        source = list(records)
+        is_plain = set(map(type, source)) <= {dict}
+        columns = RecordColumns(source if is_plain else [_fields_of(record) for record in source])
+        scores: Any = np.arange(len(source), 0, -1, dtype=np.float64)
         if score is not None:
-            scores = columns.cells(score)
-            for at, value in enumerate(scores):
-                if value is None:
-                    rule = f"needs {score!r} in every record, got none at position {at}"
-                    raise InputError(f"Candidates.from_records {rule}")
-        ids = None if id is None else columns.cells(id)
-        if ids is not None and all(name is None for name in ids):
-            ids = None
-        result: Candidates[Any] = Candidates(scores, ids)
-        result.columns, result.source = columns, rows
+            scores = columns.usual_cells(score, "score")
+        try:
+            result: Candidates[Any] = Candidates(scores)
+        except InputError:
+            _require_all(scores, str(score))
+            raise
+        result.columns, result.source = columns, source
+        ids = [] if id is None else columns.usual_cells(id, "id")
+        result.has_ids = id is None or id != "id" or not are_missing(ids)
+        if id is not None and result.has_ids:
+            if None in hashed(ids, "Candidates.ids must be hashable"):
+                _require_all(ids, id)
+            result.ids = ids
         if vector is not None:
-            result.vectors = as_vectors(columns.cells(vector), (len(rows),), "Candidates")
+            result.vectors = as_vectors(columns.cells(vector), (len(source),), "Candidates")
         return result
 
     def __len__(self) -> int:
@@ -136,54 +145,19 @@ class Candidates(Generic[Id]):
         return f"Candidates({len(self)}: {', '.join(parts)})"
 
 
-def value_of(record: Any, name: str) -> Any:
-    """Return a record's value under a name or a dotted path through nested dictionaries; None if it is missing.
-
-    >>> value_of({"location": {"lat": 38.7}}, "location.lat")
-    38.7
-    >>> value_of({"location.lat": 59.9, "location": {"lat": 38.7}}, "location.lat")
-    59.9
-    """
-    if not isinstance(record, Mapping):
-        return None
-    if name in record or "." not in name:
-        return record.get(name)
-    values = (value_of(record.get(name[:at]), name[at + 1 :]) for at, letter in enumerate(name) if letter == ".")
-    return next((value for value in values if value is not None), None)
+def _fields_of(record: Any) -> Mapping[str, Any]:
+    fields = as_mapping(record)
+    if fields is None:
+        kinds = "dictionaries, dataclasses or pydantic objects"
+        raise InputError(f"Candidates.from_records needs {kinds}, got {type(record).__name__}: {record!r:.60}")
+    return fields
 
 
-class RecordColumns(Mapping[str, NDArray[Any]]):
-    """Columns of a list of dictionaries, read on first use. A name may be a dotted path."""
-
-    def __init__(self, records: Sequence[Any]) -> None:
-        self._records = records
-        self._columns: dict[str, NDArray[Any]] = {}
-
-    def cells(self, name: str) -> list[Any]:
-        """Return the value of each record; None if it is missing."""
-        if "." not in name:
-            return [record.get(name) for record in self._records]
-        return [value_of(record, name) for record in self._records]
-
-    def __getitem__(self, name: str) -> NDArray[Any]:
-        if name not in self._columns:
-            values = self.cells(name)
-            if self._records and all(value is None for value in values):
-                warn_once(f"no record has {name!r}: its values count as missing")
-            self._columns[name] = as_array(values)
-        return self._columns[name]
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str)  # a name that no record has is a column of missing values
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys(key for record in self._records for key in record))
-
-    def __len__(self) -> int:
-        return len(list(iter(self)))
-
-    def items(self) -> Any:
-        return [(name, self[name]) for name in self]
+def _require_all(values: list[Any], name: str) -> None:
+    """Raise if a record has no value."""
+    at = next((at for at, value in enumerate(values) if value is None), None)
+    if at is not None:
+        raise InputError(f"Candidates.from_records needs {name!r} in every record, got none at position {at}")
 
 
 class Batch:

@@ -82,13 +82,16 @@ def check_one_of(owner: str, value: Any, *options: str | None) -> None:
 
 def hashed(ids: Iterable[Any], rule: str) -> set[Hashable]:
     """Return the ids as a set; raise an error with the rule if an id cannot be hashed."""
-    result: set[Hashable] = set()
-    for id_ in ids:
-        try:
-            result.add(id_)
-        except TypeError:
-            raise InputError(f"{rule}, got {id_!r:.80}") from None
-    return result
+    names = list(ids)
+    try:
+        return set(names)
+    except TypeError:
+        for id_ in names:
+            try:
+                hash(id_)
+            except TypeError:
+                raise InputError(f"{rule}, got {id_!r:.80}") from None
+        raise
 
 
 def warn(message: str, kind: type[Warning] = UserWarning) -> None:

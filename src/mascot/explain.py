@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,12 +13,14 @@ from mascot.attributes.place import NamedPoint
 from mascot.attributes.vectors import Vectors
 from mascot.bins import AxisBins, Bins, Floats, GlobeBins, Ints, SparseBins, VectorBins
 from mascot.bins.distance import UNITS, distances, unit_of
+from mascot.constraints import AtLeast, Constraint, Limit, Share
 from mascot.kernels import reference
 from mascot.kernels.constants import COPY_TOLERANCE
 from mascot.kernels.novelty import QueryVectors, WeighedVectors, unit_vectors
+from mascot.kernels.quotas import Quota
 from mascot.methods.mascot import Mascot
 from mascot.serialize import plain
-from mascot.wishes import AnyWish, Limit, Share, Wish
+from mascot.wishes import AnyWish, Wish
 
 if TYPE_CHECKING:
     from mascot.ranking import Ranking
@@ -111,9 +113,14 @@ def describe_wish(wish: AnyWish) -> str:
     name = wish.attribute.name
     if isinstance(wish, Limit):
         counted = "near-copies" if isinstance(wish.attribute, Vectors) else f"per {name}"
-        return f"at most {wish.n} {counted}"
+        most = ", ".join(f"{n} {value}" for value, n in wish.n.items()) if isinstance(wish.n, Mapping) else str(wish.n)
+        where = f" in every {wish.window}" if wish.window else f" among the first {wish.first}" if wish.first else ""
+        return f"at most {most} {counted}{where}"
+    if isinstance(wish, AtLeast):
+        return f"at least {name} " + ", ".join(f"{value} {count}" for value, count in wish.counts.items())
     if isinstance(wish, Share):
-        return f"share {name} " + ", ".join(f"{value} {part:.0%}" for value, part in wish.shares.items())
+        bound = "" if wish.bound == "exactly" else f" {wish.bound}"
+        return f"share {name}{bound} " + ", ".join(f"{value} {part:.0%}" for value, part in wish.shares.items())
     text = f"{'spread' if wish.sign > 0 else 'focus'} {name}"
     if wish.near is not None:
         text += f" near {_target_text(wish)}" + (f" within {wish.within:g}" if wish.within is not None else "")
@@ -231,15 +238,15 @@ class Explainer:
             best = "closest good" if fitted.aims else "best"  # closeness to named values is part of relevance
             yield f"one of the {best} matches" if selection.protect > 1 else f"the {best} match"
 
-    def _count_text(self, wish: Limit | Share, labels: SparseBins | VectorBins, i: int, place: int) -> str:
+    def _count_text(self, wish: Constraint, labels: SparseBins | VectorBins, i: int, place: int) -> str:
         codes = self._codes(labels, i)
         if not codes:
             return ""
         name = labels.name(codes[0])
         same = [p for p, j in enumerate(self.results) if codes[0] in self._codes(labels, j)]
         if isinstance(wish, Limit):
-            return f"{_ordinal(same.index(place) + 1, words=True)} of at most {_number(wish.n)} from {name}"
-        if name not in wish.shares:
+            return f"{_ordinal(same.index(place) + 1, words=True)} of at most {_number(wish.most(name))} from {name}"
+        if name not in wish.named:
             return ""
         return f"the only one from {name}" if len(same) == 1 else f"one of {len(same)} from {name}"
 
@@ -250,13 +257,13 @@ class Explainer:
                     labels.cosines(labels.take(self.rows[[i]]), self.rows[self.results])
                     >= labels.copies - COPY_TOLERANCE
                 )
-                if near.sum() >= wish.n:
+                if near.sum() >= wish.most(""):
                     original = self.ranking.ids[int(near.argmax())]
                     return self._reason(i, None, {}, {}, f"a near-copy of {original} is already shown")
             for code in self._codes(labels, i):
                 count = sum(code in self._codes(labels, j) for j in self.results)
-                if isinstance(wish, Limit) and count >= wish.n:
-                    return self._reason(i, None, {}, {}, f"{labels.name(code)} already has {_number(wish.n)}")
+                if isinstance(wish, Limit) and count >= wish.most(labels.name(code)):
+                    return self._reason(i, None, {}, {}, f"{labels.name(code)} already has {_number(count)}")
         account, selection = self.account, self.ranking._selection
         if account is None or not len(self.results):
             return self._reason(i, None, {}, {}, f"not selected by {type(self.ranking.method).__name__}")
@@ -288,18 +295,22 @@ class Explainer:
         for wish, quota in zip(self.fitted.constraints, self.fitted.quotas, strict=True):
             if isinstance(wish, Limit):
                 continue
-            assert isinstance(quota, reference.Quota)
-            targets = wish.targets(len(self.results))
+            assert isinstance(quota, Quota)
             groups = [set(quota.of(row).tolist()) for row in self.rows.tolist()]
-            for group, value in enumerate(wish.shares):
+            for group, value in enumerate(wish.named):
                 having = np.array([group in row_groups for row_groups in groups], bool)
-                count, available, target = int(having[self.results].sum()), int(having.sum()), targets[value]
+                count, available, target = (
+                    int(having[self.results].sum()),
+                    int(having.sum()),
+                    wish.bounds(value, len(self.results))[0],
+                )
                 if count >= target:
                     continue
                 reason = "no candidate has it" if not available else "the candidates have no more"
                 if available >= target:
                     reason = "limits and protected results leave no room"
-                yield f"share {wish.attribute.name}: {count} of {target} from {value} ({reason})"
+                word = "at least" if isinstance(wish, AtLeast) else "share"
+                yield f"{word} {wish.attribute.name}: {count} of {target} from {value} ({reason})"
 
 
 def _near_text(wish: Wish, bins: Bins, point: Bins, row: int) -> str:

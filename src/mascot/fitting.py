@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import InitVar, dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -13,18 +14,19 @@ import numpy as np
 from mascot.attributes.attribute import missing_rule
 from mascot.attributes.vectors import Vectors
 from mascot.bins import AxisBins, Bins, Bools, Floats, GlobeBins, Ints, SparseBins, VectorBins
-from mascot.errors import InputError, OptionError
+from mascot.constraints import Constraint, Limit, labels_of_rows
+from mascot.errors import InputError, OptionError, require
 from mascot.kernels.novelty import CopyQuota
-from mascot.kernels.reference import MOST_QUOTAS, AnyQuota
+from mascot.kernels.quotas import MOST_QUOTAS, AnyQuota
 from mascot.methods.mascot import DEFAULT_STRENGTH
 from mascot.methods.method import ALL_REMAIN, NO_POSITIONS, Method, Problem, Remaining, Table
 from mascot.methods.named_focus import NamedFocus, aim_scores
-from mascot.wishes import AnyWish, Limit, Share, Wish, labels_of_rows
+from mascot.wishes import AnyWish, Wish
 
 LEAST_WEIGHT = 1e-150  # smaller weights count as this: products with them would underflow
 
 
-SortedWishes = tuple[tuple[Wish, ...], tuple[Wish, ...], tuple[Limit | Share, ...]]
+SortedWishes = tuple[tuple[Wish, ...], tuple[Wish, ...], tuple[Constraint, ...]]
 
 
 class Queries(NamedTuple):
@@ -37,12 +39,18 @@ class Queries(NamedTuple):
     already: Sequence[Ints] | None = None  # positions in each query that earlier pages showed
     pinned: Ints = NO_POSITIONS  # in a single query: positions that are results, count for quotas and are never dropped
     sources: Sequence[Any] | None = None  # for each query the records of its candidates, or None
+    places: Sequence[int] | None = None  # of the pinned, from 0; None: they come first
 
     def ids_of(self, q: int) -> Sequence[Any]:
         if self.ids is not None and not isinstance(self.ids, np.ndarray):
             return self.ids[q]
         start, end = int(self.ptr[q]), int(self.ptr[q + 1])
         return range(end - start) if self.ids is None else self.ids[start:end].tolist()
+
+    def already_rows(self, q: int) -> Ints:
+        """Return the rows of the results of earlier pages of one query, in the order in which they were shown."""
+        positions = NO_POSITIONS if self.already is None else self.ptr[q] + self.already[q]
+        return positions if self.rows is None else self.rows[positions]
 
     def only(self, q: int) -> Queries:
         """Return the ids, scores and records of one query."""
@@ -74,7 +82,7 @@ class FittedWishes:
     sorted_wishes: InitVar[SortedWishes | None] = None  # if the caller has sorted them
     coverage: tuple[Wish, ...] = field(init=False)  # spread, and focus without a named value
     aims: tuple[Wish, ...] = field(init=False)  # focus with a named value
-    constraints: tuple[Limit | Share, ...] = field(init=False)
+    constraints: tuple[Constraint, ...] = field(init=False)
     quotas: tuple[AnyQuota, ...] = field(init=False)  # of the constraints; capacities of shares depend on k
     signs: Floats = field(init=False)  # of the coverage wishes, as in `Problem`
     weights: Floats = field(init=False)
@@ -91,13 +99,28 @@ class FittedWishes:
     def may_drop(self) -> bool:
         """Whether candidates may be dropped."""
         aimed = [missing_rule(wish.attribute) for wish in self.aims]
-        return self.removed is not None or "drop" in self.rules or "drop" in aimed
+        counted = [wish.missing for wish in self.constraints if isinstance(wish, Limit)]
+        return self.removed is not None or "drop" in (*self.rules, *aimed, *counted)
+
+    def near(self, values: Mapping[str, Any]) -> FittedWishes:
+        """Return the same with other values of named focuses, by the names of their attributes."""
+        names = [wish.attribute.name for wish in self.aims]
+        for name, value in values.items():
+            require(name in names, f"near[{name!r}]", f"must be a focus with near: {', '.join(names) or 'none'}", value)
+        changed = {id(wish): replace(wish, near=values.get(wish.attribute.name, wish.near)) for wish in self.aims}
+        result = copy(self)  # bins and quotas of the corpus are not computed again
+        result.aims, result.wishes = tuple(changed.values()), tuple(changed.get(id(w), w) for w in self.wishes)
+        pairs = zip(result.aims, self.focuses, strict=True)
+        result.focuses = tuple(wish.named_focus(focus.bins) for wish, focus in pairs)
+        return result
 
     def dropped(self, rows: Ints | None) -> Bools | None:
         """Return which candidates are dropped because they were removed or lack a value; None: no candidate is."""
         all_bins = (*self.bins, *(focus.bins for focus in self.focuses))
         binned = zip((*self.coverage, *self.aims), all_bins, strict=True)
         masks = [bins.missing(rows) for wish, bins in binned if missing_rule(wish.attribute) == "drop"]
+        pairs = zip(self.constraints, self.labels, strict=True)
+        masks += [labels.missing(rows) for wish, labels in pairs if isinstance(wish, Limit) and wish.missing == "drop"]
         if self.removed is not None:
             masks.append(self.removed if rows is None else self.removed[rows])
         mask = np.logical_or.reduce(masks) if masks else None
@@ -109,7 +132,7 @@ class FittedWishes:
         already, pinned = queries.already, queries.pinned
         located = [focus.located(queries) for focus in self.focuses]
         quotas = tuple(
-            _reduced(wish.for_k(quota, call.k), pinned if rows is None else rows[pinned])
+            reduced(wish.for_k(quota, call.k), pinned if rows is None else rows[pinned])
             for wish, quota in zip(self.constraints, self.quotas, strict=True)
         )
         if already is not None and len(pinned):
@@ -143,7 +166,7 @@ class FittedWishes:
         )  # fmt: skip
 
 
-def _reduced(quota: AnyQuota, rows: Ints) -> AnyQuota:
+def reduced(quota: AnyQuota, rows: Ints) -> AnyQuota:
     """Return a quota without the places that the results `rows` take."""
     if not len(rows):
         return quota
@@ -151,7 +174,8 @@ def _reduced(quota: AnyQuota, rows: Ints) -> AnyQuota:
         return replace(quota, pinned=rows)
     labels = np.concatenate([quota.of(int(row)) for row in rows])
     counts = np.bincount(labels, minlength=len(quota.capacity))
-    return replace(quota, capacity=np.maximum(quota.capacity - counts, 0))
+    least = None if quota.least is None else np.maximum(quota.least - counts, 0)
+    return replace(quota, capacity=np.maximum(quota.capacity - counts, 0), least=least)
 
 
 def fit_wishes(wishes: tuple[AnyWish, ...], table: Table, rows: int, groups: int = 1) -> FittedWishes:
@@ -210,7 +234,7 @@ def _join_by_name(parts: list[Any]) -> Any:
     """Join bins, one part after the other. Labels, which each part numbers for itself, get one numbering by name."""
     if not all(isinstance(part, SparseBins) and part.labels is not None for part in parts):
         return _join_bins(parts)
-    names: dict[tuple[str, int], int] = {}  # 1 and "1" are two labels with one name: count them
+    names: dict[tuple[str, int], int] = {}  # cuts of `Branches` may share names: count them
     renumbered: list[Bins] = []
     for part in parts:
         occurrences = Counter[str]()

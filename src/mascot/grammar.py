@@ -1,8 +1,9 @@
 """Parse wishes and methods that are typed on the command line.
 
 KIND[:COLUMNS][~WIDTH][=NEAR[~WITHIN]][*WEIGHT]   place:lat,lon~50   hour=18:30~1   camera=X100*2
-KIND[:COLUMNS]=N                                  seller=2
-KIND[:COLUMNS]=VALUE:SHARE,...                    region=Europe:0.6,Asia:40%
+KIND[:COLUMNS]=N[/WINDOW][@FIRST]                 seller=2   seller=2/5   ad=0@2   seller+category=1
+KIND[:COLUMNS]=VALUE:N,...[/WINDOW][@FIRST]       seller=acme:5,dock:1
+KIND[:COLUMNS]=VALUE:[min|max]SHARE,...           region=Europe:0.6,Asia:40%   ad=1:max25%
 
 A `Resolver` knows the names and values that depend on the data: a library of photographs has names of its own, and a
 table knows the labels of its columns.
@@ -23,14 +24,16 @@ from mascot.attributes.attribute import Missing
 from mascot.attributes.category import labels_of
 from mascot.attributes.cycle import MONTHS
 from mascot.bins.axis import WEEKDAYS
+from mascot.constraints import AtLeast, Bound, Limit, Share
 from mascot.errors import OptionError
 from mascot.methods import Mascot
 from mascot.registry import METHOD_NAMES, METHODS
-from mascot.wishes import AnyWish, Limit, Share, Wish
+from mascot.wishes import AnyWish, Wish
 
 _WEIGHT = re.compile(r"\*\s*(-?(?:\d+\.?\d*|\.\d+))$")
 _WIDTH = re.compile(r"~\s*(\d+\.?\d*|\.\d+)$")
 WIDTHS = ("sigma", "sigma_km", "sigma_days")  # the fields that hold an attribute's width
+_BOUNDS = {"min": "at least", "max": "at most"}
 _LEAP_YEAR = 2024  # any leap year will do where only the day of the year counts
 _MAX_LABELS = 8  # labels in a message
 
@@ -126,52 +129,95 @@ def focus(text: str, missing: Missing = "last", resolver: Resolver = COLUMNS) ->
     return Wish(attribute, -1, weight, resolver.near(name, attribute, near), within)
 
 
-def limit(text: str, fill: bool = False, resolver: Resolver = COLUMNS) -> Limit:
-    """Return the limit typed after `--limit`."""
-    name, count = split_limit(text)
-    return Limit(resolver.counted(name), count, fill)
+def limit(
+    text: str, fill: bool = False, resolver: Resolver = COLUMNS, missing: Missing = "last", session: bool = False
+) -> Limit:
+    """Return the limit typed after `--limit`.
+
+    >>> limit("seller=2/5").window
+    5
+    """
+    name, parameters = split_limit(text)
+    uncounted: Any = "drop" if missing == "drop" else "ignore"
+    return Limit(_counted(name, resolver), fill=fill, missing=uncounted, session=session, **parameters)
 
 
-def split_limit(text: str) -> tuple[str, int]:
-    """Return the name and the number of a typed limit: `("seller", 2)` for `seller=2`."""
-    name, equals, count = (part.strip() for part in text.rpartition("="))
-    if not equals or not re.fullmatch(r"[0-9]{1,18}", count):
-        raise OptionError(f"{text!r}: write NAME=N, such as seller=2")
-    return name, int(count)
+def at_least(text: str, resolver: Resolver = COLUMNS) -> AtLeast:
+    """Return the minimum counts typed after `--at-least`."""
+    name, _, parts = (part.strip() for part in text.partition("="))
+    attribute, counts = _counted(name, resolver), _split_counts(parts)
+    if not counts:
+        raise OptionError(f"{text!r}: write NAME=VALUE:N,..., such as used=yes:3")
+    return AtLeast(attribute, {resolver.label(name, attribute, value): count for value, count in counts.items()})
+
+
+def _counted(name: str, resolver: Resolver) -> Any:
+    """Return the attribute whose values are counted; a plus sign joins several columns."""
+    return resolver.counted(name) if "+" not in name or ":" in name else tuple(map(str.strip, name.split("+")))
+
+
+def split_limit(text: str) -> tuple[str, dict[str, Any]]:
+    """Return the name and the parameters of a typed limit.
+
+    >>> split_limit("seller=acme:5,dock:1/10")
+    ('seller', {'n': {'acme': 5, 'dock': 1}, 'window': 10})
+    """
+    name, _, typed = (part.strip() for part in text.partition("="))
+    parts = re.fullmatch(r"(.+?)(?:/([0-9]{1,9}))?(?:@([0-9]{1,9}))?", typed)
+    counts, window, first = parts.groups() if parts else ("", None, None)
+    n = int(counts) if re.fullmatch(r"[0-9]{1,18}", counts) else _split_counts(counts)
+    if n == {}:
+        raise OptionError(f"{text!r}: write NAME=N, such as seller=2, seller=2/5 or seller=acme:5")
+    places = {"window": window, "first": first}
+    return name, {"n": n} | {option: int(length) for option, length in places.items() if length is not None}
+
+
+def _split_counts(text: str) -> dict[str, int]:
+    """Return the counts of `VALUE:N,...`; nothing if the text is not written so."""
+    parts = [re.fullmatch(r"(.+):\s*([0-9]{1,18})", part.strip()) for part in text.split(",")]
+    return {part[1].strip(): int(part[2]) for part in parts if part} if all(parts) else {}
 
 
 def share(text: str, resolver: Resolver = COLUMNS) -> Share:
-    """Return the target shares typed after `--share`."""
-    return shares_of(*split_share(text), resolver)
+    """Return the shares typed after `--share`."""
+    name, parameters = split_share(text)
+    return shares_of(name, resolver=resolver, **parameters)
 
 
-def shares_of(name: str, shares: Mapping[str, float], resolver: Resolver = COLUMNS) -> Share:
-    """Return the target shares of typed values; values with the same label are added."""
-    attribute = resolver.counted(name)
+def shares_of(name: str, shares: Mapping[str, float], bound: Bound = "exactly", resolver: Resolver = COLUMNS) -> Share:
+    """Return the shares of typed values; values with the same label are added."""
+    attribute = _counted(name, resolver)
     labels: dict[str, float] = {}
     for value, part in shares.items():
-        label = resolver.label(name, attribute, value)
+        label = value if isinstance(attribute, tuple) else resolver.label(name, attribute, value)
         labels[label] = labels.get(label, 0.0) + part
-    return Share(attribute, labels)
+    return Share(attribute, labels, bound)
 
 
-def split_share(text: str) -> tuple[str, dict[str, float]]:
-    """Return the name of typed shares, and the share of each value.
+def split_share(text: str) -> tuple[str, dict[str, Any]]:
+    """Return the name of typed shares, and the share of each value, with the bound if there is one.
 
     >>> split_share("city=Porto:25%,Faro:0.5")
-    ('city', {'Porto': 0.25, 'Faro': 0.5})
+    ('city', {'shares': {'Porto': 0.25, 'Faro': 0.5}})
+    >>> split_share("ad=1:max25%")
+    ('ad', {'shares': {'1': 0.25}, 'bound': 'at most'})
     """
     name, _, parts = (part.strip() for part in text.partition("="))
     shares: dict[str, float] = {}
+    bounds: set[str] = set()
     try:
         for part in parts.split(","):
             value, number = (piece.strip() for piece in part.rsplit(":", 1))
+            bounds.add(_BOUNDS.get(number[:3], "exactly"))
+            number = number[3:].strip() if number[:3] in _BOUNDS else number
             shares[value] = float(number[:-1]) / 100 if number.endswith("%") else float(number)
     except ValueError:
         shares = {}
     if not shares or "" in shares:
         raise OptionError(f"{text!r}: write NAME=VALUE:SHARE,..., such as region=Europe:60%,Asia:40%")
-    return name, shares
+    if len(bounds) > 1:
+        raise OptionError(f"{text!r}: write min or max before every share, or write two shares")
+    return name, {"shares": shares} | ({} if bounds == {"exactly"} else {"bound": bounds.pop()})
 
 
 def method(
@@ -203,7 +249,7 @@ def method(
 def columns_of(wish: AnyWish) -> list[str]:
     """Return the columns that a wish reads."""
     columns = [getattr(wish.attribute, name, None) for name in ("lat", "lon", "column")]
-    return [name for name in columns if name is not None]
+    return [name for name in (*columns, *getattr(wish.attribute, "columns", ())) if name is not None]
 
 
 def split(text: str) -> tuple[str, str | None, float]:
@@ -250,7 +296,7 @@ class _Kind:
     usage: str
     attribute: Callable[..., Attribute]
     readers: tuple[Callable[[str], Any], ...]  # one for each word after the colon, usually a column
-    default: tuple[str, ...]  # the words if there is no colon; () if the colon is required
+    default: tuple[str, ...] | None  # the words if there is no colon; (): the colon is required, None: no words
     near: Callable[[str], Any] | None = None  # reads the text after the equals sign
 
 
@@ -264,11 +310,12 @@ def _attribute(text: str, missing: Missing) -> Attribute:
             raise OptionError(f"{text!r}: there is no attribute {name!r}; write {kinds}, or the name of a column")
         name, colon, arguments = "category", ":", name
     kind = _KINDS[name]
-    words = [word.strip() for word in arguments.split(",")] if colon else list(kind.default)
-    if len(words) != len(kind.readers) or not all(words):
+    words = [word.strip() for word in arguments.split(",")] if colon else list(kind.default or ())
+    readers = kind.readers if colon or kind.default is not None else ()
+    if len(words) != len(readers) or not all(words):
         raise OptionError(f"{text!r}: write {kind.usage}")
     try:
-        values = [reader(word) for reader, word in zip(kind.readers, words, strict=True)]
+        values = [reader(word) for reader, word in zip(readers, words, strict=True)]
         attribute: Any = kind.attribute(*values, missing=missing)
         return replace(attribute, **width)
     except ValueError as error:
@@ -374,5 +421,5 @@ _KINDS = {
     "category": _Kind("category:COLUMN", Category, (str,), (), str),
     "branches": _Kind("branches[:COUNT]", attributes.Branches, (lambda word: (_integer(word),),), ("16",)),
     "look": _Kind("look[:CLUSTERS]", attributes.Clusters, (_integer,), ("10",)),
-    "vectors": _Kind("vectors[:COLUMN]", attributes.Vectors, (str,), ("vector",)),
+    "vectors": _Kind("vectors[:COLUMN]", attributes.Vectors, (str,), None),
 }

@@ -10,7 +10,8 @@ from typing import Any, Generic, SupportsIndex, overload
 import numpy as np
 
 from mascot.bins import Floats, Ints
-from mascot.candidates import Id, scaled
+from mascot.candidates import Id, TableRows, scaled
+from mascot.errors import InputError
 from mascot.explain import Account, Explainer, Explanation, names_of, replay_gains
 from mascot.fitting import FittedWishes, Queries
 from mascot.methods.method import Method, Problem, Selection
@@ -86,10 +87,16 @@ class Ranking(Generic[Id]):
         return self._rank_of[self.positions]
 
     def records(self) -> list[Any]:
-        """Return the records of the results, best first; see `Candidates.from_records`."""
+        """Return the records of the results, best first: the same objects that were ranked.
+
+        The rows of a pandas, Polars, Arrow or Hugging Face table are returned as dictionaries.
+        """
         if self.source is None:
-            raise ValueError("records() needs candidates made by Candidates.from_records or a converter")
-        return [self.source[i] for i in self.positions.tolist()]
+            raise InputError("records() needs candidates made of records or of a table, got columns: use positions")
+        positions = self.positions.tolist()
+        if isinstance(self.source, TableRows):
+            return self.source.take(positions)
+        return [self.source[i] for i in positions]
 
     @property
     def already(self) -> list[Id]:

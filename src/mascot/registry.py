@@ -19,7 +19,8 @@ METHODS: tuple[Any, ...] = (
 METHOD_NAMES = ("mascot", "paper", *(method.__name__.lower() for method in METHODS[1:]))  # "paper" is Mascot.paper
 _KINDS: dict[str, Any] = {kind.__name__: kind for kind in (*ATTRIBUTES, *METHODS)}
 _WISHES: dict[str, Any] = {
-    "spread": wishes.spread, "focus": wishes.focus, "limit": wishes.limit, "share": wishes.share,
+    "spread": wishes.spread, "focus": wishes.focus, "limit": wishes.limit, "at_least": wishes.at_least,
+    "share": wishes.share,
 }  # fmt: skip
 
 
@@ -29,9 +30,10 @@ def from_dict(data: Mapping[str, Any]) -> Any:
     Parameters
     ----------
     data
-        A wish has one of the keys ``"spread"``, ``"focus"``, ``"limit"`` and ``"share"``, whose value is an attribute
-        or the name of a column of labels. An attribute or method has ``"kind"``, the name of its class. Other keys are
-        parameters; a parameter that is not there has its default. Your own attributes cannot be restored.
+        A wish has one of the keys ``"spread"``, ``"focus"``, ``"limit"``, ``"at_least"`` and ``"share"``, whose value
+        is an attribute, the name of a column of labels, or a list of such names. An attribute or method has
+        ``"kind"``, the name of its class. Other keys are parameters; a parameter that is not there has its default.
+        Your own attributes cannot be restored.
 
     Examples
     --------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from mascot.bins import Axis, AxisBins, Bins, Floats, GlobeBins, Ints, SparseBins, VectorBins
 from mascot.candidates import TableLike, VectorsLike, as_corpus, as_ids, finite_scores
-from mascot.errors import InputError, OptionError, hashed
+from mascot.errors import InputError, OptionError, hashed, is_whole, quoted
 from mascot.fitting import FittedWishes, Queries, fit_wishes, sort_wishes
 from mascot.methods.method import Method, Table
 from mascot.ranking import Ranking, Rankings
@@ -23,9 +23,12 @@ from mascot.registry import from_dict
 from mascot.reranking import (
     Already,
     Backend,
+    Order,
+    Pins,
     check_call,
     check_method,
     per_query,
+    pinned_positions,
     positions_of,
     positions_of_each,
     rank_many,
@@ -58,6 +61,7 @@ class Reranker:
         self.wishes, self.method = check_wishes(wishes), check_method(method)
         self._fitted_wishes: FittedWishes | None = None
         self._ids: list[Hashable] | None = None
+        self._row_of: dict[Hashable, int] = {}  # of each id
 
     def __repr__(self) -> str:
         state = "not fitted" if self._fitted_wishes is None else f"{self._fitted_wishes.rows} rows"
@@ -78,19 +82,25 @@ class Reranker:
         columns, vectors
             As for `Candidates`: a value, or a vector, for each row of the corpus. Vectors are kept in float32.
         ids
-            Hashable names of the rows (default: row numbers).
+            Unique hashable names of the rows (default: row numbers).
         """
         table, count = as_corpus(columns, vectors, "Reranker")
         names = None if ids is None else as_ids(ids, count, "Reranker", "rows")
-        self._fitted_wishes, self._ids = fit_wishes(self.wishes, table, count), names
+        row_of = _rows_by_id(names or (), "Reranker.ids")
+        self._fitted_wishes, self._ids, self._row_of = fit_wishes(self.wishes, table, count), names, row_of
         return self
 
     def append(
         self, columns: TableLike = None, vectors: VectorsLike = None, ids: Sequence[Hashable] | None = None
     ) -> Reranker:
-        """Add rows at the end. Existing rows keep their numbers; clusters are computed again over all rows."""
+        """Add rows at the end. Existing rows keep their numbers; clusters are computed again over all rows.
+
+        A loaded `Reranker` cannot append, because a file holds bins and not the columns they were computed from.
+        """
         fitted = self._require_fitted()
         (table,) = fitted.tables
+        if not table.columns and table.vectors is None:  # loaded
+            raise InputError("Reranker.append needs the columns of fit, which a file does not hold: fit all rows again")
         new, count = as_corpus(columns, vectors, "Reranker.append")
         if set(new.columns) != set(table.columns):
             raise InputError(f"Reranker.append needs the columns {sorted(table.columns)}, got {sorted(new.columns)}")
@@ -100,10 +110,11 @@ class Reranker:
         all_columns = {name: _append(column, new.columns[name]) for name, column in table.columns.items()}
         all_vectors = None if new.vectors is None else np.concatenate([table.vectors, new.vectors])
         names = None if ids is None else [*(self._ids or ()), *as_ids(ids, count, "Reranker.append", "rows")]
+        row_of = _rows_by_id(names or (), "Reranker.append.ids")
         refitted = fit_wishes(self.wishes, Table(all_columns, all_vectors), fitted.rows + count)
         if fitted.removed is not None:
             refitted = replace(refitted, removed=np.append(fitted.removed, np.zeros(count, bool)))
-        self._fitted_wishes, self._ids = refitted, names
+        self._fitted_wishes, self._ids, self._row_of = refitted, names, row_of
         return self
 
     def remove(self, ids: Iterable[Hashable]) -> Reranker:
@@ -172,7 +183,7 @@ class Reranker:
         ranker._fitted_wishes = FittedWishes(
             ranker.wishes, document["rows"], (Table({}),), bins, focuses, labels, arrays.get("removed")
         )
-        ranker._ids = document["ids"]
+        ranker._ids, ranker._row_of = document["ids"], _rows_by_id(document["ids"] or (), "Reranker.load")
         return ranker
 
     def _require_fitted(self) -> FittedWishes:
@@ -183,25 +194,67 @@ class Reranker:
     def _ids_of(self, rows: Ints) -> list[Any]:
         return rows.tolist() if self._ids is None else [self._ids[row] for row in rows]
 
+    def rows(self, ids: Iterable[Hashable]) -> Ints:
+        """Return the row number of each id of `fit`."""
+        names = list(ids)
+        unknown = hashed(names, "Reranker.rows needs ids of the corpus") - self._row_of.keys()
+        if unknown:
+            raise InputError(f"Reranker.rows needs ids of the corpus, got {quoted(unknown.pop())}")
+        return np.array([self._row_of[name] for name in names], np.int64)
+
+    def _row_numbers(self, rows: Any) -> Any:
+        """Return row numbers unchanged, and ids as row numbers."""
+        if self._ids is None or not isinstance(rows, Iterable) or getattr(rows, "dtype", np.dtype("O")).kind in "iu":
+            return rows
+        entries = list(rows)
+        return entries if all(map(is_whole, entries)) else self.rows(entries)
+
     def rerank(
-        self, rows: ArrayLike, scores: ArrayLike, k: int = 20, already: Already = None, backend: Backend = "auto"
+        self,
+        rows: ArrayLike | Sequence[Hashable],
+        scores: ArrayLike,
+        k: int = 20,
+        already: Already = None,
+        backend: Backend = "auto",
+        *,
+        strength: float | None = None,
+        keep: float | None = None,
+        order: Order | None = None,
+        pin: Pins = (),
+        near: Mapping[str, Any] | None = None,
     ) -> Ranking[Any]:
         """Select k of the rows that a search returned. The `positions` of the ranking count within `rows`.
 
         Parameters
         ----------
         rows, scores
-            N rows of the corpus, counted from 0, and their scores.
-        k, already, backend
+            N rows of the corpus, and their scores. Rows are whole numbers counted from 0, or ids that are not whole
+            numbers; `Reranker.rows` returns the row numbers of all ids.
+        k, already, backend, strength, keep, order, pin
             As for `mascot.rerank`.
+        near
+            Values of this query for focuses that were made with a `near`, by the names of their attributes:
+            ``{"place": (41.1, -8.6)}`` (default: None, the values of the wishes).
+
+        Examples
+        --------
+        >>> import mascot as mc
+        >>> ranker = mc.Reranker(mc.focus(mc.Number("price"), near=10)).fit({"price": [5, 10, 20]}, ids=["a", "b", "c"])
+        >>> ranker.rerank(["a", "b", "c"], [0.9, 0.8, 0.7], k=1, strength=1.0, near={"price": 20}).ids
+        ['c']
         """
-        call = check_call(k, backend, self.method)
+        call = check_call(k, backend, self.method, strength=strength, keep=keep, order=order)
         check_wishes(self.wishes, k, backend)
         fitted = self._require_fitted()
-        corpus_rows = _corpus_rows(rows, fitted.rows)
+        if near is not None:
+            fitted = fitted.near(near)
+        corpus_rows = _corpus_rows(self._row_numbers(rows), fitted.rows)
         ids = self._ids_of(corpus_rows)
         ptr, row_scores = np.array([0, len(ids)]), _scores_for(scores, corpus_rows)
-        return rank_one(fitted, Queries(ptr, row_scores, corpus_rows, [ids], [positions_of(already, ids)]), call)
+        (pinned, places), already_positions = pinned_positions(pin, ids, k), positions_of(already, ids)
+        already_positions = already_positions[~np.isin(already_positions, pinned)]
+        queries = Queries(ptr, row_scores, corpus_rows, [ids], [already_positions], pinned, places=places)
+        return rank_one(fitted, queries, call)
 
     def rerank_many(
         self,
@@ -211,6 +264,7 @@ class Reranker:
         already: Sequence[Already] | None = None,
         backend: Backend = "auto",
         threads: int | None = None,
+        order: Order | None = None,
     ) -> Rankings[Any]:
         """Select for many queries over the corpus. Every query is ranked as `rerank` ranks it alone.
 
@@ -218,16 +272,16 @@ class Reranker:
         ----------
         rows, scores
             Q x N arrays, or lists of arrays, whose lengths may differ.
-        k, already, backend, threads
+        k, already, backend, threads, order
             As for `mascot.rerank_many`.
         """
-        call = check_call(k, backend, self.method, threads)
+        call = check_call(k, backend, self.method, threads, order=order)
         check_wishes(self.wishes, k, backend)
         fitted = self._require_fitted()
         if backend == "gpu" and hasattr(scores, "__dlpack_device__") and not isinstance(scores, np.ndarray):
             from mascot.gpu.device_batch import rank_rows
 
-            return rank_rows(fitted, rows, scores, k, self.method, already)
+            return rank_rows(fitted, rows, scores, k, call.method, already)
         ptr, flat_rows, flat_scores = _flatten(rows, scores, fitted.rows)
         ids: Any = flat_rows
         if already is not None or self._ids is not None:
@@ -241,6 +295,15 @@ def _append(column: Any, more: Any) -> Any:
     joined = np.empty(len(column) + len(more), object)
     joined[: len(column)], joined[len(column) :] = column, more
     return joined
+
+
+def _rows_by_id(ids: Sequence[Hashable], owner: str) -> dict[Hashable, int]:
+    """Return the row of each id; raise if two rows have the same."""
+    row_of = {id_: row for row, id_ in enumerate(ids)}
+    if len(row_of) < len(ids):
+        twice = next(id_ for row, id_ in enumerate(ids) if row_of[id_] != row)
+        raise InputError(f"{owner} must be unique, got {quoted(twice)} twice")
+    return row_of
 
 
 def _flatten(rows: Any, scores: Any, count: int) -> tuple[Ints, Ints, Floats]:

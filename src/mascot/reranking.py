@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
+from mascot.arrangement import Rules, arrange_each, check_pins, needs_arrangement, select_arranged, session_quotas
 from mascot.bins import Ints
-from mascot.candidates import Batch, Candidates, Id
-from mascot.errors import InputError, OptionError, check_whole, hashed, require
+from mascot.candidates import Batch, Candidates, Id, TableRows
+from mascot.errors import InputError, OptionError, check_whole, hashed, is_whole, require
 from mascot.fitting import Call, FittedWishes, Queries, fit_wishes, join_fitted
+from mascot.kernels.quotas import AnyQuota
 from mascot.methods.mascot import Mascot
-from mascot.methods.method import NO_POSITIONS, Method, Table
+from mascot.methods.method import NO_POSITIONS, Method, Selection, Table
 from mascot.ranking import Ranking, Rankings
 from mascot.wishes import AnyWish, check_wishes
 
 Already = Ranking[Any] | Iterable[Hashable] | None
 Backend = Literal["auto", "numpy", "native", "gpu"]
+Order = Literal["relevance", "selection"]
+Pins = Mapping[Any, int] | Iterable[Hashable]
 _BACKENDS = ("auto", "numpy", "native", "gpu")
 _BACKEND_RULE = f"must be one of {', '.join(_BACKENDS)}"
 _GUARDED = Mascot()
 
 
 def rerank(
-    candidates: Candidates[Id],
+    candidates: Candidates[Id] | Iterable[Any],
     wishes: AnyWish | Sequence[AnyWish],
     k: int = 20,
     method: Method | None = None,
@@ -35,31 +39,36 @@ def rerank(
     strength: float | None = None,
     keep: float | None = None,
     protect: int | None = None,
-    pin: Iterable[Hashable] = (),
+    order: Order | None = None,
+    pin: Pins = (),
 ) -> Ranking[Id]:
     """Select k of the candidates by relevance and wishes.
 
     Parameters
     ----------
     candidates
-        What the search returned. An empty list gives an empty ranking.
+        What the search returned: `Candidates`, or a list of dictionaries, dataclasses or pydantic objects, which are
+        read by `Candidates.from_records`. An empty list gives an empty ranking.
     wishes
-        `spread(...)`, `focus(...)`, `limit(...)` and `share(...)`.
+        `spread(...)`, `focus(...)`, `limit(...)`, `at_least(...)` and `share(...)`.
     k
         Number of results (default: 20). If there are fewer candidates, all of them are results.
     method
         The method (default: `Mascot()`, the guarded method).
     already
-        The `Ranking` of the page before (which knows the pages before it), or the ids of all results of earlier pages.
+        The `Ranking` of the page before (which knows the pages before it), or the ids of all results of earlier pages,
+        or a list of their rankings.
         These results are not selected again, and what they cover counts as covered. An id stands for all candidates
         that have it; ids that no candidate has are ignored.
     backend
         ``"native"`` (C) or ``"numpy"``. They select the same results (default: ``"auto"``, native if it was built).
-    strength, keep, protect
+    strength, keep, protect, order
         Shorthand for the method's parameters of the same name.
     pin
-        Ids of candidates that become the first results, in this order. They count for `k`, limits and shares, and their
-        values count as covered.
+        Ids of candidates that become the first results, in this order, or a dictionary of id: position, counted from 1.
+        They count for `k`, limits and shares, and their values count as covered. Pins that contradict a limit on
+        places, or with positions any limit, are an error. A list of pins may exceed a limit per page. A page with
+        too few results shows pinned results further up.
 
     Examples
     --------
@@ -70,20 +79,17 @@ def rerank(
     >>> mc.rerank(hits, mc.spread("city"), k=2, pin=["c"]).ids
     ['c', 'a']
     """
-    call = check_call(k, backend, method, strength=strength, keep=keep, protect=protect)
+    call = check_call(k, backend, method, strength=strength, keep=keep, protect=protect, order=order)
     wishes = check_wishes(wishes, k, backend)
-    checked: Any = candidates
-    if not isinstance(checked, Candidates):
-        remedy = ": rerank_many ranks several queries" if isinstance(checked, Batch) else ""
-        raise InputError(f"rerank needs Candidates, got {type(checked).__name__}{remedy}")
+    candidates = as_candidates(candidates)
     fitted = fit_wishes(wishes, Table(candidates.columns, candidates.vectors), len(candidates))
-    pinned = _pinned_positions(pin, candidates.ids, k)
-    already_positions = positions_of(already, candidates.ids)
+    pinned, places = pinned_positions(pin, candidates.ids, k)
+    already_positions = positions_of(already, ids_of(candidates))
     if len(pinned):
-        already_positions = np.setdiff1d(already_positions, pinned)
+        already_positions = already_positions[~np.isin(already_positions, pinned)]
     _require_use_of_vectors(wishes, method, candidates)
     ptr, scores = np.array([0, len(candidates)]), candidates.scores
-    queries = Queries(ptr, scores, None, [candidates.ids], [already_positions], pinned, [candidates.source])
+    queries = Queries(ptr, scores, None, [candidates.ids], [already_positions], pinned, [candidates.source], places)
     return rank_one(fitted, queries, call)
 
 
@@ -99,6 +105,7 @@ def rerank_many(
     strength: float | None = None,
     keep: float | None = None,
     protect: int | None = None,
+    order: Order | None = None,
 ) -> Rankings[Id]:
     """Select for many queries at once. Every query is ranked as `rerank` ranks it alone.
 
@@ -107,7 +114,7 @@ def rerank_many(
     candidates
         A `Batch` of Q x N arrays, or a list of `Candidates`, which need not have the same columns. With
         ``backend="gpu"`` also a `mascot.gpu.DeviceBatch` of tensors on the device.
-    wishes, k, method, strength, keep, protect
+    wishes, k, method, strength, keep, protect, order
         As for `rerank`, the same for every query.
     already
         One entry per query, each as for `rerank`: the `Rankings` of the page before, or a list of lists of ids
@@ -124,7 +131,7 @@ def rerank_many(
     >>> mc.rerank_many(batch, mc.spread("city"), k=2).positions.tolist()
     [[0, 2]]
     """
-    call = check_call(k, backend, method, threads, strength=strength, keep=keep, protect=protect)
+    call = check_call(k, backend, method, threads, strength=strength, keep=keep, protect=protect, order=order)
     wishes = check_wishes(wishes, k, backend)
     if backend == "gpu":
         from mascot.gpu.device_batch import DeviceBatch
@@ -135,14 +142,14 @@ def rerank_many(
         count, size = candidates.scores.shape
         fitted = fit_wishes(wishes, Table(candidates.columns, candidates.vectors), count * size, groups=count)
         scores = np.ascontiguousarray(candidates.scores).reshape(-1)
-        positions = positions_of_each(already, [range(size)] * count)
+        positions = positions_of_each(already, [list(range(size))] * count)
         _require_use_of_vectors(wishes, method, candidates)
         return rank_many(fitted, Queries(np.arange(count + 1) * size, scores, already=positions), call)
     queries = _list_candidates(candidates)
     fitted = join_fitted([fit_wishes(wishes, Table(query.columns, query.vectors), len(query)) for query in queries])
     ptr = np.concatenate([[0], np.cumsum([len(query) for query in queries])]).astype(np.int64)
     scores, ids = np.concatenate([query.scores for query in queries]), [query.ids for query in queries]
-    sources, positions = [query.source for query in queries], positions_of_each(already, ids)
+    sources, positions = [query.source for query in queries], positions_of_each(already, list(map(ids_of, queries)))
     for query in queries:
         _require_use_of_vectors(wishes, method, query)
     return rank_many(fitted, Queries(ptr, scores, None, ids, positions, sources=sources), call)
@@ -151,11 +158,20 @@ def rerank_many(
 def rank_one(fitted: FittedWishes, queries: Queries, call: Call) -> Ranking[Any]:
     """Rank one query over fitted wishes."""
     problem, count = fitted.problem(queries, call), call.k - len(queries.pinned)
-    selection = call.method.select(problem, max(count, 1))
-    if len(queries.pinned):
+    pinned = problem.remaining.from_input(0, queries.pinned)
+    places = range(len(pinned)) if queries.places is None else queries.places
+    rules = Rules.of(fitted, queries, 0, dict(zip(pinned.tolist(), places, strict=True)))
+    check_pins(fitted, rules, problem.rows_of(0), exact=queries.places is not None)
+
+    def select(quotas: Sequence[AnyQuota]) -> Selection:
+        selection = call.method.select(replace(problem, quotas=tuple(quotas)), max(count, 1))
+        return selection.after(pinned, count) if len(pinned) else selection
+
+    quotas = session_quotas(fitted, problem.quotas, queries.already_rows(0))
+    selection = select_arranged(quotas, problem.rows_of(0), rules, select, select(quotas))
+    if len(pinned):
         # For gains and explanations the pinned candidates are results, not results of earlier pages.
         already = np.concatenate([problem.remaining.from_input(0, part) for part in queries.already or ()])
-        selection = selection.after(problem.remaining.from_input(0, queries.pinned), count)
         problem = replace(problem, already=already, already_ptr=np.array([0, len(already)]))
     return Ranking(queries, problem, selection, call.method, fitted)
 
@@ -165,25 +181,42 @@ def rank_many(fitted: FittedWishes, queries: Queries, call: Call) -> Rankings[An
     if call.backend == "gpu" and not isinstance(call.method, Mascot):
         raise OptionError(f"backend 'gpu' must have the method Mascot, got {call.method!r}")
     problem = fitted.problem(queries, call)
-    return Rankings(queries, problem, call.method.select(problem, call.k), call.k, call.method, fitted)
+    selection = call.method.select(problem, call.k)
+    if needs_arrangement(fitted):
+        selection = arrange_each(fitted, queries, call, problem, selection)
+    return Rankings(queries, problem, selection, call.k, call.method, fitted)
 
 
 def _require_use_of_vectors(wishes: Sequence[AnyWish], method: Any, candidates: Candidates[Any] | Batch) -> None:
     """Raise if vectors are passed and nothing reads them. Hits of an engine may carry vectors that nobody needs."""
-    is_of_engine = isinstance(candidates, Candidates) and candidates.source is not None
+    is_of_engine = isinstance(candidates, Candidates) and not isinstance(candidates.source, TableRows | None)
     if candidates.vectors is not None and not is_of_engine and not wishes and method is None:
         raise OptionError("vectors are read by a wish or a method: ask for spread(mc.Vectors()), got no wish")
 
 
+def as_candidates(candidates: Any, owner: str = "rerank") -> Candidates[Any]:
+    """Return the candidates of one query, which may be a list of records."""
+    if isinstance(candidates, Candidates):
+        return candidates
+    if not isinstance(candidates, Iterable) or isinstance(candidates, (str, Mapping)):
+        needs = "rerank needs" if owner == "rerank" else "rerank_many needs a Batch or a list of"
+        remedy = ": rerank_many ranks several queries" if isinstance(candidates, Batch) else ""
+        raise InputError(f"{needs} Candidates, got {type(candidates).__name__}{remedy}")
+    return Candidates.from_records(candidates)
+
+
 def _list_candidates(candidates: Any) -> list[Candidates[Any]]:
-    candidate_lists = list(candidates) if isinstance(candidates, Iterable) else [candidates]
-    wrong = [part for part in candidate_lists if not isinstance(part, Candidates)]
-    if wrong or not isinstance(candidates, Iterable):
-        type_name = type((wrong or [candidates])[0]).__name__
-        raise InputError(f"rerank_many needs a Batch or a list of Candidates, got {type_name}")
-    if not candidate_lists:
+    if not isinstance(candidates, Iterable):
+        raise InputError(f"rerank_many needs a Batch or a list of Candidates, got {type(candidates).__name__}")
+    queries = [as_candidates(part, "rerank_many") for part in candidates]
+    if not queries:
         raise InputError("rerank_many needs at least one query, got none")
-    return candidate_lists
+    return queries
+
+
+def ids_of(candidates: Candidates[Any]) -> Sequence[Hashable]:
+    """Return the ids of candidates, or the range of their positions if they are records without ids."""
+    return candidates.ids if candidates.has_ids else range(len(candidates))
 
 
 def check_call(k: int, backend: str, method: Any, threads: int | None = None, **options: Any) -> Call:
@@ -216,14 +249,25 @@ def check_method(method: Any) -> Method:
 
 
 def positions_of(already: Already, ids: Sequence[Hashable]) -> Ints:
-    """Return the positions of the results of earlier pages; ids that no candidate has are ignored."""
+    """Return the positions of the results of earlier pages, in their order; ids that no candidate has are ignored."""
     if already is None:
         return NO_POSITIONS
     if not isinstance(already, Iterable) or isinstance(already, str):
         raise InputError(f"already must be a Ranking or a list of ids, got {already!r}")
-    earlier_ids = [*already.already, *already.ids] if isinstance(already, Ranking) else list(already)
-    id_set = hashed(earlier_ids, "already must name candidates by their ids")
-    return np.array([i for i, id_ in enumerate(ids) if id_ in id_set], np.int64)
+    earlier_ids: list[Any] = []
+    for entry in [already] if isinstance(already, Ranking) else already:
+        if isinstance(entry, Ranking):
+            earlier_ids += [*entry.already, *entry.ids]
+        elif isinstance(ids, range) and not (is_whole(entry) and entry in ids):
+            rule = "must be positions, because the records have no ids: name them by Candidates.from_records(id=...)"
+            raise InputError(f"already {rule}, got {entry!r:.80}")
+        else:
+            earlier_ids.append(entry)
+    if not hashed(earlier_ids, "already must name candidates by their ids"):
+        return NO_POSITIONS
+    place = {id_: place for place, id_ in enumerate(earlier_ids)}
+    positions = [i for i, id_ in enumerate(ids) if id_ in place]
+    return np.array(sorted(positions, key=lambda i: place[ids[i]]), np.int64)
 
 
 def positions_of_each(already: Sequence[Already] | None, ids: Sequence[Sequence[Hashable]]) -> list[Ints] | None:
@@ -243,13 +287,13 @@ def per_query(entries: Any, owner: str) -> list[Any]:
     return list(entries)
 
 
-def _pinned_positions(pin: Iterable[Hashable], ids: Sequence[Hashable], k: int) -> Ints:
-    """Return the position of each pinned id, in the order of `pin`."""
+def pinned_positions(pin: Pins, ids: Sequence[Hashable], k: int) -> tuple[Ints, Sequence[int] | None]:
+    """Return the position of each pinned id, and the places, from 0, that a dictionary gives them."""
     if not isinstance(pin, Iterable) or isinstance(pin, str):
         raise InputError(f"pin must be a list of ids, got {pin!r}")
     pinned_ids = list(pin)
     if not pinned_ids:
-        return NO_POSITIONS
+        return NO_POSITIONS, None
     hashed(pinned_ids, "pin must name candidates by their ids")
     unique_ids = list(dict.fromkeys(pinned_ids))
     positions = {id_: position for position, id_ in reversed(list(enumerate(ids)))}
@@ -257,4 +301,12 @@ def _pinned_positions(pin: Iterable[Hashable], ids: Sequence[Hashable], k: int) 
     if unknown:
         raise InputError(f"pin must name candidates by their ids, got {unknown[0]!r}")
     require(len(unique_ids) <= k, "k", f"must be at least {len(unique_ids)}, as many as are pinned", k)
-    return np.array([positions[id_] for id_ in unique_ids], np.int64)
+    if not isinstance(pin, Mapping):
+        return np.array([positions[id_] for id_ in unique_ids], np.int64), None
+    id_at: dict[int, Hashable] = {}
+    for id_, place in pin.items():
+        require(is_whole(place) and 1 <= place <= k, f"pin[{id_!r}]", f"must be a position from 1 to k = {k}", place)
+        other = id_at.setdefault(place, id_)
+        require(other is id_, "pin", f"must give a position to one result, and {other!r} has it too", {id_: place})
+    places = sorted(id_at)
+    return np.array([positions[id_at[place]] for place in places], np.int64), [place - 1 for place in places]

@@ -1,10 +1,9 @@
-"""Wishes: spread and focus of attributes, limits and shares of their values."""
+"""Wishes: spread and focus of attributes; the functions that make wishes, also constraints, and their checks."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, time
 from typing import Any
 
@@ -15,10 +14,19 @@ from mascot.attributes.category import Category
 from mascot.attributes.columns import as_array
 from mascot.attributes.place import NamedPoint
 from mascot.attributes.vectors import Vectors
-from mascot.bins import Bins, Floats, SparseBins, VectorBins
-from mascot.errors import InputError, OptionError, check_positive, check_switch, check_whole, is_number, require
-from mascot.kernels.novelty import CopyQuota
-from mascot.kernels.reference import AnyQuota, Quota
+from mascot.bins import Bins, Floats, VectorBins
+from mascot.constraints import (
+    AtLeast,
+    Bound,
+    Constraint,
+    Limit,
+    Share,
+    Uncounted,
+    as_attribute,
+    check_constraints,
+    wish_dict,
+)
+from mascot.errors import InputError, OptionError, check_positive, require
 from mascot.methods.named_focus import NamedFocus
 from mascot.serialize import Value, Write
 
@@ -44,7 +52,7 @@ class Wish(Value):
     within: float | None = None
 
     def __post_init__(self) -> None:
-        attribute: Any = _as_attribute(self.attribute, "a wish")
+        attribute: Any = as_attribute(self.attribute, "a wish")
         object.__setattr__(self, "attribute", attribute)
         require(self.sign in (1, -1), "Wish.sign", "must be 1 (spread) or -1 (focus)", self.sign)
         owner = f"{'spread' if self.sign > 0 else 'focus'}({attribute.name})"
@@ -67,7 +75,7 @@ class Wish(Value):
 
     def _described(self, write: Write) -> dict[str, Any]:
         word = "spread" if self.sign > 0 else "focus"
-        return _wish_dict(word, self.attribute, write, near=self.near, within=self.within, weight=self.weight)
+        return wish_dict(word, self.attribute, write, near=self.near, within=self.within, weight=self.weight)
 
     def bins(self, columns: Columns, vectors: Floats | None, rows: int) -> Bins:
         """Return the attribute's bins for all rows."""
@@ -98,120 +106,8 @@ class Wish(Value):
         return np.asarray(target._replace(distance=target.distance[None]).closeness(None, k)[0])
 
 
-@dataclass(frozen=True, slots=True)
-class Limit(Value):
-    """At most `n` results for each value of an attribute, as `limit` returns it."""
-
-    attribute: Attribute
-    n: int
-    fill: bool = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "attribute", _as_attribute(self.attribute, "limit(...)"))
-        check_whole(f"limit({self.attribute.name}).n", self.n, 1)
-        check_switch(f"limit({self.attribute.name}).fill", self.fill)
-
-    def _described(self, write: Write) -> dict[str, Any]:
-        return _wish_dict("limit", self.attribute, write, n=self.n, fill=self.fill)
-
-    def quota(self, labels: SparseBins | VectorBins) -> AnyQuota:
-        """Return the quota over rows with these labels or vectors."""
-        if isinstance(labels, VectorBins):
-            return CopyQuota(labels.vectors, labels.copies, self.n, 2 if self.fill else 3)
-        return Quota(labels.indptr, labels.indices, np.full(max(labels.count, 1), self.n), 2 if self.fill else 3)
-
-    def for_k(self, quota: AnyQuota, k: int) -> AnyQuota:
-        """Return the quota for k results, which is the same for every k."""
-        return quota
-
-
-@dataclass(frozen=True, slots=True)
-class Share(Value):
-    """Target shares of an attribute's values, as `share` returns them."""
-
-    attribute: Attribute
-    shares: Mapping[Any, float]
-
-    def __post_init__(self) -> None:
-        attribute = _as_attribute(self.attribute, "share(...)")
-        object.__setattr__(self, "attribute", attribute)
-        owner = f"share({attribute.name})"
-        valid = isinstance(self.shares, Mapping) and len(self.shares) > 0
-        require(valid, owner, "needs a dictionary of value: share", self.shares)
-        for value, part in self.shares.items():
-            valid = is_number(part) and 0 <= part <= 1
-            require(valid, f"{owner}[{value!r}]", "must be in 0..1", part)
-        total = math.fsum(self.shares.values())
-        require(total <= 1 + 1e-9, owner, "must sum to at most 1", total)
-        object.__setattr__(self, "shares", _HashableDict({str(value): float(p) for value, p in self.shares.items()}))
-
-    def _described(self, write: Write) -> dict[str, Any]:
-        return _wish_dict("share", self.attribute, write, shares=dict(self.shares))
-
-    def targets(self, k: int) -> dict[str, int]:
-        """Return the target number of results for each value, by largest remainder; "" stands for all other values."""
-        shares = {**self.shares, "": max(1.0 - math.fsum(self.shares.values()), 0.0)}
-        exact = {value: part * k for value, part in shares.items()}
-        counts = {value: math.floor(part + 1e-9) for value, part in exact.items()}
-        # The remaining places go to the largest remainders; named values come before all others.
-        order = sorted(exact, key=lambda value: (counts[value] - exact[value], value == ""))
-        for value in order[: k - sum(counts.values())]:
-            counts[value] += 1
-        return counts
-
-    def for_k(self, quota: AnyQuota, k: int) -> Quota:
-        """Return the quota with the target counts of k results."""
-        assert isinstance(quota, Quota)
-        targets = self.targets(k)
-        return replace(quota, capacity=np.array([*(targets[value] for value in self.shares), targets[""]], np.int64))
-
-    def quota(self, labels: SparseBins | VectorBins) -> Quota:
-        """Return the quota over rows with these labels: one group per named value, and one for all others."""
-        assert isinstance(labels, SparseBins)
-        groups = {value: group for group, value in enumerate(self.shares)}
-        other = len(groups)
-        names = labels.labels or tuple(str(code) for code in range(labels.count))
-        group_of = np.array([groups.get(name, other) for name in names] or [other], np.int64)
-        owner = np.repeat(np.arange(labels.rows), np.diff(labels.indptr))
-        has_group = np.zeros((labels.rows, other + 1), bool)
-        has_group[owner, group_of[labels.indices]] = True
-        # A row with a named value counts for that value only; every other row counts as "other".
-        has_group[:, other] = ~has_group[:, :other].any(axis=1)
-        rows, groups_of_rows = np.nonzero(has_group)
-        indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=labels.rows))]).astype(np.int64)
-        return Quota(indptr, groups_of_rows.astype(np.int64), np.zeros(other + 1, np.int64), 1)
-
-
-class _HashableDict(dict[str, float]):
-    """A dictionary that a frozen dataclass can hold; it is never changed."""
-
-    def __hash__(self) -> int:  # type: ignore[override]
-        return hash(frozenset(self.items()))
-
-
-AnyWish = Wish | Limit | Share
+AnyWish = Wish | Constraint
 Wishes = AnyWish | Sequence[AnyWish]
-
-
-def _wish_dict(word: str, attribute: Any, write: Write, **parameters: Any) -> dict[str, Any]:
-    """Return a wish as `from_dict` reads it. A plain `Category` becomes the name of its column; None is omitted."""
-    is_plain = isinstance(attribute, Category) and attribute == Category(attribute.column)
-    result = {word: attribute.column if is_plain else write(attribute, f"{word}({attribute.name}).attribute")}
-    values = {name: value for name, value in parameters.items() if value is not None}
-    return result | {name: write(value, f"{word}({attribute.name}).{name}") for name, value in values.items()}
-
-
-def labels_of_rows(wish: Limit | Share, columns: Columns, vectors: Floats | None, rows: int) -> SparseBins | VectorBins:
-    """Return the values that a limit or share counts, for all rows."""
-    attribute: Any = wish.attribute
-    owner = f"{'limit' if isinstance(wish, Limit) else 'share'}({attribute.name})"
-    labels_or_bins = attribute.labels if hasattr(attribute, "labels") else attribute.membership
-    labels = as_bins(labels_or_bins(columns, vectors), type(attribute).__name__, rows)
-    if isinstance(labels, VectorBins) and isinstance(wish, Limit):
-        return labels
-    if not isinstance(labels, SparseBins):
-        raise OptionError(f"{owner} needs an attribute with labels such as Category('city'), got {attribute!r}")
-    return labels
 
 
 def check_wishes(wishes: Wishes, k: int | None = None, backend: str = "auto") -> tuple[AnyWish, ...]:
@@ -219,29 +115,23 @@ def check_wishes(wishes: Wishes, k: int | None = None, backend: str = "auto") ->
     many = hasattr(wishes, "__iter__") and not isinstance(wishes, str)
     checked: tuple[Any, ...] = tuple(wishes) if many else (wishes,)  # type: ignore[arg-type]
     for wish in checked:
-        if not isinstance(wish, (Wish, Limit, Share)):
+        if not isinstance(wish, (Wish, Limit, AtLeast, Share)):
             raise OptionError(f"wishes must be spread(...), focus(...), limit(...) or share(...), got {wish!r}")
         if backend == "gpu" and isinstance(wish.attribute, Vectors):
             raise OptionError("backend 'gpu' cannot compare Vectors: use backend='native'")
-    limits = [wish for wish in checked if isinstance(wish, Limit) and not wish.fill]
-    for share_ in (wish for wish in checked if isinstance(wish, Share) and limits and k is not None):
-        largest = max(share_.shares, key=share_.shares.__getitem__)
-        target = share_.targets(k or 0)[largest]
-        for limit_ in limits:
-            if limit_.attribute == share_.attribute and target > limit_.n:
-                raise OptionError(
-                    f"limit({limit_.attribute.name}) contradicts share({share_.attribute.name}): "
-                    f"{largest!r} is to have {target} of {k} results, and at most {limit_.n}"
-                )
+        if backend == "gpu" and isinstance(wish, (Limit, AtLeast, Share)) and not _is_simple(wish):
+            rule = "cannot obey windows, first places, minimum counts or limits over a session"
+            raise OptionError(f"backend 'gpu' {rule}: use backend='native', got {wish!r}")
+    if k is not None:
+        check_constraints([wish for wish in checked if not isinstance(wish, Wish)], k)
     return checked
 
 
-def _as_attribute(attribute: Any, owner: str) -> Attribute:
-    if isinstance(attribute, str):
-        return Category(attribute)
-    if isinstance(attribute, type) or not (hasattr(attribute, "membership") and hasattr(attribute, "name")):
-        raise OptionError(f"{owner} needs an attribute such as Place() or Category('camera'), got {attribute!r}")
-    return attribute
+def _is_simple(wish: Constraint) -> bool:
+    """Return whether every backend can obey a constraint: it is about a page, and has no minimum."""
+    if isinstance(wish, Limit):
+        return not (wish.places or wish.session)
+    return isinstance(wish, Share) and wish.bound != "at least"
 
 
 def _point(attribute: Any, near: Any) -> Mapping[str, Any]:
@@ -305,7 +195,17 @@ def focus(attribute: Attribute | str, weight: float = 1.0, near: Any = None, wit
     return Wish(attribute, -1, weight, near, within)  # type: ignore[arg-type]
 
 
-def limit(attribute: Attribute | str, n: int, fill: bool = False) -> Limit:
+def limit(
+    attribute: Attribute | str | Sequence[str],
+    n: int | Mapping[Any, int],
+    fill: bool = False,
+    *,
+    window: int | None = None,
+    first: int | None = None,
+    others: int | None = None,
+    missing: Uncounted = "ignore",
+    session: bool = False,
+) -> Limit:
     """Ask for at most n results per value. The limit is never exceeded, not even by protected results.
 
     Parameters
@@ -313,17 +213,53 @@ def limit(attribute: Attribute | str, n: int, fill: bool = False) -> Limit:
     attribute
         The attribute whose values are counted: the name of a column of labels, `Category`, `Clusters`, or an attribute
         whose values have names: hours of `HourOfDay`, days of `Date` and `Weekday`, months of `DayOfYear`. With
-        `Vectors` near-copies are counted: `limit(Vectors(), 1)` shows no two of them.
+        `Vectors` near-copies are counted: `limit(Vectors(), 1)` shows no two of them. Several names of columns count
+        their combinations: `limit(("seller", "category"), 1)`.
     n
-        Results per value and page, at least 1. A result with several values counts for each of them. Results without a
-        value are not limited.
+        Results per value and page, at least 1. A result with several values counts for each of them. A dictionary sets
+        the number for each value, as in `{"acme": 5}`, and values are compared as text.
     fill
         Complete the list with the best remaining candidates if the limit leaves fewer than k (default: False).
+    window
+        The limit holds in every `window` consecutive results instead of the page (default: None). Windows continue over
+        the page break: the results of `already` come before the first result.
+    first
+        The limit holds among the first `first` results only, where n may be 0 (default: None).
+    others
+        Results per value that a dictionary does not name (default: None, not limited).
+    missing
+        ``"ignore"``: results without a value are not limited. ``"value"``: they count as one value. ``"drop"``: they
+        are not selected (default: ``"ignore"``).
+    session
+        Count the results of `already` too, so that the limit holds for all pages together (default: False).
+
+    Examples
+    --------
+    >>> no_three_in_a_row = limit("seller", 2, window=3)
+    >>> no_ad_among_the_first_two = limit("ad", {1: 0}, first=2)
     """
-    return Limit(attribute, n, fill)  # type: ignore[arg-type]
+    return Limit(attribute, n, fill, window, first, others, missing, session)  # type: ignore[arg-type]
 
 
-def share(attribute: Attribute | str, shares: Mapping[Any, float]) -> Share:
+def at_least(attribute: Attribute | str | Sequence[str], counts: Mapping[Any, int]) -> AtLeast:
+    """Ask for at least this many results of each value, where the candidates allow it; `explain()` says otherwise.
+
+    Parameters
+    ----------
+    attribute
+        The attribute whose values are counted; see `limit`.
+    counts
+        The smallest number of results for each value, at most k in sum. Values are compared as text.
+
+    Examples
+    --------
+    >>> at_least("used", {"yes": 3}).to_dict()
+    {'at_least': 'used', 'counts': {'yes': 3}}
+    """
+    return AtLeast(attribute, counts)  # type: ignore[arg-type]
+
+
+def share(attribute: Attribute | str | Sequence[str], shares: Mapping[Any, float], bound: Bound = "exactly") -> Share:
     """Ask for target shares of values, met exactly if the candidates allow it; counts are rounded by largest remainder.
 
     Parameters
@@ -333,10 +269,15 @@ def share(attribute: Attribute | str, shares: Mapping[Any, float]) -> Share:
     shares
         Share of the k results for each value, 0..1, at most 1 in sum; all other values get the rest. Values are
         compared as text. Places for which there are no candidates go to other results, and `explain()` says so.
+    bound
+        ``"at least"`` makes the shares minimum shares, rounded up. ``"at most"`` makes them maximum shares, rounded
+        down, which are never exceeded, like a limit (default: ``"exactly"``).
 
     Examples
     --------
     >>> share("region", {"Europe": 0.6, "Asia": 0.4}).targets(20)
     {'Europe': 12, 'Asia': 8, '': 0}
+    >>> share("ad", {1: 0.25}, bound="at most").targets(10)
+    {'1': 2, '': 10}
     """
-    return Share(attribute, shares)  # type: ignore[arg-type]
+    return Share(attribute, shares, bound)  # type: ignore[arg-type]

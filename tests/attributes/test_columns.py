@@ -19,7 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mascot as mc
-from mascot.attributes.columns import as_array, hours, times
+from mascot.attributes.columns import as_array, as_objects
+from mascot.attributes.times import hours, instants, times
 
 NAN = float("nan")
 UNGUARDED = mc.Mascot(0.9, protect=1)
@@ -45,20 +46,48 @@ ZONE = dt.timezone(dt.timedelta(hours=9))
 
 
 @pytest.mark.parametrize(
-    "column",
+    ("column", "zone"),
     [
-        [MOMENT], [MOMENT.replace(tzinfo=ZONE)], [pd.Timestamp(MOMENT)], np.array(["2019-07-14T18:05:33"], "M8[ns]"),
-        pl.Series([MOMENT]).dt.replace_time_zone("Asia/Tokyo"), pd.Series([pd.Timestamp(MOMENT, tz="Asia/Tokyo")]),
-        pa.array([MOMENT.replace(tzinfo=ZONE)], pa.timestamp("us", "Asia/Tokyo")), ["2019:07:14 18:05:33"],
-        ["2019-07-14 18:05:33.123456-07"],
+        ([MOMENT], 0), ([pd.Timestamp(MOMENT)], 0), (np.array(["2019-07-14T18:05:33"], "M8[ns]"), 0),
+        (["2019:07:14 18:05:33"], 0), (["2019-07-14 18:05:33.123456-07"], -7), (["2019-07-14T18:05:33Z"], 0),
+        (["2019-07-14T18:05:33.5+09:00"], 9), (["20190714T180533-0330"], -3.5), ([MOMENT.replace(tzinfo=ZONE)], 9),
+        (pl.Series([MOMENT]).dt.replace_time_zone("Asia/Tokyo"), 9),
+        (pd.Series([pd.Timestamp(MOMENT, tz="Asia/Tokyo")]), 9),
+        (pa.array([MOMENT.replace(tzinfo=ZONE)], pa.timestamp("us", "Asia/Tokyo")), 9),
     ],
 )  # fmt: skip
-def test_times_of_every_kind_are_the_same_time(column: Any) -> None:
+def test_times_of_every_kind_have_a_local_clock_and_an_instant(column: Any, zone: float) -> None:
     table = {"taken": as_array(column)}
     assert time_of(column) == [MOMENT]
+    assert instants(table, "taken", "Date").tolist() == [MOMENT - dt.timedelta(hours=zone)]
     attributes = (mc.HourOfDay(), mc.Date(), mc.Weekday(), mc.DayOfYear())
     values = [float(attribute.membership(table, None).values[0][0]) for attribute in attributes]
-    assert values == pytest.approx([18 + 5 / 60, 18091.75, 6.0, 194.0], abs=0.01)
+    assert values == pytest.approx([18 + 5 / 60, 18091.754 - zone / 24, 6.0, 194.0], abs=0.001)
+
+
+def test_one_instant_in_two_zones_is_one_date_and_two_hours() -> None:
+    columns = {"taken": ["2026-11-16T23:30:00+00:00", "2026-11-17T12:30:00+13:00", "2026-11-16T22:00:00Z"]}
+    candidates = mc.Candidates([1.0, 0.9, 0.8], columns=columns)
+    wish = mc.focus(mc.Date(), near="2026-11-16T23:30:00Z", within=0.01)
+    assert mc.rerank(candidates, wish, k=2, strength=1.0).ids == [0, 1]
+    assert mc.rerank(candidates, mc.limit(mc.Date(), 1), k=3).ids == [0]
+    assert mc.rerank(candidates, mc.limit(mc.HourOfDay(), 1), k=3).ids == [0, 1, 2]
+
+
+ISO = st.sampled_from(
+    ["2019-07-14T18:05:33", "2019-07-14 18:05:33", "2019-07-14", "2019-07-14T18:05:33.25Z", "2019-07-14T18:05:33+0530",
+     "2019-07-14T18:05:33 -07", "2021-02-30T00:00:00", "2019-07-14T24:00:00", "0000-01-01T00:00:00", "", None,
+     "2019-07-14T18:05:33+99:99", "2019:07:14 18:05:33"]
+)  # fmt: skip
+
+
+@settings(max_examples=60)
+@given(st.lists(ISO, max_size=3))
+def test_texts_read_at_once_are_the_times_of_each(column: list[str | None]) -> None:
+    for read in (times, instants, hours):
+        each = [read({"t": as_objects([text])}, "t", "Date")[0] for text in column]
+        together = read({"t": as_objects(column * 8)}, "t", "Date")  # enough to be read at once
+        np.testing.assert_array_equal(together, np.array(each * 8, together.dtype))
 
 
 @settings(max_examples=20)

@@ -89,6 +89,44 @@ def test_one_candidate_equal_and_missing_vectors_have_a_result(backend: Any) -> 
     assert set(mc.rerank(hits(gaps), mc.focus(V), 4, mc.Mascot(1.0), backend=backend).ids) == set("abcf")
 
 
+REPEATED = {
+    "focus": ([mc.focus(V)], mc.Mascot()),
+    "focus, keep": ([mc.focus(V)], mc.Mascot(keep=0.8)),
+    "spread, keep": ([mc.spread(V)], mc.Mascot(keep=0.8)),
+    "focus beside a label": ([mc.focus(mc.Vectors(missing="neutral")), mc.spread("label")], mc.Mascot(0.8)),
+    "focus under limits": ([mc.focus(V), mc.limit("label", 3, fill=True), mc.limit(V, 2)], mc.Mascot(0.8)),
+    "Mmr": ([], mc.Mmr(0.7)),
+    "Mmr, keep": ([], mc.Mmr(keep=0.8)),
+    "Mmr, raw scores": ([], mc.Mmr(1.0, normalize=False)),
+}
+
+
+@pytest.mark.parametrize("case", REPEATED)
+def test_stored_similarities_select_what_the_reference_selects(case: str) -> None:
+    """Starts and strengths pick candidates again; vectors are copies, whole numbers, zeros or any."""
+    wishes, method = REPEATED[case]
+    for seed, (size, kind) in enumerate(((7, "any"), (90, "copies"), (150, "whole"), (300, "any"))):
+        rng = np.random.default_rng(seed)
+        vectors = rng.normal(size=(size, 5))
+        vectors = np.round(vectors) if kind == "whole" else vectors
+        vectors = vectors[rng.integers(0, size // 3, size)] if kind == "copies" else vectors
+        columns = {"label": [str(label) for label in rng.integers(0, 6, size)]}
+        candidates = mc.Candidates(np.sort(rng.random(size))[::-1], columns=columns, vectors=vectors)
+        for already in ([], [1, 2]):
+            slow, fast = (mc.rerank(candidates, wishes, 12, method, already, name) for name in ("numpy", "native"))
+            assert slow.positions.tolist() == fast.positions.tolist()
+
+
+def test_novelty_is_worth_as_much_as_the_coverage_of_another_wish() -> None:
+    candidates = mc.Candidates(SCORES, columns={"label": list("aabbcc")}, vectors=CIRCLE)
+    for backend in ("numpy", "native"):
+        both = mc.rerank(candidates, [mc.spread("label"), mc.spread(V)], 3, backend=backend)
+        alone = mc.rerank(candidates, mc.spread(V), 3, backend=backend)
+        selections = both._selection, alone._selection
+        worth = [(part.gain_factors * part.largest_gains)[0].tolist() for part in selections]
+        assert worth == [pytest.approx([1 / 3, 1 / 3]), pytest.approx([0.5])]
+
+
 ERRORS = {
     "Candidates.vectors must hold vectors of one length, got 3 numbers at 1, 2 before": lambda: mc.Candidates(
         [1, 2], vectors=[[1, 2], [1, 2, 3]]
@@ -110,6 +148,12 @@ ERRORS = {
     ),
     "focus(vectors) near must be numbers or the id of a candidate that has a vector, got 'z'": lambda: mc.rerank(
         hits(), mc.focus(V, near="z")
+    ),
+    "focus(vectors) near must be numbers or the id of a candidate that has a vector, got 'd'": lambda: mc.rerank(
+        hits([*CIRCLE[:3], None, *CIRCLE[4:]]), mc.focus(V, near="d")
+    ),
+    "Vectors column 'v' must hold vectors, N x D numbers, got 1 dimension(s)": lambda: mc.rerank(
+        mc.Candidates([1, 2], columns={"v": [1.0, 2.0]}), mc.spread(mc.Vectors("v"))
     ),
     "Vectors.copies must be in 0..1, got 2": lambda: mc.Vectors(copies=2),
     "Vectors.missing must be": lambda: mc.Vectors(missing="no"),  # type: ignore[arg-type]

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 import mascot as mc
-from mascot import errors
 from mascot.connect import converters as convert
 from mascot.connect.converters.hit_lists import as_vectors
 from mascot.connect.engines import Found
@@ -125,8 +124,7 @@ SCALES = {key: [-far for far in DISTANCES] for key in [*FAR, "typesense vector"]
 
 
 @pytest.mark.parametrize("name", list(CASES))
-def test_records_are_the_hits_and_columns_their_fields(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(errors, "_WARNINGS", set())
+def test_records_are_the_hits_and_columns_their_fields(name: str) -> None:
     candidates, hits = CASES[name]
     assert candidates.ids in (IDS, [0, 1, 2, 3, 4])
     columns = {column: candidates.columns[column].tolist() for column in ("seller", "price", "geo.lat")}
@@ -144,11 +142,8 @@ def test_records_are_the_hits_and_columns_their_fields(name: str, monkeypatch: p
         assert [id(record) for record in records] == [id(hits[at]) for at in (0, 3, 4)], "the same objects"
     rest = mc.rerank(candidates, mc.spread("seller"), k=5, already=[*ranking.ids, "gone", 77])
     assert sorted(rest.positions.tolist()) == [1, 2]
-    with pytest.warns(RuntimeWarning, match="no record has 'colour': its values count as missing"):
-        assert mc.rerank(candidates, mc.spread("colour"), k=3).positions.tolist() == [0, 1, 2]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        mc.rerank(candidates, mc.spread("colour"), k=3)  # warned once
+    with pytest.raises(mc.InputError, match=r"^Category needs column 'colour', got columns: "):
+        mc.rerank(candidates, mc.spread("colour"), k=3)
 
 
 def test_hits_without_scores_and_with_lists_of_one_value() -> None:

@@ -57,8 +57,8 @@ def test_scores_metadata_and_vectors_may_be_missing(framework: Framework) -> Non
     hits = framework.documents(scores=[None, 0.9, 0.8, None, 0.6, 0.5, 0.4])  # one without gets the lowest
     assert framework.choose(hits, k=50) == [1, 2, 4, 5, 0, 3, 6]
     hits = framework.documents([*METADATA[:5], {"n": 5}, {"n": 6, "city": None}])
-    assert framework.choose(hits, wishes=BY_CITY, k=3, method=mc.Mascot(1.0, protect=1)) == [0, 1, 4]
-    with pytest.warns(UserWarning, match="no document has the metadata key 'town'"):
+    assert framework.choose(hits, wishes=BY_CITY, k=3, method=mc.Mascot(1.0, protect=1)) == [0, 4, 1]
+    with pytest.raises(mc.InputError, match="no document has the metadata key 'town', got keys: "):
         framework.choose(wishes=mc.spread(mc.Category("town")), k=3)
     vectors = [[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], None, [1.0, 1.0]]
     options = {"wishes": mc.spread(mc.Clusters(2)), "k": 2, "method": UNGUARDED}
@@ -68,6 +68,15 @@ def test_scores_metadata_and_vectors_may_be_missing(framework: Framework) -> Non
         framework.choose(
             framework.documents(METADATA[:2], framework_documents.SCORES[:2], [[1.0, 0.0], [1.0]]), **options
         )
+
+
+def test_vectors_are_spread_and_focused(framework: Framework) -> None:
+    vectors = [[1.0, 0.0], [1.0, 0.1], [1.0, 0.2], None, [0.0, 1.0]]
+    hits = framework.documents(METADATA[:5], framework_documents.SCORES[:5], vectors)
+    method = mc.Mascot(0.9, protect=1)
+    assert framework.choose(hits, wishes=mc.spread(mc.Vectors()), k=2, method=method) == [0, 4]
+    assert framework.choose(hits, wishes=mc.focus(mc.Vectors()), k=3, method=method) == [0, 1, 2]
+    assert framework.choose(hits, wishes=mc.limit(mc.Vectors(), 1), k=3) == [0, 3, 4]
 
 
 class Initial:

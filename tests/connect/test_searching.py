@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import mascot as mc
-from mascot import errors
 from mascot.cli.options import TypedWishes
 from mascot.connect.engines import Found, open_sink
 from mascot.grammar import focus
@@ -66,16 +65,12 @@ def test_wishes_in_words_are_about_what_was_found(trips: str) -> None:
     assert sum(row["country"] == "NO" for row in records(trips, share=["country=no:25%"], k=8)) == 2
 
 
-def test_the_next_page_has_others_and_a_column_that_no_row_has_is_missing(
-    trips: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(errors, "_WARNINGS", set())
+def test_the_next_page_has_others_and_a_column_that_no_row_has_is_an_error(trips: str) -> None:
     shown = [row["id"] for row in records(trips, spread=["place"], k=5, candidates=6)]
     second = records(trips, spread=["place"], k=5, candidates=6, already=[*shown, "nobody"])
     assert len({row["id"] for row in second} - set(shown)) == 5  # there are candidates beside those shown before
-    best = records(trips, k=5)
-    with pytest.warns(RuntimeWarning, match="no record has 'colour': its values count as missing"):
-        assert records(trips, limit=["colour=1"], k=5) == best
+    with pytest.raises(mc.InputError, match=r"^Category needs column 'colour', got columns: "):
+        records(trips, limit=["colour=1"], k=5)
     hits = HitResolver(Found(["p", "q"], np.array([0.9, 0.8]), {"meta": [{"by": 5}, {"by": "Bob"}]}))
     assert focus("category:meta.by=5", resolver=hits) == mc.focus(mc.Category("meta.by"), near=5)
     assert focus("category:meta.to=5", resolver=hits) == mc.focus(mc.Category("meta.to"), near="5")

@@ -23,7 +23,8 @@ from mascot.kernels import gpu
 from mascot.kernels.gpu.launch import DeviceQueries, DeviceResults
 from mascot.kernels.gpu.plan import INPUT, OUTPUT, KernelBins, Task, address, alike, index_name, plan_task, source
 from mascot.kernels.native import Options, PackedBins
-from mascot.kernels.reference import Quota, Selection
+from mascot.kernels.quotas import Quota
+from mascot.kernels.reference import Selection
 
 DEFAULTS = (
     "THREADS=32", "LANES=1", "BLOCKS=1", "SLAB=0", "WIDE=1", "EAGER=0", "HELD_ROWS=0", "HELD_BINS=0", "COLUMNS=8",

@@ -52,8 +52,8 @@ ASKED: dict[str, tuple[list[Any], list[Any]]] = {
     "read on the host": ([mc.focus(Own()), mc.spread(mc.Clusters(3)), mc.spread(WHERE)],) * 2,
     "a cycle": ([mc.spread(mc.Cycle("number", 8.0)), mc.focus(mc.Cycle("hour", 24.0, bins=4, sigma=9.0))],) * 2,
     "limit": ([mc.spread(WHERE), mc.limit(WHO, 1)],) * 2,
-    "limit and share": ([mc.focus(TAKEN), mc.limit(TAKEN, 3), mc.share(WHO, {1: 0.5, 2: 0.2})],) * 2,
-    "limit, dropped": ([mc.spread(mc.Place(missing="drop")), mc.limit("model", 1), mc.limit(WHO, 2, fill=True)],) * 2,
+    "share": ([mc.focus(TAKEN), mc.share(WHO, {1: 0.5, 2: 0.2})],) * 2,
+    "limit, dropped": ([mc.spread(mc.Place(missing="drop")), mc.limit(WHO, 2, fill=True)],) * 2,
     "nothing": ([],) * 2,
 }
 METHODS = {"guarded": mc.Mascot(), "paper": mc.Mascot.paper(0.4), "keep": mc.Mascot(keep=0.9, bin_weight="query")}
@@ -87,6 +87,12 @@ def test_tensors_take_every_option(device: Any, case: str) -> None:
         assert _ids(listed, q) == mc.rerank(own, asked_on_host, 7, method, already=already[q], backend="numpy").ids
 
 
+def test_several_rules_on_device_arrays_are_refused(device: Any) -> None:
+    batch: Any = DeviceBatch(device.asarray(np.ones((1, 4))), {"who": device.asarray(np.arange(4)[None])})
+    with pytest.raises(mc.OptionError, match="takes one limit or share on device arrays: use backend='native'"):
+        mc.rerank_many(batch, [mc.limit("who", 1), mc.share("who", {"1": 0.5})], 2, backend="gpu")
+
+
 def _ids(rankings: Any, q: int) -> list[int]:
     return [position for position in rankings.positions[q].tolist() if position >= 0]
 
@@ -97,7 +103,7 @@ def test_rows_of_a_corpus_take_pages_limits_and_removals(device: Any, missing: A
     table = {name: np.concatenate([p.columns[name] for p in pools]) for name in pools[0].columns}
     wishes = [
         mc.focus(mc.Place(missing=missing), near=(35.7, 139.7)), mc.spread(mc.HourOfDay("hour", missing=missing)),
-        mc.limit("seed", 1), mc.share("who", {"3": 0.3}),
+        mc.share("who", {"3": 0.3}),
     ]  # fmt: skip
     ranker = mc.Reranker(wishes).fit(table)
     rng = np.random.default_rng(0)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mascot.kernels import constants, native, reference
+from mascot.kernels import constants, native, quotas
 from mascot.kernels.native import build_native
 
 HEADERS = Path(build_native.__file__).parent
@@ -61,6 +61,6 @@ def test_structures_codes_and_flags_are_the_same(tmp_path: Path) -> None:
 def test_the_library_and_python_are_of_one_version() -> None:
     for file, pattern, expected in (
         ("dispatch.c", r"mascot_abi\(void\) \{ return (\d+); \}", native.ABI),
-        ("kernel.c", r"int64_t \*counts\[(\d+)\]", reference.MOST_QUOTAS),
+        ("kernel.c", r"int64_t \*counts\[(\d+)\]", quotas.MOST_QUOTAS),
     ):
         assert re.findall(pattern, (HEADERS / file).read_text()) == [str(expected)]

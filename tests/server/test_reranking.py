@@ -91,7 +91,7 @@ def test_every_attribute_and_method_is_accepted_as_to_dict_writes_it(service: ht
     vectors = [[1, 0], [0, 1], [1, 1]]
     attributes = [mc.Place(), mc.HourOfDay(), mc.DayOfYear(), mc.Weekday(), mc.Date(), mc.Number("n"),
                   mc.Cycle("n", 360.0), mc.Category("tags"), mc.Category("mixed"), mc.Clusters(2), mc.Branches((2, 3)),
-                  mc.Grid()]  # fmt: skip
+                  mc.Grid(), mc.Vectors()]  # fmt: skip
     methods = [mc.Mascot(), mc.Mascot.paper(0.4), mc.Mascot(keep=0.9), mc.Mmr(), mc.KDpp(), mc.MsDpp(),
                mc.Clustering(clusters=2), mc.Relevance()]  # fmt: skip
     for attribute, method in [(part, methods[0]) for part in attributes] + [(attributes[0], part) for part in methods]:
@@ -99,6 +99,37 @@ def test_every_attribute_and_method_is_accepted_as_to_dict_writes_it(service: ht
         answer = _rerank(service, **request, wishes=[mc.spread(attribute).to_dict()])
         ranking = mc.rerank(mc.Candidates([3, 2, 1], None, values, vectors), [mc.spread(attribute)], method=method)
         assert result_ids(answer) == ranking.ids, (attribute, method)
+
+
+@pytest.mark.parametrize(
+    ("wish", "ids"),
+    [
+        (mc.spread(mc.Vectors()), ["a", "d"]),
+        (mc.focus(mc.Vectors()), ["a", "b"]),
+        (mc.focus(mc.Vectors(), near="d"), ["d", "c"]),
+        (mc.focus(mc.Vectors(), near=[0.0, 1.0, 0.0]), ["d", "c"]),
+        (mc.limit(mc.Vectors(), 1), ["a", "c"]),
+    ],
+)
+def test_vectors_are_compared(service: httpx.Client, wish: Any, ids: list[str]) -> None:
+    request = {**HITS, "vectors": [[1, 0, 0], [1, 0.1, 0], [1, 1, 0], [0, 1, 0]], "wishes": [wish.to_dict()], "k": 2}
+    answer = _rerank(service, **request, method=mc.Mascot(0.9, protect=0, order="selection").to_dict())
+    assert result_ids(answer) == ids
+
+
+@pytest.mark.parametrize(
+    ("vectors", "wish", "text"),
+    [
+        ([[1, 0], [1, 0, 0], [1, 1], [0, 1]], {}, "vectors must all have the same length"),
+        ([[1, 0], [1, 0.1], [1, 1]], {}, "vectors"),
+        (None, {}, "Vectors needs vectors, got none"),
+        ([[1, 0]] * 4, {"near": [1, 2, 3]}, "near must have 2 numbers like the vectors, got 3"),
+        ([[1, 0]] * 4, {"near": "z"}, "the id of a candidate that has a vector, got 'z'"),
+    ],
+)
+def test_bad_vectors_are_refused_in_one_sentence(service: httpx.Client, vectors: Any, wish: Any, text: str) -> None:
+    answer = _rerank(service, **HITS, vectors=vectors, wishes=[{"focus": {"kind": "Vectors"}, **wish}])
+    assert text in message(answer, 400)
 
 
 def test_ids_and_labels_stay_what_they_are(service: httpx.Client) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from mascot.attributes.attribute import Columns, Missing, check_missing
-from mascot.attributes.columns import cells, column_of, is_missing, printable
-from mascot.bins import Floats, Ints, SparseBins, one_hot
+from mascot.attributes.columns import as_objects, cells, column_of, is_missing, printable
+from mascot.bins import Floats, SparseBins, one_hot
 from mascot.errors import InputError, require
 from mascot.serialize import Value
 
@@ -22,7 +23,8 @@ class Category(Value):
     Parameters
     ----------
     column
-        Column of labels, any hashable values. None, NaN, pandas.NA, empty text and an empty list are missing.
+        Column of labels, any hashable values. They are compared as text: 5 and "5" are one label. None, NaN,
+        pandas.NA, empty text and an empty list are missing.
     missing, name
         What a candidate without a label gets (``"last"``, ``"neutral"``, ``"drop"``); default name: the column's.
     """
@@ -36,21 +38,20 @@ class Category(Value):
         object.__setattr__(self, "name", self.name or self.column)
 
     def membership(self, columns: Columns, vectors: Floats | None) -> SparseBins:
-        column = column_of(columns, self.column, "Category")
-        if column.dtype.kind == "U" and column.ndim == 1:  # the most common, and worth a shortcut
-            return text_labels([label if label.strip(" \0") else None for label in column.tolist()])
-        codes: dict[Hashable, int] = {}
+        values = cells(column_of(columns, self.column, "Category"))
+        if set(map(type, values)) <= {str, type(None)}:  # the most common
+            return text_labels(values)
+        codes: dict[str, int] = {}
         flat: list[int] = []
-        indptr = np.zeros(len(column) + 1, np.int64)
-        for row, value in enumerate(cells(column)):
+        indptr = np.zeros(len(values) + 1, np.int64)
+        for row, value in enumerate(values):
             try:
-                codes_here = sorted({codes.setdefault(label, len(codes)) for label in labels_of(value)})
+                names = {label_text(label) for label in labels_of(value)}
             except TypeError:
                 raise InputError(f"Category column {self.column!r} must hold hashable labels, got {value!r}") from None
-            flat.extend(codes_here)
+            flat.extend(sorted(codes.setdefault(name, len(codes)) for name in names))
             indptr[row + 1] = len(flat)
-        indices: Ints = np.array(flat, dtype=np.int64)
-        return SparseBins(indptr, indices, None, max(len(codes), 1), tuple(str(label) for label in codes))
+        return SparseBins(indptr, np.array(flat, np.int64), None, max(len(codes), 1), tuple(codes))
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
         matrix = self.membership(columns, vectors).dense()
@@ -65,11 +66,46 @@ class Category(Value):
         return {self.column: value}
 
 
+@dataclass(frozen=True, slots=True)
+class Combination(Value):
+    """One label per combination of the labels of several columns; a candidate without one of them has none."""
+
+    columns: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        valid = len(self.columns) > 1 and all(isinstance(name, str) for name in self.columns)
+        require(valid, "a combination", "must name at least two columns", self.columns)
+
+    @property
+    def name(self) -> str:
+        return "+".join(self.columns)
+
+    def membership(self, columns: Columns, vectors: Floats | None) -> SparseBins:
+        parts = [cells(column_of(columns, name, "Combination")) for name in self.columns]
+        rows = ((map(label_text, labels_of(cell)) for cell in row) for row in zip(*parts, strict=True))
+        labels = as_objects([[", ".join(combination) for combination in product(*row)] for row in rows])
+        return Category(self.name).membership({self.name: labels}, vectors)
+
+    def features(self, columns: Columns, vectors: Floats | None) -> Floats:
+        return self.membership(columns, vectors).dense()
+
+
 def text_labels(values: Sequence[str | None]) -> SparseBins:
-    """Return one named label per row; None is missing."""
-    names: dict[str, int] = {}
-    codes = [-1 if value is None else names.setdefault(value, len(names)) for value in values]
-    return one_hot(np.array(codes, np.int64), max(len(names), 1), tuple(names))
+    """Return one named label per row; None and empty text are missing."""
+    codes: dict[str | None, int] = dict.fromkeys(values, -1)
+    names = tuple(value for value in codes if value and value.strip(" \0"))
+    codes.update(zip(names, range(len(names)), strict=True))
+    return one_hot(np.array(list(map(codes.__getitem__, values)), np.int64), max(len(names), 1), names)
+
+
+def label_text(label: Hashable) -> str:
+    """Return the text by which labels are compared: 5, 5.0 and "5" are one label, and so are True and "True".
+
+    >>> label_text(5.0), label_text(True)
+    ('5', 'True')
+    """
+    hash(label)  # raises a TypeError for dictionaries
+    return f"{label:.0f}" if isinstance(label, float) and label.is_integer() else str(label)
 
 
 def labels_of(value: Any) -> Iterable[Hashable]:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from mascot.attributes.attribute import Columns, Missing
-from mascot.attributes.columns import LARGEST_NUMBER, ColumnAttribute, hours, numbers, times
+from mascot.attributes.columns import LARGEST_NUMBER, ColumnAttribute, numbers
+from mascot.attributes.times import hours, remedy_for, times
 from mascot.bins import Axis, AxisBins, Floats, SparseBins, one_hot
 from mascot.bins.axis import WEEKDAYS
 from mascot.errors import check_positive, check_whole, require
@@ -128,6 +129,7 @@ class DayOfYear(_CircleAttribute):
     name: str = "season"
     period, unit = 366.0, "season"
     read, near = staticmethod(times), "a time (ISO, EXIF or datetime)"
+    remedy = staticmethod(remedy_for)
 
     def _since_new_year(self, columns: Columns, unit: str) -> Floats:
         """Return the days ("D") or months ("M") since the year began."""
@@ -163,6 +165,7 @@ class Weekday(_CircleAttribute):
     name: str = "weekday"
     period, bins, unit = 7.0, 7, "weekday"
     read, near = staticmethod(times), "a day of the week or a time"
+    remedy = staticmethod(remedy_for)
 
     def _values(self, columns: Columns) -> Floats:
         moments = times(columns, self.column, "Weekday")

@@ -8,7 +8,8 @@ import numpy as np
 
 from mascot.attributes.attribute import Columns, Missing, check_sigma
 from mascot.attributes.category import text_labels
-from mascot.attributes.columns import ColumnAttribute, numbers, times
+from mascot.attributes.columns import ColumnAttribute, numbers
+from mascot.attributes.times import instants, remedy_for
 from mascot.bins import Axis, AxisBins, Floats, SparseBins
 from mascot.bins.axis import SECONDS_A_DAY
 from mascot.errors import require
@@ -92,14 +93,15 @@ class Date(ColumnAttribute):
     sigma_days: float | None = None
     missing: Missing = "last"
     name: str = "date"
-    read, near = staticmethod(times), "a time (ISO, EXIF or datetime)"
+    read, near = staticmethod(instants), "a time (ISO, EXIF or datetime)"
+    remedy = staticmethod(remedy_for)
 
     def __post_init__(self) -> None:
         check_sigma("Date.sigma_days", self.sigma_days)
         ColumnAttribute.__post_init__(self)
 
     def _values(self, columns: Columns) -> Floats:
-        moments = times(columns, self.column, "Date")
+        moments = instants(columns, self.column, "Date")
         return np.where(np.isnat(moments), np.nan, moments.astype(np.int64) / SECONDS_A_DAY)
 
     def membership(self, columns: Columns, vectors: Floats | None) -> AxisBins:
@@ -118,5 +120,5 @@ class Date(ColumnAttribute):
 
     def labels(self, columns: Columns, vectors: Floats | None) -> SparseBins:
         """Return the calendar day of each row, ``"2019-07-14"``: what `limit` and `share` count."""
-        days = times(columns, self.column, "Date").astype("datetime64[D]")
+        days = instants(columns, self.column, "Date").astype("datetime64[D]")
         return text_labels([None if day is None else day.isoformat() for day in days.tolist()])

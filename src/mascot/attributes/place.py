@@ -7,16 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mascot.attributes.attribute import Columns, Missing, check_missing, check_sigma
 from mascot.attributes.category import text_labels
-from mascot.attributes.columns import numbers_within, printable
+from mascot.attributes.columns import as_array, cells, column_of, is_missing, numbers_within, printable
+from mascot.attributes.nested import as_mapping
 from mascot.bins import Axis, AxisBins, Floats, GlobeBins, SparseBins
 from mascot.bins.globe import unit_vectors
-from mascot.errors import InputError, OptionError, check_positive, check_whole, require
+from mascot.errors import InputError, OptionError, check_positive, check_whole, quoted, require
 from mascot.serialize import Value
 
 _NARROWEST_KM = 0.001
+_POINT_KEYS = (("lat", "latitude"), ("lon", "lng", "longitude"))
 _FOCUS_KM = 350.0  # widest default of a focus: narrow bins focus better, wide bins spread better
 
 
@@ -39,16 +42,23 @@ class _Located(Value):
 
     __slots__ = ()
     lat: str
-    lon: str
+    lon: str | None
     owner = "Place"  # in messages
+
+    def __post_init__(self) -> None:
+        if self.lon is None and self.lat == "lat":
+            object.__setattr__(self, "lon", "lon")
 
     def _coordinates(self, columns: Columns, wrap: bool = False) -> tuple[Floats, Floats]:
         """Return latitude and longitude in degrees; a place without either is missing.
 
         With `wrap`, longitudes are brought to -180..180: 179 degrees and -179 degrees are neighbours.
         """
-        north, lowest, highest, missing = numbers_within(columns, self.lat, self.owner)
-        east, west_end, east_end, also_missing = numbers_within(columns, self.lon, self.owner)
+        lat, lon = self.lat, self.lon
+        if lon is None:
+            columns, lon = split_points(column_of(columns, lat, self.owner), lat, self.owner), "longitude"
+        north, lowest, highest, missing = numbers_within(columns, lat, self.owner)
+        east, west_end, east_end, also_missing = numbers_within(columns, lon, self.owner)
         if lowest < -90 or highest > 90:
             wrong = north[np.abs(north) > 90][0]
             raise InputError(f"{self.owner} column {self.lat!r} must be a latitude in -90..90, got {wrong}")
@@ -73,7 +83,34 @@ class _Located(Value):
         if not (abs(north) <= 90 and math.isfinite(east)):
             rule = "must be a latitude in -90..90 and a longitude"
             raise InputError(f"{self.owner}: near {rule}, got {printable(value)!r}")
-        return {self.lat: north, self.lon: east}
+        return {self.lat: {"lat": north, "lon": east}} if self.lon is None else {self.lat: north, self.lon: east}
+
+
+def split_points(column: NDArray[Any], name: str, owner: str) -> dict[str, NDArray[Any]]:
+    """Return a column of points as two columns, the latitude under the name of the column, and "longitude"."""
+    if column.ndim == 2 and column.shape[1] == 2:
+        return {"longitude": column[:, 0], name: column[:, 1]}
+    pairs = [_point_of(value, name, owner) for value in cells(column)]
+    return {name: as_array([lat for lat, _ in pairs]), "longitude": as_array([lon for _, lon in pairs])}
+
+
+def _point_of(value: Any, name: str, owner: str) -> tuple[Any, Any]:
+    """Return the latitude and longitude of a point; None for a missing one."""
+    if is_missing(value) or value == {}:
+        return None, None
+    fields = as_mapping(value)
+    if fields is None:
+        parts = value.split(",") if isinstance(value, str) else value
+        if isinstance(parts, (list, tuple, np.ndarray)) and len(parts) == 2:
+            return tuple(parts) if isinstance(value, str) else (parts[1], parts[0])
+    elif "coordinates" in fields and fields.get("type") == "Point":
+        return _point_of(fields["coordinates"], name, owner)
+    else:
+        point = [fields[key] for keys in _POINT_KEYS for key in keys if key in fields]
+        if len(point) == 2:
+            return point[0], point[1]
+    rule = 'must hold points such as {"lat": 41.1, "lon": -8.6}, "41.1,-8.6" or [-8.6, 41.1]'
+    raise InputError(f"{owner} column {name!r} {rule}, got {quoted(printable(value))}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +122,7 @@ class Grid(_Located):
     Parameters
     ----------
     lat, lon
-        Columns in degrees.
+        Columns in degrees, or one column of points; see `Place`.
     cells
         Number of evenly spaced centres from -90 to 90, and from -180 to 180, ends included (default: 20).
     sigma
@@ -95,7 +132,7 @@ class Grid(_Located):
     """
 
     lat: str = "lat"
-    lon: str = "lon"
+    lon: str | None = None
     cells: int = 20
     sigma: float = 15.0
     missing: Missing = "last"
@@ -103,6 +140,7 @@ class Grid(_Located):
     owner = "Place.grid"
 
     def __post_init__(self) -> None:
+        _Located.__post_init__(self)
         check_whole("Place.grid.cells", self.cells, 2)
         check_positive("Place.grid.sigma", self.sigma)
         check_missing("Place.grid", self.missing)
@@ -134,7 +172,9 @@ class Place(_Located):
     Parameters
     ----------
     lat, lon
-        Columns in degrees. Any longitude is taken modulo 360.
+        Columns in degrees (default: "lat" and "lon"). Any longitude is taken modulo 360. A single name is a column of
+        points: ``{"lat": 41.1, "lon": -8.6}`` (also `lng`, `latitude`, `longitude`), text ``"41.1,-8.6"`` (latitude
+        first), ``[-8.6, 41.1]`` (longitude first, as in GeoJSON), or a GeoJSON Point.
     sigma_km
         Width of a bin in kilometres (default: an eighth of the candidates' root-mean-square distance, outliers
         ignored, so that one city and the whole world both work; at least 50 m, and for a focus at most 350 km).
@@ -149,13 +189,14 @@ class Place(_Located):
     """
 
     lat: str = "lat"
-    lon: str = "lon"
+    lon: str | None = None
     sigma_km: float | None = None
     missing: Missing = "last"
     name: str = "place"
     grid = staticmethod(Grid)  # the paper's grid
 
     def __post_init__(self) -> None:
+        _Located.__post_init__(self)
         check_sigma("Place.sigma_km", self.sigma_km)
         thin = self.sigma_km is not None and self.sigma_km < _NARROWEST_KM
         require(not thin, "Place.sigma_km", f"must be >= {_NARROWEST_KM:g}, a metre", self.sigma_km)

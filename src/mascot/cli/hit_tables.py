@@ -25,6 +25,7 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 
+from mascot.attributes.nested import has_name
 from mascot.bins import Floats
 from mascot.candidates import Candidates, RecordColumns
 from mascot.connect import converters
@@ -74,7 +75,7 @@ class RecordTable:
 
     def require(self, column: str, remedy: str) -> None:
         """Raise unless the column exists; the message lists the columns and the remedy."""
-        if column not in self.columns and not any(_has(record, column) for record in self.records):
+        if column not in self.columns and not any(has_name(record, column) for record in self.records):
             columns = ", ".join(self.columns)
             raise InputError(f"{self.name} has no column {column!r}; its columns: {columns}; {remedy}")
 
@@ -157,15 +158,6 @@ def _optional(table: RecordTable, name: str | None, usual: str) -> str | None:
         return usual if usual in table.columns else None
     table.require(name, f"name another with --{usual}")
     return name
-
-
-def _has(record: Any, name: str) -> bool:
-    """Return whether a record has a dotted name, even if its value is None."""
-    if not isinstance(record, dict):
-        return False
-    return name in record or any(
-        letter == "." and _has(record.get(name[:at]), name[at + 1 :]) for at, letter in enumerate(name)
-    )
 
 
 def _hashable(value: Any) -> Any:

@@ -26,12 +26,25 @@ Focus = Annotated[
 ]
 Limit = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME=N", help="At most N results per value: seller=2, date=3. Repeatable."),
+    typer.Option(
+        metavar="NAME=N[/WINDOW][@FIRST]",
+        help="At most N results per value, in every WINDOW results, or among the FIRST: seller=2, seller=2/5, ad=0@2, "
+        "seller=acme:5, seller+category=1. Repeatable.",
+    ),
+]
+AtLeast = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=VALUE:N,...", help="At least N results of a value: used=yes:3. Repeatable."),
 ]
 Share = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME=VALUE:SHARE,...", help="Target shares: region=Europe:60%,Asia:40%. Repeatable."),
+    typer.Option(
+        metavar="NAME=VALUE:SHARE,...",
+        help="Target, smallest or largest shares: region=Europe:60%,Asia:40%, used=yes:min20%, ad=1:max25%. "
+        "Repeatable.",
+    ),
 ]
+Session = Annotated[bool, typer.Option("--session", help="Limits count the results of --already too.")]
 Fill = Annotated[bool, typer.Option("--fill", help="Complete the list if limits leave fewer than -k results.")]
 Strength = Annotated[
     float | None, typer.Option(help="0 is relevance only, 1 is wishes only (default of the method mascot: 0.5).")
@@ -46,7 +59,7 @@ Keep = Annotated[
 ]
 Order = Annotated[
     Literal["relevance", "selection"] | None,
-    typer.Option(help="Show the results by relevance (default) or in the order of selection."),
+    typer.Option(help="Show the results in the order of selection (default) or by relevance."),
 ]
 MethodOption = Annotated[MethodName | None, typer.Option(help="Method that selects the results (default: mascot).")]
 Paper = Annotated[bool, typer.Option("--paper", help="Use the published method; the same as --method paper.")]
@@ -121,12 +134,15 @@ class TypedWishes:
     limit: Sequence[str] = ()
     share: Sequence[str] = ()
     fill: bool = False
+    at_least: Sequence[str] = ()
+    session: bool = False
 
     def read(self, resolver: grammar.Resolver, missing: Missing) -> list[mc.AnyWish]:
         """Return the wishes; the resolver knows the names and values that depend on the data."""
         wishes: list[mc.AnyWish] = [grammar.spread(text, missing, resolver) for text in self.spread]
         wishes += [grammar.focus(text, missing, resolver) for text in self.focus]
-        wishes += [grammar.limit(text, self.fill, resolver) for text in self.limit]
+        wishes += [grammar.limit(text, self.fill, resolver, missing, self.session) for text in self.limit]
+        wishes += [grammar.at_least(text, resolver) for text in self.at_least]
         return wishes + [grammar.share(text, resolver) for text in self.share]
 
 

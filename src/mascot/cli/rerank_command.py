@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal
@@ -34,7 +34,7 @@ Query = Annotated[
 Vector = Annotated[
     str | None,
     typer.Option(
-        metavar="COLUMN", help="Column of vectors, for look and branches (default: 'vector' if there is one)."
+        metavar="COLUMN", help="Column that vectors, look and branches compare (default: 'vector' if there is one)."
     ),
 ]
 
@@ -45,8 +45,10 @@ def rerank(
     spread: options.Spread = None,
     focus: options.Focus = None,
     limit: options.Limit = None,
+    at_least: options.AtLeast = None,
     share: options.Share = None,
     fill: options.Fill = False,
+    session: options.Session = False,
     already: options.Already = None,
     strength: options.Strength = None,
     protect: options.Protect = None,
@@ -84,13 +86,13 @@ def rerank(
       category:camera    camera           camera=X100
       look:10            look             (clusters of the vectors)
       branches:16        branches         (branches of a tree of the vectors)
-      vectors:vector     vectors          (the vectors themselves, by their cosine)
+      vectors:embedding  vectors          (the vectors themselves, by their cosine)
 
     The output consists of the input records in their new order, with rank, was
     (the rank by score), relevance (0 to 1) and, with --explain, reason.
     """
     steering = _method(method, paper, strength, protect, keep, order)
-    wishes = options.TypedWishes(spread or (), focus or (), limit or (), share or (), fill)
+    wishes = options.TypedWishes(spread or (), focus or (), limit or (), share or (), fill, at_least or (), session)
     request = _read_request(path, input_format, wishes, _InputColumns(missing, score, id, query, vector))
     with _line_in_errors(request):
         rankings = list(_bar(_ranked(request.queries, request.wishes, k, steering, already), len(request.queries)))
@@ -298,7 +300,8 @@ def _read_request(
     for column in columns:
         table.require(column, "a wish names its columns as in place:lat,lon")
     queries = hit_tables.queries(table, names.score, names.id, names.query, names.vector, columns)
-    if any(isinstance(wish.attribute, mc.Clusters) for wish in wishes) and queries[0].candidates.vectors is None:
+    of_vectors = [wish for wish in wishes if isinstance(wish.attribute, (mc.Branches, mc.Clusters, mc.Vectors))]
+    if queries[0].candidates.vectors is None and not all(map(grammar.columns_of, of_vectors)):
         table.require("vector", "name another with --vector")
     return _Request(table, queries, wishes)
 
@@ -327,11 +330,16 @@ def _ranked(
     method: Method,
     already: list[str] | None,
 ) -> Iterator[mc.Ranking[Any]]:
-    texts = set(already or ())
+    texts = {text: place for place, text in enumerate(already or ())}
     for first in range(0, len(queries), _CHUNK):
         candidates = [query.candidates for query in queries[first : first + _CHUNK]]
-        shown_ids = [[id_ for id_ in part.ids if str(id_) in texts] for part in candidates] if texts else None
+        shown_ids = [_in_order(part.ids, texts) for part in candidates] if texts else None
         yield from mc.rerank_many(candidates, wishes, k, method, shown_ids)
+
+
+def _in_order(ids: Sequence[Any], places: Mapping[str, int]) -> list[Any]:
+    """Return the ids that earlier pages showed, in the order in which they were typed."""
+    return sorted((id_ for id_ in ids if str(id_) in places), key=lambda id_: places[str(id_)])
 
 
 def _bar(items: Iterable[Any], count: int) -> Iterator[Any]:

@@ -22,6 +22,7 @@ from mascot.attributes.category import labels_of
 from mascot.attributes.columns import as_array, column_of
 from mascot.attributes.place import Grid
 from mascot.bins import GlobeBins, SparseBins
+from mascot.constraints import Constraint
 from mascot.errors import InputError, OptionError
 from mascot.fitting import FittedWishes, fit_wishes, sort_wishes
 from mascot.kernels import native
@@ -29,11 +30,11 @@ from mascot.kernels.gpu import bins_on_device, cupy, launcher, quotas_on_device
 from mascot.kernels.gpu.launch import DeviceQueries, DeviceResults
 from mascot.kernels.gpu.plan import KernelBins, Task, alike
 from mascot.kernels.native.pack import pack_bins, pack_once
-from mascot.kernels.reference import Quota, may_fill, only_labels, without_fill
+from mascot.kernels.quotas import Quota, may_fill, may_look_ahead, only_labels, without_fill
 from mascot.methods.mascot import DEFAULT_STRENGTH, Mascot
 from mascot.methods.method import Table
 from mascot.methods.named_focus import Target, aim
-from mascot.wishes import AnyWish, Limit, Share, Wish
+from mascot.wishes import AnyWish, Wish
 
 _ON_DEVICE = (Place, Grid, HourOfDay, Cycle, Number)  # read from float64 columns as they are
 
@@ -91,7 +92,7 @@ class _DeviceWishes:
     coverage: tuple[Wish, ...]
     bins: tuple[KernelBins, ...]
     targets: tuple[Target, ...]  # of the focuses with a named value, for all rows
-    constraints: tuple[Limit | Share, ...]
+    constraints: tuple[Constraint, ...]
     quotas: tuple[Quota, ...]
     dropped: Any  # which rows are left out, or None
 
@@ -217,7 +218,7 @@ class DeviceBatch:
         valued = codes >= 0  # NaN is not
         return Csr(cp.concatenate([cp.zeros(1, np.int64), cp.cumsum(valued)]), codes[valued].astype(np.int64), None)
 
-    def _quota(self, wish: Limit | Share) -> Quota:
+    def _quota(self, wish: Constraint) -> Quota:
         """Return the quota over all candidates, on the host."""
         if not isinstance(wish.attribute, Category):
             return only_labels(self._on_host(wish).quotas)[0]
@@ -310,6 +311,8 @@ def _prepare(
         replace(quota, capacity=cp.asarray(only_labels([wish.for_k(quota, k)])[0].capacity))
         for wish, quota in zip(fitted.constraints, fitted.quotas, strict=True)
     )
+    if may_look_ahead(quotas):
+        raise OptionError("backend 'gpu' takes one limit or share on device arrays: use backend='native' for several")
     signs = tuple(float(wish.sign) for wish in fitted.coverage)
     task = Task(fitted.bins, signs, tuple(weights.tolist()), rules, quotas, options)
     queries = DeviceQueries(count, width, scores, ptr, rows, already_ptr, already_at)

@@ -3,6 +3,9 @@
     s(i, j)    = cosine of i and j, scaled so that `low` counts as 0 and `high` as 1, clipped to 0..1
     novelty(i) = 1 - (max_j s(i, j) + mean_j s(i, j)) / 2     over the selected j; 1 while none is selected
 
+For MMR, which is `nearest`, novelty is 1 - max_j s(i, j), the cosines of the best match range from 0 to 1, and s is at
+least 0 but may exceed 1.
+
 Vectors are stored in float32. Every backend multiplies and sums them in float64, so that lengths, cosines and novelties
 of two backends differ by about 1e-15, far less than a tie. A cosine that is compared with a threshold may be below it
 by a tolerance, so that round thresholds do not depend on rounding either.
@@ -57,8 +60,9 @@ class CopyCounts:
     def __init__(self, quota: CopyQuota, unit: _Floats) -> None:
         self._quota, self._unit, self._copies = quota, unit, np.zeros(len(unit), np.int64)
 
-    def allows(self, position: int) -> bool:
-        return bool(self._copies[position] < self._quota.n)
+    def allows(self, position: int, more: int = 0) -> bool:
+        """Return whether the quota, raised by `more`, allows a further result."""
+        return bool(self._copies[position] < self._quota.n + more)
 
     def add(self, position: int) -> None:
         self.add_vector(self._unit[position])
@@ -76,6 +80,7 @@ class QueryVectors(NamedTuple):
     sign: float  # +1 spread, -1 focus
     weight: float
     neutral: bool  # a missing vector has the mean novelty; otherwise the candidate comes last
+    nearest: bool = False  # novelty is that of MMR
     low: float = 0.0  # the cosine that counts as 0
     high: float = 1.0  # the cosine that counts as 1
 
@@ -85,6 +90,10 @@ class QueryVectors(NamedTuple):
         Off-topic candidates are unlike all others. On a scale that includes them, all good candidates would be alike.
         """
         known = order[~self.missing[order]]
+        if self.nearest:
+            cosines = (self.unit[known] * self.unit[known[:1]]).sum(axis=1)
+            span = float(cosines.max(initial=-1.0) - cosines.min(initial=1.0))
+            return self._replace(low=float(cosines.min()), high=float(cosines.max())) if span > COPY_TOLERANCE else self
         known = known[: max((len(known) + 1) // 2, SAMPLE)]
         size = min(SAMPLE, len(known))
         low, high = cosine_range(self.unit[known[np.arange(size) * len(known) // max(size, 1)]])
@@ -93,7 +102,7 @@ class QueryVectors(NamedTuple):
     def similarities(self, position: int) -> _Floats:
         """Return s [N] of all candidates and the one at a position."""
         cosines = (self.unit * self.unit[position]).sum(axis=1)
-        return np.clip((cosines - self.low) / (self.high - self.low), 0.0, 1.0)
+        return np.clip((cosines - self.low) / (self.high - self.low), 0.0, np.inf if self.nearest else 1.0)
 
     def resembles(self, position: int, others: list[int]) -> bool:
         """Return whether a candidate is a near-copy of one of the others."""
@@ -101,9 +110,15 @@ class QueryVectors(NamedTuple):
         near = bool(known) and not self.missing[position]
         return near and bool((self.similarities(position)[known] >= COPY - COPY_TOLERANCE).any())
 
+    @property
+    def most(self) -> float:
+        """What full novelty is worth if this is the only wish."""
+        return NOVELTY if self.sign > 0 and not self.nearest else 1.0
+
     def weighed(self, total_weight: float, scale: bool) -> WeighedVectors:
-        factor = self.weight * NOVELTY if self.sign > 0 else -self.weight
-        return WeighedVectors(self, factor / total_weight if scale else factor)
+        if scale:
+            return WeighedVectors(self, self.sign * self.weight / total_weight)
+        return WeighedVectors(self, self.sign * self.weight * self.most)
 
 
 class WeighedVectors(NamedTuple):
@@ -151,10 +166,11 @@ class Novelty:
     def gains(self) -> _Floats:
         """Return what each candidate earns (spread) or pays (focus) if it is selected next [N]."""
         vectors = self._attribute.vectors
-        novelty = 1 - (self._nearest + self._total / max(self._count, 1)) / 2
+        mean = self._nearest if vectors.nearest else self._total / max(self._count, 1)
+        novelty = 1 - (self._nearest + mean) / 2
         known = novelty[~vectors.missing]
-        mean = float(known.mean()) if vectors.neutral and len(known) else 0.0
-        return np.asarray(self._attribute.gain_factor * np.where(vectors.missing, mean, novelty))
+        usual = float(known.mean()) if vectors.neutral and len(known) else 0.0
+        return np.asarray(self._attribute.gain_factor * np.where(vectors.missing, usual, novelty))
 
     def add(self, position: int) -> None:
         if self._attribute.vectors.missing[position]:

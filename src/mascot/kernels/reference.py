@@ -34,15 +34,20 @@ from mascot.kernels.constants import (
     PROTECTED_STEPS,
     TIE,
 )
-from mascot.kernels.novelty import CopyQuota, Novelty, QueryVectors, WeighedVectors
+from mascot.kernels.look_ahead import select_results
+from mascot.kernels.novelty import Novelty, QueryVectors, WeighedVectors
+from mascot.kernels.quotas import (
+    AnyQuota,
+    QuotaCounts,
+    has_lower_bounds,
+    may_fill,
+    select_protected,
+    without_fill,
+)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-
-MOST_QUOTAS = 64  # limits and shares in one call
-STAGES = 3  # of selection: all quotas hold, then all but shares, then only limits without fill
-_FILLED, _HELD = 2, 3  # stages in which a limit with and a limit without fill holds
 
 
 class Options(NamedTuple):
@@ -150,118 +155,6 @@ def normalized(scores: Floats, robust: bool = False) -> Floats:
 def by_relevance(relevance: Floats, scores: Floats) -> Ints:
     """Return positions, best first: by relevance, then by score, then by position."""
     return np.lexsort((-scores, -relevance)).astype(np.int64)
-
-
-@dataclass(frozen=True, slots=True)
-class Quota:
-    """At most `capacity[label]` results for each label.
-
-    Row r has the labels `labels[indptr[r]:indptr[r + 1]]`, numbers from 0. A quota holds in the first `stages` of the
-    three stages of selection: 1 for a share, 2 for a limit that may be filled up, 3 for a limit that is never exceeded.
-    """
-
-    indptr: Ints
-    labels: Ints
-    capacity: Ints
-    stages: int
-
-    def of(self, row: int) -> Ints:
-        return self.labels[self.indptr[row] : self.indptr[row + 1]]
-
-    def counter(self, rows: Ints) -> LabelCounts:
-        return LabelCounts(self, rows)
-
-
-AnyQuota = Quota | CopyQuota
-
-
-class LabelCounts:
-    """Results so far for each label of one quota, over the candidates `rows`."""
-
-    def __init__(self, quota: Quota, rows: Ints) -> None:
-        self._quota, self._rows, self._counts = quota, rows, np.zeros(len(quota.capacity), np.int64)
-
-    def allows(self, position: int) -> bool:
-        labels = self._quota.of(int(self._rows[position]))
-        return bool((self._counts[labels] < self._quota.capacity[labels]).all())
-
-    def add(self, position: int) -> None:
-        self._counts[self._quota.of(int(self._rows[position]))] += 1
-
-
-class QuotaCounts:
-    """What the results so far leave of each quota, over the candidates `rows`."""
-
-    def __init__(self, quotas: Sequence[AnyQuota], rows: Ints) -> None:
-        self._quotas, self._counters = quotas, [quota.counter(rows) for quota in quotas]
-
-    def allows(self, position: int, stage: int) -> bool:
-        return all(
-            stage >= quota.stages or counter.allows(position)
-            for quota, counter in zip(self._quotas, self._counters, strict=True)
-        )
-
-    def allowed(self, positions: Bools, stage: int) -> Bools:
-        """Return which of the positions the quotas allow."""
-        if all(stage >= quota.stages for quota in self._quotas):
-            return positions
-        return np.array([bool(free) and self.allows(i, stage) for i, free in enumerate(positions)])
-
-    def add(self, position: int) -> None:
-        for counter in self._counters:
-            counter.add(position)
-
-
-def select_protected(
-    order: Ints, count: int, already: Ints, k: int, quotas: QuotaCounts, spread_vectors: Sequence[QueryVectors] = ()
-) -> Ints:
-    """Return the first `count` positions of `order` that the quotas allow, less those that are in `already`.
-
-    Near-copies of a protected candidate, in vectors that are to be spread, are passed over.
-    """
-    positions: list[int] = []
-    for position in order:
-        if count <= 0 or len(positions) >= k:
-            break
-        fresh = position not in already
-        if fresh and not quotas.allows(int(position), 0):
-            continue
-        if fresh and any(vectors.resembles(int(position), positions) for vectors in spread_vectors):
-            continue
-        count -= 1
-        if fresh:
-            positions.append(int(position))
-            quotas.add(int(position))
-    return np.array(positions, np.int64)
-
-
-def select_stages(
-    protected: Ints, already: Ints, count: int, k: int, quotas: QuotaCounts, choose: Callable[[Bools], int]
-) -> tuple[Ints, int]:
-    """Return up to k of `count` positions, the protected ones first, and how many stages the quotas needed.
-
-    `choose(allowed)` returns the best of the allowed candidates. It is called once for each result.
-    """
-    positions: list[int] = []
-    free = np.ones(count, bool)
-    free[already] = False
-    stage, length = 0, min(k, count - len(already))
-    while len(positions) < length:
-        if len(positions) < len(protected):
-            allowed = np.zeros(count, bool)
-            allowed[protected[len(positions)]] = True
-        else:
-            allowed = quotas.allowed(free, stage)
-            if allowed is not free and not allowed.any():
-                if stage == STAGES - 1:
-                    break
-                stage += 1
-                continue
-        best = choose(allowed)
-        positions.append(best)
-        free[best] = False
-        quotas.add(best)
-    return np.array(positions, np.int64), stage + 1
 
 
 class QueryBins(NamedTuple):
@@ -422,7 +315,9 @@ class WeighedQuery:
         spread_vectors = [part for part in parts if isinstance(part, QueryVectors) and part.sign > 0]
         counts = self._counts()
         self.protected = select_protected(order, options.protect, query.already, self.k, counts, spread_vectors)
-        total_weight = float(sum(bins.weight for bins in query.attributes))
+        total_weight = float(
+            sum(part.weight / (part.most if isinstance(part, QueryVectors) else 1.0) for part in parts)
+        )
         self.attributes = [weigh_attribute(part, self.relevance, total_weight, self.k, options) for part in parts]
         self.focuses = [part for part in self.attributes if part.gain_factor < 0 and part.largest_gain > 0]
         self.starts = [self.protected]
@@ -464,19 +359,25 @@ class WeighedQuery:
 
     def select_greedily(self, strength: float, relevance: Floats, first: Ints) -> tuple[Ints, int]:
         """Return up to k positions, `first` and then each with the largest gain, and the stages that quotas needed."""
-        base, states, tie = self._gains(strength, relevance)
+        base, _, tie = self._gains(strength, relevance)
 
-        def choose(allowed: Bools) -> int:
-            gains = base.copy()
-            for state in states:
-                gains += strength * state.gains()
-            gains = np.where(allowed, gains, -np.inf)
-            best = int(np.argmax(gains >= gains.max() - tie))
-            for state in states:
-                state.add(best)
-            return best
+        def begin() -> tuple[Callable[[Bools], int], Callable[[int], None]]:
+            states = self._gains(strength, relevance)[1]
 
-        return select_stages(first, self.query.already, len(base), self.k, self._counts(), choose)
+            def choose(allowed: Bools) -> int:
+                gains = base.copy()
+                for state in states:
+                    gains += strength * state.gains()
+                gains = np.where(allowed, gains, -np.inf)
+                return int(np.argmax(gains >= gains.max() - tie))
+
+            def add(position: int) -> None:
+                for state in states:
+                    state.add(position)
+
+            return choose, add
+
+        return select_results(first, self.query.already, self.k, self.query.quotas, self.query.rows, begin)
 
     def _gains(self, strength: float, relevance: Floats) -> tuple[Floats, list[Coverage | Novelty], float]:
         """Return the gains that no selection changes, the state of each attribute, and the tolerance of ties."""
@@ -505,7 +406,7 @@ class WeighedQuery:
 
         The most relevant results compete too, so a focus never covers more than they do.
         """
-        plain = self.measured(self.plain, 1)
+        plain = self.measured(self.plain, 3 if has_lower_bounds(self.query.quotas) else 1)  # they do not look ahead
         if any(part.sign > 0 for part in self.query.attributes):
             return [*(self.run(strength, first) for first in self.starts), plain]
         if not self._family:
@@ -588,22 +489,6 @@ def select(queries: Iterable[QueryArrays], count: int, attributes: int, options:
             for a, part in enumerate(weighed.attributes):
                 numbers[:, q, a] = part.gain_factor, part.largest_gain, part.coverage_per_result
     return Selection(positions, ranked, strengths, numbers[0], numbers[1], numbers[2], stages)
-
-
-def may_fill(quotas: Sequence[AnyQuota]) -> bool:
-    """Return whether a limit may be exceeded to complete the list."""
-    return any(quota.stages == _FILLED for quota in quotas)
-
-
-def without_fill(quotas: Sequence[AnyQuota]) -> tuple[AnyQuota, ...]:
-    """Return the quotas with all limits held."""
-    return tuple(replace(quota, stages=_HELD) if quota.stages == _FILLED else quota for quota in quotas)
-
-
-def only_labels(quotas: Sequence[AnyQuota]) -> tuple[Quota, ...]:
-    """Return quotas that count labels, for a backend that does not compare vectors: others were refused before."""
-    assert all(isinstance(quota, Quota) for quota in quotas)
-    return tuple(quota for quota in quotas if isinstance(quota, Quota))
 
 
 def hold_limits_first(

@@ -14,7 +14,8 @@ from mascot.errors import InputError, OptionError, check_one_of, check_switch, c
 from mascot.kernels import native, reference
 from mascot.kernels.constants import LEADERS
 from mascot.kernels.native.pack import pack_bins, pack_once
-from mascot.kernels.reference import AnyQuota, Options
+from mascot.kernels.quotas import AnyQuota, has_lower_bounds, may_look_ahead
+from mascot.kernels.reference import Options
 from mascot.methods.method import Problem, Selection, check_strength
 from mascot.serialize import Value
 
@@ -50,7 +51,8 @@ class Mascot(Value):
         labels falls evenly with the strength. Also let far outliers among the scores (boosted or sentinel values) count
         as the outermost of the other scores (default: True).
     order
-        Rank the selected results by ``"relevance"`` or in the order of ``"selection"`` (default: ``"relevance"``).
+        Rank the selected results by ``"relevance"`` or in the order of ``"selection"`` (default: ``"selection"``, so
+        that the first results are already mixed).
     keep
         Share of the best possible summed relevance that the results must retain. For each query the strength goes down
         from 1 in steps of 0.05 until the results retain enough, then up in hundredths while they do (default: None).
@@ -69,7 +71,7 @@ class Mascot(Value):
     bin_weight: Literal["uniform", "query"] = "uniform"
     normalize: bool = True
     scale: bool = True
-    order: Literal["relevance", "selection"] = "relevance"
+    order: Literal["relevance", "selection"] = "selection"
     keep: float | None = None
     balance: bool = True
     starts: int = 1
@@ -110,17 +112,18 @@ class Mascot(Value):
         options = self.kernel_options(k, problem.weights, problem.named_weight)
         if k > problem.longest:  # protect as many as for k results
             options = options._replace(k=problem.longest)
-        backend = _backend(problem)
         if options.keep > 0 and problem.quotas:
             lengths = np.array([problem.open_positions(q).sum() for q in range(len(problem))])
             selection = reference.hold_limits_first(
-                lambda quotas: backend(problem, quotas, options), problem.quotas, np.minimum(lengths, options.k)
+                lambda quotas: select_by_kernel(problem, quotas, options),
+                problem.quotas,
+                np.minimum(lengths, options.k),
             )
         else:
-            selection = backend(problem, problem.quotas, options)
+            selection = select_by_kernel(problem, problem.quotas, options)
         selection.protect = options.protect
         if self.keep is None and options.strength != self.strength:  # report what was asked for
-            selection.strengths = np.where(np.diff(problem.ptr) > 0, float(self.strength or 0.0), 0.0)
+            selection.strengths = np.where(problem.ptr[1:] > problem.ptr[:-1], float(self.strength or 0.0), 0.0)
         return selection
 
     def kernel_options(self, k: int, weights: Floats, named_weight: float) -> Options:
@@ -145,6 +148,11 @@ class Mascot(Value):
             balance=self.balance,
             by_relevance=self.order == "relevance",
         )
+
+
+def select_by_kernel(problem: Problem, quotas: Sequence[AnyQuota], options: Options) -> Selection:
+    """Select on the backend of the problem."""
+    return _backend(problem)(problem, quotas, options)
 
 
 def _backend(problem: Problem) -> Callable[[Problem, Sequence[AnyQuota], Options], Selection]:
@@ -174,7 +182,15 @@ def _select_gpu(problem: Problem, quotas: Sequence[AnyQuota], options: Options) 
     from mascot.kernels import gpu
 
     pack = pack_bins if problem.rows is None else pack_once
-    return _select_packed(problem, quotas, options, gpu.select, pack)
+    if not may_look_ahead(quotas):
+        return _select_packed(problem, quotas, options, gpu.select, pack)
+    # The GPU does not look ahead. A page that meets all quotas is the same without, unless it is the best of several.
+    on_host = _select_native if native.available() else _select_numpy
+    if has_lower_bounds(quotas) or options.keep > 0 or (options.starts > 0 and (problem.signs < 0).any()):
+        return on_host(problem, quotas, options)
+    selection = _select_packed(problem, quotas, options, gpu.select, pack)
+    met = selection.stages == 1
+    return selection if met.all() else selection.where(met, on_host(problem, quotas, options))
 
 
 def _select_packed(

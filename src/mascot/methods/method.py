@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -13,14 +13,10 @@ from mascot.attributes.attribute import Attribute, Columns, as_matrix
 from mascot.bins import Bins, Bools, Floats, Ints, SparseBins, VectorBins
 from mascot.errors import InputError, OptionError, check_share, require
 from mascot.kernels import reference
+from mascot.kernels.look_ahead import select_results
 from mascot.kernels.novelty import QueryVectors, unit_vectors
-from mascot.kernels.reference import (
-    AnyQuota,
-    QueryArrays,
-    QueryBins,
-    QuotaCounts,
-    select_stages,
-)
+from mascot.kernels.quotas import AnyQuota, may_fill, without_fill
+from mascot.kernels.reference import QueryArrays, QueryBins
 from mascot.kernels.reference import Selection as Selection
 
 NO_POSITIONS = np.empty(0, np.int64)
@@ -95,6 +91,7 @@ class Problem:
     rules: tuple[str, ...]  # [A], what a missing value gets: "last" or "neutral"
     attributes: tuple[Attribute, ...]  # [A]
     tables: tuple[Table, ...]  # one that all queries share, or one per query
+    own_tables: bool = field(default=False, kw_only=True)  # whether the tables are those of the queries
     rows: Ints | None = None  # [T] rows of the bins; None: candidate t is row t
     already_ptr: Ints | None = None  # [Q + 1]; None: there are no earlier pages
     already: Ints | None = None  # positions within each query that earlier pages showed
@@ -136,13 +133,10 @@ class Problem:
 
     def table_of(self, q: int) -> Table:
         """Return columns and vectors of one query's candidates."""
-        if len(self.tables) > 1:
+        if self.own_tables or len(self.tables) > 1:
             return self.tables[q]
         (table,) = self.tables
         return table if len(self) == 1 and self.rows is None else table.take(self.rows_of(q))
-
-    def counts_of(self, q: int) -> QuotaCounts:
-        return QuotaCounts(self.quotas, self.rows_of(q))
 
     def arrays_of(self, q: int, quotas: Sequence[AnyQuota]) -> QueryArrays:
         """Return one query as the reference implementation takes it."""
@@ -152,19 +146,20 @@ class Problem:
             own = bins.take(rows)
             wish = own.missing(), sign, weight, rule == "neutral"
             if isinstance(bins, VectorBins):
-                attributes.append(QueryVectors(unit_vectors(bins.vectors[rows]), *wish))
+                attributes.append(QueryVectors(unit_vectors(bins.vectors[rows]), *wish, bins.nearest))
             else:
                 labels = isinstance(bins, SparseBins)
                 attributes.append(QueryBins(own.sparse().compact()[0].dense(), *wish, labels))
         return QueryArrays(self.scores_of(q), attributes, self.already_of(q), quotas, rows)
 
     def only(self, q: int) -> Problem:
-        """Return one query as a problem of its own, without its table."""
-        rows, already = self.rows_of(q), self.already_of(q)
+        """Return one query as a problem of its own."""
+        rows, already, own = self.rows_of(q), self.already_of(q), len(self.tables) > 1
         ptr = np.array([0, len(rows)])
         return replace(
-            self, ptr=ptr, scores=self.scores_of(q), rows=rows, tables=(), already_ptr=np.array([0, len(already)]),
+            self, ptr=ptr, scores=self.scores_of(q), rows=rows, already_ptr=np.array([0, len(already)]),
             already=already, remaining=Remaining(ptr, self.remaining.of(q)),
+            tables=self.tables[q : q + 1] if own else self.tables, own_tables=own or self.own_tables,
         )  # fmt: skip
 
     def features_of(self, q: int) -> tuple[Floats, ...]:
@@ -240,8 +235,8 @@ def _search(problem: Problem, q: int, k: int, method: Any, prepare: Prepare) -> 
 
     Limits are exceeded to fill the list only if it is not full within them; see `hold_limits_first`.
     """
-    if reference.may_fill(problem.quotas):
-        held = replace(problem, quotas=reference.without_fill(problem.quotas))
+    if may_fill(problem.quotas):
+        held = replace(problem, quotas=without_fill(problem.quotas))
         picks, strength = _search(held, q, k, method, prepare)
         if len(picks) == min(k, problem.open_positions(q).sum()):
             return picks, strength
@@ -259,10 +254,10 @@ def best_positions(problem: Problem, q: int, k: int) -> Ints:
     if not problem.quotas:
         return np.asarray(order[:k])
 
-    def choose(allowed: Bools) -> int:
-        return int(order[allowed[order].argmax()])
+    def begin() -> Any:
+        return lambda allowed: int(order[allowed[order].argmax()]), lambda position: None
 
-    return select_stages(NO_POSITIONS, problem.already_of(q), len(scores), k, problem.counts_of(q), choose)[0]
+    return select_results(NO_POSITIONS, problem.already_of(q), k, problem.quotas, problem.rows_of(q), begin)[0]
 
 
 def refuse_quotas(problem: Problem, method: object) -> None:

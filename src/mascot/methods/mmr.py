@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -11,14 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.bins import Bools, Ints
+from mascot.bins.vector_bins import VectorBins, single_precision
 from mascot.errors import OptionError, check_switch
-from mascot.kernels.reference import select_stages
+from mascot.kernels.look_ahead import select_results
+from mascot.kernels.reference import Options
+from mascot.methods.mascot import select_by_kernel
 from mascot.methods.method import NO_POSITIONS, Pick, Problem, Selection, check_strength, select_each
 from mascot.methods.similarity import joined
 from mascot.serialize import Value
 
 _ROUNDING = 1e-6  # of a similarity in float32
-_SMALLEST = 1e-30  # squared length of a vector in float32
 _ROWS = 256  # of similarities that are cached for the strengths that `keep` tries
 
 
@@ -53,8 +55,9 @@ class Mmr(Value):
       selects exactly what spread selects.
     - With A attributes each counts (1 / A)^2 of the image vectors in the dot product.
     - Candidates without vectors are compared by their attributes alone; with neither, `Mmr` is refused.
-    - Time is linear in the number of candidates, except with `published`. Products are computed in float32; gains
-      closer together than their rounding are equal, and equal gains go to the lowest position.
+    - Without wishes, vectors are compared by the kernels of `Mascot`, and a missing vector has no novelty.
+    - Time is linear in the number of candidates, except with `published`. Beside wishes, products are computed in
+      float32. Gains closer together than rounding are equal, and equal gains go to the lowest position.
     - A second page continues the first. Limits and shares are obeyed.
     """
 
@@ -81,7 +84,23 @@ class Mmr(Value):
                 "Mmr cannot focus: it would select what spread selects. Name a value (focus(..., near=...)), use "
                 "Mascot, or Mmr(published=True) for the published behaviour"
             )
-        return select_each(problem, k, self, self._prepare)
+        vectors = [table.vectors for table in problem.tables]
+        if self.published or len(problem.signs) or problem.quotas or self.strength == 0 or not _alike(vectors):
+            return select_each(problem, k, self, self._prepare)
+        return self._select_by_novelty(problem, min(k, problem.longest), vectors)
+
+    def _select_by_novelty(self, problem: Problem, k: int, vectors: Any) -> Selection:
+        """Select by vectors alone, on the kernels of `Mascot`; the best match is protected, because it is first."""
+        rows = vectors[0] if len(vectors) == 1 else np.concatenate(vectors)
+        bins, one = (VectorBins(single_precision(rows), nearest=True),), np.ones(1)
+        options = Options(
+            k, 1 if problem.already is None else 0, self.strength or 0.0, self.keep or 0.0, 0, query_weight=False,
+            normalize=self.robust, scale=True, robust=self.robust and not problem.named_weight, balance=False,
+            by_relevance=False,
+        )  # fmt: skip
+        by_vectors = replace(problem, bins=bins, signs=one, weights=one, rules=("last",))
+        selection = select_by_kernel(by_vectors, (), options)
+        return Selection(selection.positions, selection.positions, selection.strengths)
 
     def _prepare(self, problem: Problem, q: int, k: int) -> Pick:
         scores, already = problem.scores_of(q), problem.already_of(q)
@@ -89,21 +108,28 @@ class Mmr(Value):
         similarity, rounding = self._similarity(problem, q)
 
         def pick(strength: float) -> Ints:
-            alone = gains = (1.0 - strength) * relevance
-            latest = already.tolist()  # selected since the last call
+            alone = (1.0 - strength) * relevance
 
-            def choose(allowed: Bools) -> int:
-                nonlocal gains, latest
-                for position in latest:
-                    gains = np.minimum(gains, alone - strength * similarity(position))
-                # If nothing was selected before, the highest score is first.
-                worth, tie = (gains, strength * rounding) if latest else (scores, 0.0)
-                worth = np.where(allowed, worth, -np.inf)
-                best = int(worth.argmax())
-                latest = [int((worth[: best + 1] >= worth[best] - tie).argmax())]
-                return latest[0]
+            def begin() -> Any:
+                gains, results = alone.copy(), 0
 
-            return select_stages(NO_POSITIONS, already, len(scores), k, problem.counts_of(q), choose)[0]
+                def add(position: int) -> None:
+                    nonlocal results
+                    np.minimum(gains, alone - strength * similarity(position), out=gains)
+                    results += 1
+
+                def choose(allowed: Bools) -> int:
+                    # If nothing was selected before, the highest score is first.
+                    worth, tie = (gains, strength * rounding) if results else (scores, 0.0)
+                    worth = np.where(allowed, worth, -np.inf)
+                    best = int(worth.argmax())
+                    return int((worth[: best + 1] >= worth[best] - tie).argmax())
+
+                for position in already.tolist():
+                    add(position)
+                return choose, add
+
+            return select_results(NO_POSITIONS, already, k, problem.quotas, problem.rows_of(q), begin)[0]
 
         return pick
 
@@ -126,14 +152,12 @@ class Mmr(Value):
 
     def _rows(self, problem: Problem, q: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return rows [N, D] and factors [N], whose products are compared; the factor of a missing row is 0."""
-        if not self.published and not len(problem.signs):
-            vectors: Any = problem.table_of(q).vectors
-            with np.errstate(over="ignore", invalid="ignore"):
-                rows = vectors.astype(np.float32, copy=False)
-                squares = (rows[:, None] @ rows[:, :, None])[:, 0, 0]
-            if squares.min() > _SMALLEST and squares.max() < np.inf:  # else missing, or out of the range of float32
-                return rows, squares**-0.5
         exact = joined(problem.features_of(q), problem.signs, problem.weights, problem.unit_vectors_of(q))
         if self.published:
             return exact, np.ones(len(exact))
         return exact.astype(np.float32), np.asarray(exact.any(axis=1), np.float32)
+
+
+def _alike(vectors: Sequence[Any]) -> bool:
+    """Return whether all queries have vectors, of one length."""
+    return all(part is not None for part in vectors) and len({part.shape[1] for part in vectors}) == 1

@@ -141,11 +141,11 @@ def parse(kind: str, text: str, fill: bool = False) -> dict[str, Any]:
     {'focus': 'hour', 'near': '18', 'within': 1.0}
     """
     if kind == "limit":
-        name, n = grammar.split_limit(text)
-        return {"limit": name, "n": n} | ({"fill": True} if fill else {})
+        name, parameters = grammar.split_limit(text)
+        return {"limit": name} | parameters | ({"fill": True} if fill else {})
     if kind == "share":
-        name, shares = grammar.split_share(text)
-        return {"share": name, "shares": shares}
+        name, parameters = grammar.split_share(text)
+        return {"share": name} | parameters
     name, near, weight = grammar.split(text)
     wish: dict[str, Any] = {kind: name}
     if near is not None:
@@ -177,7 +177,7 @@ def wish_of(wish: Mapping[str, Any], resolver: PhotoResolver, missing: Missing =
             parts[kind] = resolver.counted(wish[kind])
     if isinstance(wish.get("share"), str) and isinstance(wish.get("shares"), Mapping):
         shares = {str(value): share for value, share in wish["shares"].items()}
-        return grammar.shares_of(wish["share"], shares, resolver)
+        return grammar.shares_of(wish["share"], shares, wish.get("bound", "exactly"), resolver)
     result: mc.AnyWish = mc.from_dict(parts)
     return result
 

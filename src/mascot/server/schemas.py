@@ -10,6 +10,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from mascot import registry
+from mascot.constraints import Bound, Uncounted
 from mascot.photos.photo import json_types
 from mascot.photos.request import SearchRequest
 
@@ -39,7 +40,7 @@ CellList = Annotated[list[Leaf], Meta(max_length=4096)]
 Cell = bool | Integer | Number | Text | CellList | dict[str, Any] | None
 Column = Annotated[list[Cell], Meta(max_length=MOST_OWN_CANDIDATES)]
 Vector = Annotated[list[Number], Meta(min_length=1, max_length=LONGEST_VECTOR)]
-Near = bool | Number | Text | Annotated[list[Number], Meta(min_length=2, max_length=2)] | None
+Near = bool | Number | Text | Vector | None
 Count = Annotated[int, Meta(ge=1, le=MOST_RESULTS)]
 Wishes = Annotated[list[dict[str, Any]], Meta(max_length=12)]  # decoded one by one: the key of each tells its kind
 
@@ -107,18 +108,30 @@ AttributeIn: Any = Union[Name, Union[tuple(ATTRIBUTES.values())]]  # noqa: UP007
 # Wishes: one type each, identified by its first field, in the form that `mascot.from_dict` reads
 
 
+_Most = Annotated[int, Meta(ge=0, le=MOST_RESULTS)]
+_NAMED = Meta(min_length=1, max_length=MOST_RESULTS)
+_Names = Annotated[list[Name], Meta(min_length=2, max_length=4)]  # columns whose combinations are counted
+
+
 def _wish_types(names: str, docs: dict[str, str], attribute: Any, near: Any, weight: Any, label: Any) -> dict[str, Any]:
     """Return the type of each kind of wish, by its first field; `names` is the template of the names of the types."""
+    # fmt: off
     members: dict[str, list[Any]] = {
         "spread": [("weight", weight, 1.0)],
         "focus": [("near", near, None), ("within", Within | None, None), ("weight", weight, 1.0)],
-        "limit": [("n", Count), ("fill", bool, False)],
-        "share": [("shares", Annotated[dict[label, Share], Meta(min_length=1, max_length=MOST_RESULTS)])],
+        "limit": [
+            ("n", _Most | Annotated[dict[label, _Most], _NAMED]), ("fill", bool, False), ("window", Count | None, None),
+            ("first", Count | None, None), ("others", _Most | None, None), ("missing", Uncounted, "ignore"),
+            ("session", bool, False),
+        ],
+        "at_least": [("counts", Annotated[dict[label, Count], _NAMED])],
+        "share": [("shares", Annotated[dict[label, Share], _NAMED]), ("bound", Bound, "exactly")],
     }
+    # fmt: on
     return {
         kind: msgspec.defstruct(
-            names.format(kind.capitalize()),
-            [(kind, attribute), *others],
+            names.format(kind.title().replace("_", "")),
+            [(kind, attribute if kind in ("spread", "focus") else attribute | _Names), *others],
             bases=(_Body,),
             namespace={"__doc__": docs[kind]},
         )
@@ -129,10 +142,17 @@ def _wish_types(names: str, docs: dict[str, str], attribute: Any, near: Any, wei
 _WISH_DOCS = {
     "spread": "Results from many different values of an attribute.",
     "focus": "Results from few values of an attribute, or near one value.",
-    "limit": "At most `n` results per value of an attribute.",
+    "limit": "At most `n` results per value of an attribute, in every `window` results, or among the `first` ones.",
+    "at_least": "At least this many results of values of an attribute; a value is written as text.",
     "share": "Target shares of the values of an attribute; a value is written as text.",
 }
 WISHES = _wish_types("{}Wish", _WISH_DOCS, AttributeIn, Near, Weight, str)
+
+
+Pins = (
+    Annotated[list[Id], Meta(max_length=MOST_RESULTS)]
+    | Annotated[dict[str, Count], Meta(max_length=MOST_RESULTS, description="The position of each id, counted from 1.")]
+)
 
 
 class RerankOptions(_Body):
@@ -145,7 +165,8 @@ class RerankOptions(_Body):
     keep: Keep | None = None
     protect: Annotated[int, Meta(ge=0, le=MOST_OWN_CANDIDATES)] | None = None
     already: Annotated[list[Id], Meta(max_length=MOST_OWN_CANDIDATES)] = []
-    pin: Annotated[list[Id], Meta(max_length=MOST_RESULTS)] = []
+    order: Literal["relevance", "selection"] | None = None
+    pin: Pins = []
     gains: bool = False
     explain: bool = False
 
@@ -199,6 +220,7 @@ _PHOTO_WISH_DOCS = {
     "spread": 'Results from many values of an attribute of the photographs: `{"spread": "place"}`.',
     "focus": 'Results from few values, or near one: `{"focus": "hour", "near": "18:00", "within": 1}`.',
     "limit": 'At most `n` results per value: `{"limit": "day", "n": 2}`.',
+    "at_least": 'At least this many results of values: `{"at_least": "country", "counts": {"Portugal": 3}}`.',
     "share": 'Target shares of values, each as people write it: `{"share": "country", "shares": {"Portugal": 0.6}}`.',
 }
 _PhotoNear = Annotated[str, _NEAR] | Number | Annotated[list[Number], Meta(min_length=2, max_length=2)] | None

@@ -340,10 +340,10 @@ def _spelled_wish(wish: mc.AnyWish) -> str:
     about = _spelled(f"mc.{type(attribute).__name__}", attribute)
     if isinstance(attribute, mc.Category) and attribute.missing == "last":
         about = repr(attribute.column)
-    if isinstance(wish, mc.Limit):
-        return f"mc.limit({about}, {wish.n}{', fill=True' if wish.fill else ''})"
-    if isinstance(wish, mc.Share):
-        return f"mc.share({about}, {dict(wish.shares)!r})"
+    if not isinstance(wish, mc.Wish):
+        (word, _), (_, first), *others = wish.to_dict().items()
+        options = "".join(f", {name}={value!r}" for name, value in others if value is not False)
+        return f"mc.{word}({about}, {first!r}{options})"
     extra = "" if wish.weight == 1 else f", weight={wish.weight:g}"
     extra += "" if wish.near is None else f", near={wish.near!r}"
     extra += "" if wish.within is None else f", within={wish.within:g}"

@@ -36,7 +36,7 @@ DPPS = ("k-dpp", *_NORMALIZE)
 # every task. "inferred": strength and widths by task and direction; the released study has the strength of geo, focus.
 _SPACE: dict[str, Any] = json.loads(files("mascot.bench.protocol").joinpath("search_space.json").read_text("utf-8"))
 COVERAGE = tuple(_SPACE["coverage"])
-GUARDED = {"guarded": mc.Mascot(), "guarded-10": mc.Mascot(protect=10)}
+GUARDED = {"guarded": mc.Mascot(order="relevance"), "guarded-10": mc.Mascot(protect=10, order="relevance")}
 LABELS = ("base", "clustering", "mmr", *DPPS, *COVERAGE, *GUARDED)
 
 

@@ -399,7 +399,6 @@ def _print_warnings() -> Iterator[None]:
         warnings.simplefilter("ignore")
         for ours in (FewCandidates, NoKey):
             warnings.simplefilter("always", ours)
-        warnings.filterwarnings("always", message="no record has ")
         yield
     for warning in caught:
         note(str(warning.message))

@@ -5,7 +5,7 @@
 
 Converters need no extra packages and open no connections: use your own client, pool or asynchronous call. Columns are
 read when a wish needs them. A name is looked up in the fields of a hit, then in the hit itself; ``geo.lat`` is the
-``lat`` of a dictionary ``geo``. A column that no hit has counts as missing, with one warning.
+``lat`` of a dictionary ``geo``. A wish on a column that no hit has is an error.
 
 If no hit has a score, the order of the hits is their relevance. If only some have one, the others get the lowest score.
 Grouped hits become one list, and the column `group` holds the group of each; a hit of several groups occurs once, with

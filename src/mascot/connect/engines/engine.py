@@ -56,8 +56,7 @@ class Found:
     def candidates(self) -> mc.Candidates:
         """Return the hits as candidates, whose rankings return the records of `Found.records`.
 
-        A column of JSON arrays becomes lists of labels, and `location.lat` is the `lat` of a dictionary `location`. A
-        column that no row has counts as missing, with one warning.
+        A column of JSON arrays becomes lists of labels, and `location.lat` is the `lat` of a dictionary `location`.
         """
         for name, values in self.columns.items():
             if len(values) != len(self):

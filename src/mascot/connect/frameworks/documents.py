@@ -9,7 +9,7 @@ from typing import Any
 import mascot as mc
 from mascot.candidates import RecordColumns
 from mascot.connect.converters.hit_lists import as_scores, as_vectors
-from mascot.errors import check_whole, warn
+from mascot.errors import check_whole
 from mascot.grammar import columns_of
 from mascot.reranking import check_method
 from mascot.wishes import check_wishes
@@ -136,11 +136,10 @@ class Steering:
             if not all(_is_built_in(wish.attribute) for wish in self.wishes):  # your own may read any column
                 names += [key for row in metadata for key in row if isinstance(key, str)]
         rows = RecordColumns(metadata)
-        columns = {name: rows.cells(name) for name in dict.fromkeys(names)}
-        for name, column in columns.items():
-            if column[0] is None and not any(value is not None for value in column):
-                warn(f"no document has the metadata key {name!r}")
-        return columns
+        for name in names:
+            if name not in rows:
+                raise mc.InputError(f"no document has the metadata key {name!r}, got keys: {', '.join(rows) or 'none'}")
+        return {name: rows.cells(name) for name in names}
 
 
 def method_from_lambda(value: float, method: MethodClass = mc.Mascot, owner: str = "lambda") -> Any:

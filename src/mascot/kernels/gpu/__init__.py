@@ -16,7 +16,8 @@ import numpy as np
 from mascot.kernels.gpu.launch import DeviceQueries, cupy, launcher
 from mascot.kernels.gpu.plan import KernelBins, Task, alike
 from mascot.kernels.native import LABELS, Options, PackedBins
-from mascot.kernels.reference import Floats, Ints, Quota, Selection
+from mascot.kernels.quotas import Quota
+from mascot.kernels.reference import Floats, Ints, Selection
 
 __all__ = ["bins_on_device", "cupy", "launcher", "quotas_on_device", "select"]
 

@@ -20,7 +20,7 @@ from mascot.errors import OptionError, require
 from mascot.kernels import native
 from mascot.kernels.constants import BEYOND, LEADERS, REACH, SCALE, SPACING
 from mascot.kernels.native import GLOBE, LABELS, LINE, PLANE, Options, PackedBins
-from mascot.kernels.reference import Quota
+from mascot.kernels.quotas import Quota
 
 MOST_CANDIDATES, MOST_RESULTS, MOST_WISHES, MOST_QUOTAS = 2048, 256, 8, 8
 MOST_BINS = 4_000_000  # of one query, where they do not fit into shared memory

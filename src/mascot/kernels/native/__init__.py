@@ -20,7 +20,8 @@ import numpy as np
 
 from mascot.kernels.native.pack import GLOBE, LABELS, LINE, PLANE, VECTORS, PackedBins
 from mascot.kernels.novelty import CopyQuota
-from mascot.kernels.reference import AnyQuota, Floats, Ints, Options, Selection
+from mascot.kernels.quotas import AnyQuota
+from mascot.kernels.reference import Floats, Ints, Options, Selection
 
 __all__ = [
     "ABI", "BALANCE", "BY_RELEVANCE", "GLOBE", "LABELS", "LAST", "LIBRARY", "LINE", "NEUTRAL", "NORMALIZE", "PLANE",
@@ -30,12 +31,12 @@ __all__ = [
 
 LAST, NEUTRAL = 0, 1  # what a missing value gets
 QUERY_WEIGHT, NORMALIZE, SCALE, ROBUST, BALANCE, BY_RELEVANCE = 1, 2, 4, 8, 16, 32  # bits of `Options.flags`
-ABI = 3
+ABI = 4
 
 _ATTRIBUTE = struct.Struct("2q2d5Q16dQq")
-_QUOTA = struct.Struct("3Q2qQqdQq")
+_QUOTA = struct.Struct("4Q2qQqdQq")
 _BATCH = struct.Struct("6q2d14Q")
-_BYTE = ctypes.c_char
+_from_buffer, _address_of = ctypes.c_char.from_buffer, ctypes.addressof
 _SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 LIBRARY = Path(__file__).with_name("_kernel" + _SUFFIX)
 
@@ -73,7 +74,7 @@ def _address(data: Any) -> int:
     if data is None:
         return 0
     try:
-        return ctypes.addressof(_BYTE.from_buffer(data))  # four times as fast as array.ctypes.data
+        return _address_of(_from_buffer(data))  # four times as fast as array.ctypes.data
     except (TypeError, ValueError):  # read-only, or empty
         return 0 if isinstance(data, bytearray) else int(data.ctypes.data)
 
@@ -89,35 +90,36 @@ def select(
     `already` are positions within each query that earlier pages showed. `bins` to `rules` describe the A attributes.
     """
     count, k = len(ptr) - 1, options.k
-    attributes = bytearray().join(
-        _ATTRIBUTE.pack(
-            b.shape, rules[a], signs[a], weights[a], _address(b.x), _address(b.y), _address(b.indptr),
-            _address(b.indices), _address(b.values), *b.axes, _address(b.vectors),
-            0 if b.vectors is None else b.vectors.shape[1],
-        )
-        for a, b in enumerate(bins)
-    )  # fmt: skip
-    limits = bytearray().join(map(_packed_quota, quotas))
-    positions, ranked = np.empty((count, k), np.int64), np.empty((count, k), np.int64)
+    attributes = bytearray().join(map(_packed_attribute, bins, rules, signs.tolist(), weights.tolist()))
+    limits = bytearray().join(map(_packed_quota, quotas)) if quotas else None
+    results, numbers = np.empty((2, count, k), np.int64), np.empty((3, count, len(bins)))
     strengths, stages = np.empty(count), np.empty(count, np.int64)
-    gain_factors, largest_gains, coverage_per_result = np.empty((3, count, len(bins)))
+    result, number = _address(results), _address(numbers)
     batch = _BATCH.pack(
         len(bins), len(quotas), k, options.protect, options.flags, options.starts, options.strength, options.keep,
         _address(ptr), _address(rows), _address(scores), _address(already_ptr), _address(already),
-        _address(attributes), _address(limits), _address(positions), _address(ranked), _address(strengths),
-        _address(gain_factors), _address(largest_gains), _address(coverage_per_result), _address(stages),
+        _address(attributes), _address(limits), result, result + results.strides[0], _address(strengths),
+        number, number + numbers.strides[0], number + 2 * numbers.strides[0], _address(stages),
     )  # fmt: skip
     _run(batch, count, threads)
-    return Selection(positions, ranked, strengths, gain_factors, largest_gains, coverage_per_result, stages)
+    return Selection(results[0], results[1], strengths, numbers[0], numbers[1], numbers[2], stages)
+
+
+def _packed_attribute(bins: PackedBins, rule: int, sign: float, weight: float) -> bytes:
+    shape, x, y, axes, indptr, indices, values, vectors = bins
+    return _ATTRIBUTE.pack(
+        shape, rule, sign, weight, *map(_address, (x, y, indptr, indices, values)), *axes, _address(vectors),
+        0 if vectors is None else vectors.shape[1],
+    )  # fmt: skip
 
 
 def _packed_quota(quota: AnyQuota) -> bytes:
     if isinstance(quota, CopyQuota):
         return _QUOTA.pack(
-            0, 0, 0, quota.n, quota.stages, _address(quota.vectors), quota.vectors.shape[1], quota.threshold,
+            0, 0, 0, 0, quota.n, quota.stages, _address(quota.vectors), quota.vectors.shape[1], quota.threshold,
             _address(quota.pinned), len(quota.pinned),
         )  # fmt: skip
-    arrays = map(_address, (quota.indptr, quota.labels, quota.capacity))
+    arrays = map(_address, (quota.indptr, quota.labels, quota.capacity, quota.least))
     return _QUOTA.pack(*arrays, len(quota.capacity), quota.stages, 0, 0, 0.0, 0, 0)
 
 

@@ -56,6 +56,8 @@ static void place_windows(Bump *bump, const double *u, int64_t n) {
     }
 }
 
+#define BIT_OF_LANE(bit) ((LANE_NUMBERS & (bit)) != 0) /* the lanes in whose number the bit is set */
+
 /* Write the memberships of the bins in the window of candidate i, rounded up to whole blocks. */
 INLINE void write_window(const Bump *bump, int64_t i, double *lanes) {
     if (!bump->table) {
@@ -66,15 +68,14 @@ INLINE void write_window(const Bump *bump, int64_t i, double *lanes) {
         }
         return;
     }
-    double ratio = bump->ratio[i], square = ratio * ratio, block = square;
-    vector factors = {1.0, ratio};
+    double ratio = bump->ratio[i], block = ratio * ratio;
+    vector factors = choose_lanes(BIT_OF_LANE(1), all(ratio), all(1.0)); /* powers of the ratio */
 #if LANES > 2
-    factors[2] = square;
-    factors[3] = square * ratio;
-    block = square * square;
+    factors *= choose_lanes(BIT_OF_LANE(2), all(block), all(1.0));
+    block *= block;
 #endif
 #if LANES > 4
-    for (int j = 4; j < LANES; j++) factors[j] = factors[j - 4] * block;
+    factors *= choose_lanes(BIT_OF_LANE(4), all(block), all(1.0));
     block *= block;
 #endif
     factors *= all(bump->lowest[i]);

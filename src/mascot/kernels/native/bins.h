@@ -69,10 +69,7 @@ static void clear_bins(const Bins *b, double *state) {
 
 /* Return the sum over all real bins, each counted once. */
 static double total_of_bins(const Bins *b, const double *state) {
-    double total = 0.0;
-    int64_t end = b->circle ? b->circle : b->size;
-    for (int64_t j = 0; j < end; j++) total += state[b->origin + j];
-    return total;
+    return sum_of(state + b->origin, b->circle ? b->circle : b->size);
 }
 
 #endif

@@ -26,6 +26,10 @@
 #define MASCOT_LEADERS 24             /* most relevant candidates among which a focus looks for further starts */
 #define MASCOT_ALIKE 0.4999999999      /* share of bins in common from which two candidates lie in the same area */
 #define MASCOT_LABEL_PRICE 0.25       /* cost of a new label of a focus, in relevance of the best result */
+#define MASCOT_EXCESS 1000 /* the cost of a result beyond a limit; a result beyond or below a share costs 1 */
+#define MASCOT_SWAPS 100    /* that improve a plan */
+#define MASCOT_FEW_SWAPS 2  /* that make room for a pick */
+#define MASCOT_TENURE 7     /* steps in which a swap is not undone */
 #define MASCOT_PROTECTED_STEPS {0.5, 1.0} /* strengths of the runs of a focus from the protected results alone */
 #define MASCOT_CENTRE_STEPS {0.25, 0.6}   /* strengths of the runs from a centre, too */
 

@@ -43,4 +43,4 @@ const char *mascot_variant(void) {
     return name;
 }
 
-int64_t mascot_abi(void) { return 3; }
+int64_t mascot_abi(void) { return 4; }

@@ -9,44 +9,45 @@
 #include "fit.h"
 #include "hash.h"
 
-enum { RINGS_CACHED = 256, DENSE_CELLS = 4096, DENSE_CELLS_EACH = 32 };
+enum { RINGS_CACHED = 256, DENSE_CELLS = 4096, DENSE_CELLS_EACH = 32, TABULATED_CELLS_EACH = 16 };
+enum { MOST_RINGS = 8, TOGETHER = 16 }; /* at most 6 rings are in reach of a candidate; candidates whose cells are found together */
 #define PI 3.14159265358979323846
 #define HALF_PI_LESS_1 0.5708 /* for 0 <= z <= 1, z + 0.5708 z^3 is at least asin(z) */
 #define SMALLEST_COSINE 1e-12 /* at the poles */
 
-/* Rings by number modulo RINGS_CACHED; the cells of a ring that have slots are known only if cells are numbered densely. */
+/* Rings by number, from `Globe.lowest` on, modulo RINGS_CACHED. Which cells of a ring have slots is known only if cells are
+ * numbered densely. Vectors of rings may reach beyond the end. */
 typedef struct {
-    int64_t ring[RINGS_CACHED], cells[RINGS_CACHED];
-    double cosine[RINGS_CACHED], inverse[RINGS_CACHED]; /* and 1 / cosine */
-    int64_t base[RINGS_CACHED], lowest_cell[RINGS_CACHED], highest_cell[RINGS_CACHED]; /* slot of cell 0, cells with slots */
+    int64_t ring[RINGS_CACHED], base[RINGS_CACHED]; /* number, and slot of cell 0 */
+    double cells[RINGS_CACHED + LANES], cosine[RINGS_CACHED + LANES], inverse[RINGS_CACHED + LANES]; /* and 1 / cosine */
+    double lowest_cell[RINGS_CACHED + LANES], highest_cell[RINGS_CACHED + LANES]; /* cells with slots; infinite: all of them */
 } Rings;
 
 typedef struct {
     Rings *cache;
-    int64_t rings;
+    int64_t rings, lowest; /* of the whole globe, and the first one within reach of a candidate */
     double height; /* of a ring, in radians */
     double reach, limit; /* radius of a bump in radians, and its haversine */
     double root, inverse_limit, fold; /* sqrt(limit), 1 / limit, 2 / width^2 */
     int dense;
     int64_t used;       /* dense: slots in use */
+    double *sines, *cosines; /* dense: [used] of half the longitude of a cell; NULL: cells are too many */
     Table table;        /* otherwise: blocks of cells, by ring and number */
     int64_t next, keys; /* the next free slot, and the keys in the table */
     int64_t allocated, windows;
 } Globe;
 
-/* The rings first .. last. */
+/* What is computed once for each of the n candidates. */
 typedef struct {
-    int64_t first, last;
-} RingRange;
+    double *lon, *sine, *cosine; /* longitude, and sine and cosine of its half */
+    double *cos_lat, *inverse_lat; /* of the latitude */
+    int64_t *first, *count; /* rings within reach */
+} Points;
 
-/* A candidate, and what is computed once for it or for each of its rings. */
+/* The cells of a candidate on each ring in reach, and the exponents of their memberships: across + along * hav(longitudes). */
 typedef struct {
-    double lat, lon, cos_lat, inverse_lat;
-    int64_t ring;
-    double across; /* haversine of the difference of latitude to the centre of the ring */
-} Point;
-
-INLINE double inverse_cosine(double cosine) { return 1.0 / (cosine > SMALLEST_COSINE ? cosine : SMALLEST_COSINE); }
+    double left[MOST_RINGS + LANES], right[MOST_RINGS + LANES], across[MOST_RINGS + LANES], along[MOST_RINGS + LANES];
+} Spans;
 
 INLINE Globe make_globe(Arena *arena, const Bins *b, double width) {
     Globe globe = {.cache = arena_take(arena, sizeof(Rings)), .next = b->origin};
@@ -65,26 +66,18 @@ INLINE Globe make_globe(Arena *arena, const Bins *b, double width) {
 /* Compute cosine and number of cells of a ring, if they are not in the cache. Returns its index in the cache. */
 INLINE int64_t look_up_ring(const Globe *globe, int64_t ring) {
     Rings *cache = globe->cache;
-    int64_t at = ring % RINGS_CACHED;
+    int64_t at = (ring - globe->lowest) % RINGS_CACHED;
     if (cache->ring[at] != ring) {
         double cosine = cos(((double)ring + 0.5) * globe->height - PI / 2);
         double cells = floor(2.0 * (double)globe->rings * cosine + 0.5);
         cache->ring[at] = ring;
         cache->cosine[at] = cosine;
-        cache->inverse[at] = inverse_cosine(cosine);
-        cache->cells[at] = cells < 1.0 ? 1 : (int64_t)cells;
+        cache->inverse[at] = 1.0 / (cosine > SMALLEST_COSINE ? cosine : SMALLEST_COSINE);
+        cache->cells[at] = cells < 1.0 ? 1.0 : cells;
+        cache->lowest_cell[at] = -INFINITY;
+        cache->highest_cell[at] = INFINITY;
     }
     return at;
-}
-
-/* Return the rings within reach of the latitudes south .. north. */
-INLINE RingRange rings_in_reach(const Globe *globe, double south, double north) {
-    RingRange range;
-    range.first = (int64_t)ceil((south - globe->reach + PI / 2) / globe->height - 0.5 - 1e-9);
-    range.last = (int64_t)floor((north + globe->reach + PI / 2) / globe->height - 0.5 + 1e-9);
-    if (range.first < 0) range.first = 0;
-    if (range.last > globe->rings - 1) range.last = globe->rings - 1;
-    return range;
 }
 
 /* Number the cells of each ring within the candidates' range, unless they are many. */
@@ -98,26 +91,46 @@ INLINE void number_cells(Globe *globe, const Bins *b, const double *lat, const d
         if (lon[i] > east) east = lon[i];
     }
     if (south > north) south = north = west = east = 0.0; /* no place is known */
-    RingRange range = rings_in_reach(globe, south, north);
+    int64_t first_ring = (int64_t)ceil((south - globe->reach + PI / 2) / globe->height - 0.5 - 1e-9);
+    int64_t last_ring = (int64_t)floor((north + globe->reach + PI / 2) / globe->height - 0.5 + 1e-9);
+    if (first_ring < 0) first_ring = 0;
+    if (last_ring > globe->rings - 1) last_ring = globe->rings - 1;
     Rings *cache = globe->cache;
     int64_t allowed = DENSE_CELLS + DENSE_CELLS_EACH * n, used = 0;
     double sine = sin(globe->reach);
-    globe->dense = range.last - range.first + 1 <= RINGS_CACHED;
-    for (int64_t ring = range.first; globe->dense && ring <= range.last; ring++) {
-        int64_t at = look_up_ring(globe, ring), cells = cache->cells[at];
+    globe->lowest = first_ring;
+    globe->dense = last_ring - first_ring + 1 <= RINGS_CACHED;
+    for (int64_t ring = first_ring; globe->dense && ring <= last_ring; ring++) {
+        int64_t at = look_up_ring(globe, ring);
         /* A circle of this reach around a point of the ring spans asin(z) of longitude, or all of it if it holds the pole. */
-        double inverse = (double)cells / (2 * PI), cosine = cache->cosine[at];
-        double z = sine / (cosine > SMALLEST_COSINE ? cosine : SMALLEST_COSINE);
+        double cells = cache->cells[at], inverse = cells / (2 * PI), z = sine * cache->inverse[at];
         double half = globe->reach < PI / 2 && z < 1.0 ? z + HALF_PI_LESS_1 * z * z * z + 1e-9 : PI;
         double first = floor((west - half + PI) * inverse - 0.5), last = ceil((east + half + PI) * inverse - 0.5);
-        if (first < 0.0 || last > (double)(cells - 1)) first = 0.0, last = (double)(cells - 1); /* the whole circle */
+        if (first < 0.0 || last > cells - 1.0 || last - first >= cells - 1.0) first = 0.0, last = cells - 1.0; /* the whole circle */
+        else cache->lowest_cell[at] = first, cache->highest_cell[at] = last;
         cache->base[at] = b->origin + used - (int64_t)first;
-        cache->lowest_cell[at] = (int64_t)first;
-        cache->highest_cell[at] = (int64_t)last;
         used += (int64_t)(last - first) + 1 + LANES;
         if (used > allowed) globe->dense = 0;
     }
     globe->used = used;
+}
+
+/* Tabulate sine and cosine of half the longitude of every cell that has a slot, unless there are more cells than it is worth. */
+INLINE void tabulate_cells(Arena *arena, Globe *globe, const Bins *b, int64_t n) {
+    if (!globe->dense || globe->used > TABULATED_CELLS_EACH * n) return;
+    globe->sines = take_doubles(arena, globe->used + LANES);
+    globe->cosines = take_doubles(arena, globe->used + LANES);
+    for (int64_t ring = globe->lowest, slot = 0; slot < globe->used; ring++) {
+        int64_t at = look_up_ring(globe, ring), first = b->origin + slot - globe->cache->base[at];
+        double half = PI / globe->cache->cells[at], last = globe->cache->highest_cell[at];
+        int64_t count = (int64_t)(last < INFINITY ? last : globe->cache->cells[at] - 1.0) - first + 1;
+        for (int64_t j = 0; j < count; j += LANES) {
+            vector angle = (all((double)(first + j) + 0.5) + STEPS) * all(half) - all(PI / 2);
+            store(globe->sines + slot + j, sine(angle));
+            store(globe->cosines + slot + j, sine(all(PI / 2) - absolute(angle)));
+        }
+        slot += count + LANES;
+    }
 }
 
 /* Allocate windows: for each candidate the rings within reach, times three blocks per ring. */
@@ -151,42 +164,53 @@ INLINE int64_t slot_of_block(Arena *arena, Globe *globe, int64_t ring, int64_t b
     return slot;
 }
 
-/* Write memberships of one vector of cells: exp(-chord^2 / (2 width^2)), where
- * chord^2 = 4 (across + along * hav(difference of longitude)). */
-INLINE void write_cells(double *lanes, double across, double along, double apart, double cell, double fold, int64_t count) {
-    vector x = all(apart) - STEPS * all(cell);
+/* Return hav(lon - longitude) for the vector of cells from `cell` on, whose first slot is `slot`. */
+INLINE vector along_ring(const Globe *globe, const Points *points, int64_t i, double cells, double cell, int64_t slot) {
+    if (globe->sines) { /* sin(a - b) = sin(a) cos(b) - cos(a) sin(b) */
+        vector half = all(points->sine[i]) * load(globe->cosines + slot) - all(points->cosine[i]) * load(globe->sines + slot);
+        return half * half;
+    }
+    double width = 2 * PI / cells;
+    vector x = all(points->lon[i] - ((cell + 0.5) * width - PI)) - STEPS * all(width);
     x = choose_lanes(x > all(PI), x - all(2 * PI), x); /* the short way round */
-    x = choose_lanes(x < all(-PI), x + all(2 * PI), x);
-    vector p = decay((all(across) + all(along) * haversine(x)) * all(fold));
-    store(lanes, where(STEPS < all((double)count), p));
+    return haversine(choose_lanes(x < all(-PI), x + all(2 * PI), x));
 }
 
-/* Write the windows of a candidate on one ring. */
-INLINE void pack_ring(Arena *arena, Globe *globe, Bins *b, const Point *point) {
+/* Find the cells of candidate i that are in reach on a vector of rings, from its ring number `lane` on. */
+INLINE void span_rings(const Globe *globe, const Points *points, double lat, int64_t i, int64_t lane, Spans *spans) {
     const Rings *cache = globe->cache;
-    int64_t at = look_up_ring(globe, point->ring), cells = cache->cells[at];
-    double along = point->cos_lat * cache->cosine[at], cell = 2 * PI / (double)cells, inverse = (double)cells / (2 * PI);
+    int64_t ring = points->first[i] + lane, at = look_up_ring(globe, ring);
+    vector cells = load(cache->cells + at), scale = cells * all(1.0 / (2 * PI)), one = all(1.0);
+    vector across = haversine(all(lat) - ((all((double)ring + 0.5) + STEPS) * all(globe->height) - all(PI / 2)));
     /* At least sqrt((limit - across) / along), without a root or a division: sqrt(1 - t) <= 1 - t / 2, and the
      * geometric mean is below the arithmetic one. Cells that are out of reach all the same get membership 0. */
-    double z = globe->root * 0.5 * (point->inverse_lat + cache->inverse[at]) * (1.0 - 0.5 * point->across * globe->inverse_limit);
-    z = z > 1.0 ? 1.0 : z > 0.0 ? z : 0.0;
-    double half = 2.0 * (z + HALF_PI_LESS_1 * z * z * z) + 1e-9; /* at least 2 asin(z) */
-    int64_t left = (int64_t)ceil((point->lon - half + PI) * inverse - 0.5);
-    int64_t right = (int64_t)floor((point->lon + half + PI) * inverse - 0.5);
-    if (globe->dense && cache->highest_cell[at] - cache->lowest_cell[at] < cells - 1) { /* only cells that have slots */
-        if (left < cache->lowest_cell[at]) left = cache->lowest_cell[at];
-        if (right > cache->highest_cell[at]) right = cache->highest_cell[at];
-    }
-    if (right > left + cells - 1) right = left + cells - 1;
-    int64_t needed = globe->windows + (right - left + 1 + LANES) / LANES + 3, first_block = -1;
+    vector z = all(globe->root * 0.5) * (all(points->inverse_lat[i]) + load(cache->inverse + at));
+    z = smaller(larger(z * (one - all(0.5 * globe->inverse_limit) * across), all(0.0)), one);
+    vector half = all(2.0) * (z + all(HALF_PI_LESS_1) * z * z * z) + all(1e-9); /* at least 2 asin(z) */
+    vector left = round_up((all(points->lon[i] + PI) - half) * scale - all(0.5));
+    vector right = -round_up(all(0.5) - (all(points->lon[i] + PI) + half) * scale);
+    left = larger(left, load(cache->lowest_cell + at)); /* only cells that have slots */
+    right = smaller(right, load(cache->highest_cell + at));
+    store(spans->left + lane, left);
+    store(spans->right + lane, smaller(right, left + cells - one));
+    store(spans->across + lane, across * all(globe->fold));
+    store(spans->along + lane, all(points->cos_lat[i] * globe->fold) * load(cache->cosine + at));
+}
+
+/* Write the windows of candidate i on one ring: exp(-chord^2 / (2 width^2)), where chord^2 / 4 = across + along * hav. */
+INLINE void pack_ring(Arena *arena, Globe *globe, Bins *b, const Points *points, int64_t i, int64_t lane, const Spans *spans) {
+    int64_t ring = points->first[i] + lane, at = look_up_ring(globe, ring), cells = (int64_t)globe->cache->cells[at];
+    int64_t left = (int64_t)spans->left[lane], right = (int64_t)spans->right[lane], first_block = -1;
+    int64_t needed = globe->windows + (right - left) / LANES + 5;
     if (needed > globe->allocated) grow_windows(arena, globe, b, needed);
     while (left <= right) {
         int64_t home = left < 0 ? left + cells : left >= cells ? left - cells : left;
-        int64_t step, origin = home, slot;
+        int64_t step, origin = home, slot, valid;
         if (globe->dense) {
             step = cells - home < LANES ? cells - home : LANES;
             if (step > right - left + 1) step = right - left + 1;
-            slot = cache->base[at] + home;
+            valid = step;
+            slot = globe->cache->base[at] + home;
         } else {
             int64_t block = home / LANES;
             if (block == first_block) break; /* once round the pole */
@@ -194,35 +218,57 @@ INLINE void pack_ring(Arena *arena, Globe *globe, Bins *b, const Point *point) {
             origin = block * LANES;
             step = LANES - home % LANES;
             if (step > cells - home) step = cells - home;
-            slot = slot_of_block(arena, globe, point->ring, block);
+            valid = cells - origin;
+            slot = slot_of_block(arena, globe, ring, block);
         }
-        double centre = ((double)origin + 0.5) * cell - PI;
-        int64_t valid = globe->dense ? step : cells - origin;
-        write_cells(b->lanes + globe->windows * LANES, point->across, along, point->lon - centre, cell, globe->fold, valid);
+        vector along = along_ring(globe, points, i, (double)cells, (double)origin, slot - b->origin);
+        vector p = decay(all(spans->across[lane]) + all(spans->along[lane]) * along);
+        store(b->lanes + globe->windows * LANES, where(STEPS < all((double)valid), p));
         b->slot[globe->windows++] = slot;
         left += step;
     }
 }
 
-static void pack_globe(Arena *arena, Bins *b, const double *lat, const double *lon, double width, int64_t n) {
+/* Compute what does not depend on the ring. */
+static Points place_points(Arena *arena, const Globe *globe, const double *lats, double *lons, int64_t n) {
+    double *arrays[4], inverse = 1.0 / globe->height;
+    for (int j = 0; j < 4; j++) arrays[j] = take_doubles(arena, whole_blocks(n));
+    int64_t *first = take_integers(arena, whole_blocks(n)), *count = take_integers(arena, whole_blocks(n));
+    Points points = {lons, arrays[0], arrays[1], arrays[2], arrays[3], first, count};
+    for (int64_t i = 0; i < n; i += LANES) {
+        vector lat = load(lats + i), half = load(lons + i) * all(0.5), cosine = all(1.0) - all(2.0) * haversine(lat);
+        store(points.sine + i, sine(half));
+        store(points.cosine + i, sine(all(PI / 2) - absolute(half)));
+        store(points.cos_lat + i, cosine);
+        store(points.inverse_lat + i, all(1.0) / larger(cosine, all(SMALLEST_COSINE)));
+        vector south = (lat - all(globe->reach - PI / 2)) * all(inverse), north = (lat + all(globe->reach + PI / 2)) * all(inverse);
+        vector lowest = larger(round_up(south - all(0.5 + 1e-9)), all(0.0));
+        vector highest = smaller(-round_up(all(0.5 - 1e-9) - north), all((double)globe->rings - 1.0));
+        for (int64_t j = 0; j < LANES; j++) {
+            first[i + j] = (int64_t)lowest[j];
+            count[i + j] = (int64_t)(highest[j] - lowest[j]) + 1;
+        }
+    }
+    return points;
+}
+
+static void pack_globe(Arena *arena, Bins *b, const double *lat, double *lon, double width, int64_t n) {
     Globe globe = make_globe(arena, b, width);
     number_cells(&globe, b, lat, lon, n);
+    tabulate_cells(arena, &globe, b, n);
     allocate_windows(arena, &globe, b, n);
-    for (int64_t i = 0; i < n; i++) {
-        b->first[i] = globe.windows;
-        if (b->unknown[i] != 0.0) continue;
-        Point point = {.lat = lat[i], .lon = lon[i], .cos_lat = 1.0 - 2.0 * haversine(all(lat[i]))[0]};
-        point.inverse_lat = inverse_cosine(point.cos_lat);
-        RingRange range = rings_in_reach(&globe, lat[i], lat[i]);
-        vector across = all(0.0);
-        for (int64_t ring = range.first, lane = 0; ring <= range.last; ring++, lane = (lane + 1) % LANES) {
-            if (lane == 0) { /* a vector of rings at a time; lanes beyond the last ring are not used */
-                vector centres = (all((double)ring + 0.5) + STEPS) * all(globe.height) - all(PI / 2);
-                across = haversine(all(lat[i]) - centres);
-            }
-            point.ring = ring;
-            point.across = across[lane];
-            pack_ring(arena, &globe, b, &point);
+    Points points = place_points(arena, &globe, lat, lon, n);
+    int64_t at_once = globe.dense ? LANES : 1; /* otherwise neighbouring rings may not be in the cache */
+    Spans spans[TOGETHER]; /* found before they are needed, so that branches on them are decided early */
+    for (int64_t start = 0; start < n; start += TOGETHER) {
+        int64_t end = start + TOGETHER < n ? start + TOGETHER : n;
+        for (int64_t i = start; i < end; i++)
+            for (int64_t lane = 0; b->unknown[i] == 0.0 && lane < points.count[i]; lane += at_once)
+                span_rings(&globe, &points, lat[i], i, lane, spans + i - start);
+        for (int64_t i = start; i < end; i++) {
+            b->first[i] = globe.windows;
+            for (int64_t lane = 0; b->unknown[i] == 0.0 && lane < points.count[i]; lane++)
+                pack_ring(arena, &globe, b, &points, i, lane, spans + i - start);
         }
     }
     b->first[n] = globe.windows;

@@ -11,6 +11,7 @@
 
 #include "novelty.h"
 #include "overlap.h"
+#include "page_plan.h"
 #include "visit.h"
 
 #define NEVER (-1.7976931348623157e308) /* the gain of a candidate that may not be chosen */
@@ -48,6 +49,9 @@ typedef struct {
     Run *runs, *plain;           /* the runs that compete, and the most relevant results, which compete too */
     int64_t run_count;           /* 0 until the runs were selected */
 
+    Arena *arena;
+    Plan *plan;                 /* NULL until looking ahead is necessary */
+    Run ahead;                  /* the run that looks ahead */
     int64_t **counts;           /* results so far for each label of each quota; zero between passes */
     double *unit;               /* a vector, for the quotas on near-copies */
     double *base, *taken;       /* [n] the gain that no choice changes; 1 if the candidate may not be chosen any more */
@@ -64,21 +68,22 @@ static int is_already(const Query *q, int64_t i) {
     return 0;
 }
 
-/* A quota's labels of a row. */
-INLINE void labels_of(const Quota *quota, int64_t row, int64_t *begin, int64_t *end) {
-    *begin = quota->indptr ? quota->indptr[row] : row;
-    *end = quota->indptr ? quota->indptr[row + 1] : row + 1;
+/* Return by how much a quota's capacities are raised at this stage, or -1 if the quota does not hold. Stage 0 holds all quotas,
+ * stage 1 all limits; later stages raise the limits that may be filled by one each. */
+INLINE int64_t raised_by(const Quota *quota, int64_t stage) {
+    if (quota->stages == SHARED && stage > 0) return -1;
+    return quota->stages == FILLED && stage > 1 ? stage - 1 : 0;
 }
 
 /* Return whether the quotas of this stage allow candidate i. */
 static int allowed(const Query *q, int64_t i, int64_t stage) {
     for (int64_t c = 0; c < q->quotas; c++) {
         const Quota *quota = q->quota + c;
-        if (stage >= quota->stages || quota->vectors) continue;
-        int64_t j, end;
+        int64_t j, end, raised = raised_by(quota, stage);
+        if (raised < 0 || quota->vectors) continue;
         for (labels_of(quota, q->rows[i], &j, &end); j < end; j++) {
             int64_t label = quota->labels[j];
-            if (label >= 0 && q->counts[c][label] >= quota->capacity[label]) return 0;
+            if (label >= 0 && q->counts[c][label] >= quota->capacity[label] + raised) return 0;
         }
     }
     return 1;
@@ -105,7 +110,8 @@ static int count_labels(const Query *q, int64_t i, int64_t by) {
 static int is_copy(const Query *q, int64_t i, int64_t stage, const int64_t *results, int64_t done) {
     for (int64_t c = 0; c < q->quotas; c++) {
         const Quota *quota = q->quota + c;
-        if (stage >= quota->stages || !quota->vectors) continue;
+        int64_t raised = raised_by(quota, stage);
+        if (raised < 0 || !quota->vectors) continue;
         Rows rows = {quota->vectors, quota->size};
         int64_t copies = 0;
         double inverse = inverse_length(rows, q->rows[i]);
@@ -116,7 +122,7 @@ static int is_copy(const Query *q, int64_t i, int64_t stage, const int64_t *resu
             inverse = inverse_length(rows, row);
             copies += inverse > 0.0 && dot(rows, row, q->unit) * inverse >= quota->threshold - MASCOT_COPY_TOLERANCE;
         }
-        if (copies >= quota->count) return 1;
+        if (copies >= quota->count + raised) return 1;
     }
     return 0;
 }
@@ -187,10 +193,11 @@ static void follow_picks(const Query *q, int64_t a, double lam) {
         if (pass == 1 && (b->rule != MISSING_NEUTRAL || !v->known || v->known == q->n)) break;
         for (int64_t i = 0; i < q->n; i++) {
             if ((b->unknown[i] != 0.0) != pass) continue;
-            if (!pass && !v->lazy) catch_up(v, i, q->rows[i]);
+            if (!pass && v->lazy) recall(v, i);
+            else if (!pass) catch_up(v, i, q->rows[i]);
             double value = pass ? mean / (double)v->known : novelty_worth(v, i);
             if (!pass) mean += value;
-            if (!pass && v->lazy) q->changed[i] |= bit_of(a);
+            if (!pass && v->seen[i] < v->picks) q->changed[i] |= bit_of(a);
             q->bound[i] += lam * b->sign * (value - worth[i]);
             worth[i] = value;
         }
@@ -204,7 +211,7 @@ static double pick_vector(const Query *q, int64_t a, int64_t best, double lam) {
     if (known) catch_up(b->novelty, best, q->rows[best]);
     double gain = b->sign * (known ? novelty_worth(b->novelty, best) : q->worth[a][best]);
     if (!known) return gain;
-    add_pick(b->novelty, best, q->rows[best]);
+    add_pick(b->novelty, best, q->rows[best], q->n);
     follow_picks(q, a, lam);
     return gain;
 }
@@ -241,7 +248,7 @@ static void begin_novelty(const Query *q, int64_t a, double lam) {
     v->picks = 0;
     for (int64_t i = 0; i < q->n; i++) v->nearest[i] = v->total[i] = 0.0, v->seen[i] = 0;
     for (int64_t j = 0; j < q->already_count; j++)
-        if (q->bins[a].unknown[q->already[j]] == 0.0) add_pick(v, q->already[j], q->rows[q->already[j]]);
+        if (q->bins[a].unknown[q->already[j]] == 0.0) add_pick(v, q->already[j], q->rows[q->already[j]], q->n);
     if (v->picks || !v->lazy) follow_picks(q, a, lam);
 }
 
@@ -265,7 +272,7 @@ INLINE int64_t choose_best(const Query *q, double lam, double tie, double *state
     for (int64_t i = 0; i < padded; i += LANES) {
         vector bound = load(q->bound + i);
         tops = larger(bound, tops);
-        exact = choose_lanes((bound > exact) & (*(mask *)(q->changed + i) == 0), bound, exact);
+        exact = larger(choose_lanes(*(mask *)(q->changed + i) == 0, bound, all(NEVER)), exact);
     }
     double top = largest(tops), bar = largest(exact) - tie;
     if (top <= NEVER / 2) return -1;
@@ -280,48 +287,22 @@ INLINE int64_t choose_best(const Query *q, double lam, double tie, double *state
         int64_t end = at + AT_ONCE < padded ? at + AT_ONCE : padded;
         for (int64_t i = at; i < end; i += LANES) {
             unsigned reached = bits((load(q->bound + i) >= all(bar)) & (*(mask *)(q->changed + i) != 0));
-            if (!reached) continue;
-            for (int64_t lane = 0; lane < LANES; lane++) { /* no branch: the processor could not predict it */
-                q->todo[count] = i + lane;
-                count += reached >> lane & 1;
-            }
+            count += list_lanes(q->todo + count, i, reached);
         }
         at += AT_ONCE;
     }
     return first_from(q->bound, q->n, bar);
 }
 
-/* Fill `run` with at most k positions, the protected ones first. */
-static void select_greedily(Query *q, double lam, double tie, double *state, Run *run) {
-    int64_t padded = whole_blocks(q->n), done = 0, stage = 0;
-    run->relevance = run->wishes = 0.0;
-    begin_pass(q, lam, state, padded);
-    while (done < q->k) {
-        int64_t best =
-            done < q->protected_count ? q->protected_positions[done] : choose_best(q, lam, tie, state, padded);
-        if (best < 0) { /* the next stage lifts quotas */
-            if (!q->quotas || stage == 2) break;
-            stage++;
-            for (int64_t i = 0; i < q->n; i++)
-                if (q->taken[i] == 0.0 && allowed(q, i, stage)) evaluate(q, &i, 1, lam, state);
-            continue;
-        }
-        if (done >= q->protected_count && is_copy(q, best, stage, run->positions, done)) {
-            q->bound[best] = NEVER;
-            continue;
-        }
-        if (lam > 0.0) {
-            run->relevance += q->relevance[best];
-            run->wishes += q->offset[best] + cover(q, best, lam, state, padded);
-        }
-        q->bound[best] = NEVER;
-        q->taken[best] = 1.0;
-        run->positions[done++] = best;
-        if (q->quotas && count_labels(q, best, 1)) close_candidates(q, stage);
+/* Add candidate `best` to a run. */
+static void take_result(Query *q, int64_t best, double lam, double *state, Run *run) {
+    if (lam > 0.0) {
+        run->relevance += q->relevance[best];
+        run->wishes += q->offset[best] + cover(q, best, lam, state, whole_blocks(q->n));
     }
-    for (int64_t j = 0; q->quotas && j < done; j++) count_labels(q, run->positions[j], -1);
-    run->stages = stage + 1;
-    run->count = done;
+    q->bound[best] = NEVER;
+    q->taken[best] = 1.0;
+    run->positions[run->count++] = best;
 }
 
 #endif

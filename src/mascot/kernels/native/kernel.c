@@ -1,7 +1,8 @@
 /* MASCOT's selection in C: the numpy reference (mascot/kernels/reference.py) is the specification.
  *
- * Each query packs its candidates' bins (pack.h), weighs them, and selects greedily (greedy.h), under a focus from several starts (starts.h). Queries are independent:
- * callers run ranges of them in threads.
+ * Each query packs its candidates' bins (pack.h), weighs them, and selects greedily (greedy.h), looking ahead
+ * if rules require it (passes.h), under a focus from several starts (starts.h). Queries are independent: callers run ranges of
+ * them in threads.
  *
  * All other code is in headers, because this file is compiled as one translation unit once per instruction set: VARIANT names
  * its only external function, and everything else is static, so that the variants do not clash when they are linked. It also
@@ -44,10 +45,7 @@ static void measure_relevance(Arena *arena, Query *q, int64_t flags) {
         q->relevance = take_doubles(arena, q->n);
         memcpy(q->relevance, scores, (size_t)q->n * sizeof(double));
     }
-    for (int64_t i = 0; i < q->n; i++) {
-        double size = fabs(q->relevance[i]);
-        q->largest_relevance = size > q->largest_relevance ? size : q->largest_relevance;
-    }
+    q->largest_relevance = largest_of(q->relevance, q->n);
 }
 
 /* Return whether candidate i is a near-copy of a protected one, in vectors that are to be spread. */
@@ -118,7 +116,8 @@ static void pack_attributes(Arena *arena, Query *q, const Batch *batch) {
         q->bins[a] = pack_bins(arena, batch->attribute + a, q->rows, n, q->size);
         if (q->bins[a].shape == SHAPE_VECTORS) {
             if (!order) order = all_positions(arena, q);
-            pack_vectors(arena, q->bins + a, batch->attribute + a, q->rows, n, order, q->k + q->already_count + 1);
+            int repeated = batch->keep > 0.0 || batch->starts > 0 && q->bins[a].sign < 0;
+            pack_vectors(arena, q->bins + a, batch->attribute + a, q->rows, n, order, q->k + q->already_count + 1, repeated);
         }
         q->size += q->bins[a].size;
     }
@@ -180,14 +179,11 @@ static double even_coverage(Arena *arena, const Query *q, const Bins *b, double 
 
 /* Set the worth of the bins, the first sums over them, and the coverage per result. Returns the largest sum. */
 static double measure_bins(Arena *arena, Query *q, Bins *b, int64_t flags) {
-    double *state = q->state, *sums = q->sums, top = 0.0, memberships = 0.0;
+    double *state = q->state, *sums = q->sums;
     if (flags & FLAG_QUERY_WEIGHT) raise_to_peaks(q, b, q->relevance, state);
     else fill_bins(b, state, 1.0);
     visit_list(WORTH, b, q->everyone, q->n, q->changed, 1, state, NULL, sums);
-    for (int64_t i = 0; i < q->n; i++) {
-        memberships += sums[i];
-        top = sums[i] > top ? sums[i] : top;
-    }
+    double memberships = sum_of(sums, q->n), top = largest_of(sums, q->n);
     if (top < MASCOT_NOTHING) { /* so little that rounding would decide: nothing */
         top = 0.0;
         fill_bins(b, state, 0.0);
@@ -204,12 +200,17 @@ static double measure_bins(Arena *arena, Query *q, Bins *b, int64_t flags) {
     return top;
 }
 
+/* Return what full novelty, or full coverage, is worth if this is the only wish. */
+static double most_worth(const Bins *b) {
+    return b->novelty && b->sign > 0 && !b->novelty->nearest_only ? MASCOT_NOVELTY : 1.0;
+}
+
 /* Weigh the bins of attribute a, and cover what earlier pages have covered. `share` is its weight, or part of all weights. */
 static void weigh_attribute(Arena *arena, Query *q, const Batch *batch, int64_t query, int64_t a, double share) {
     Bins *b = q->bins + a;
     double top = 1.0; /* of novelty, by definition */
     if (b->novelty) {
-        if (b->sign > 0) share *= MASCOT_NOVELTY;
+        if (!(batch->flags & FLAG_SCALE)) share *= most_worth(b);
     } else {
         average_bins(arena, b, q->n, q->live);
         top = measure_bins(arena, q, b, batch->flags);
@@ -235,15 +236,15 @@ static void weigh_attribute(Arena *arena, Query *q, const Batch *batch, int64_t 
     double fall = 0.0;
     for (int64_t j = 0; j < q->already_count; j++) fall += sum(visit(COVER, b, q->already[j], q->state, b->coverage_per_result));
     int recompute = fall > 0.0 || factor < TINY_FACTOR; /* if products underflow, the sum of products is not the product */
-    for (int64_t i = 0; i < q->n; i++) {
-        q->start[a][i] = recompute ? sum(visit(WORTH, b, i, q->state, 0.0)) : q->sums[i] * factor;
-        if (b->sign < 0 && b->rule == MISSING_LAST && b->unknown[i] != 0.0) q->offset[i] -= factor * top;
-    }
+    double *restrict start = q->start[a], *restrict offset = q->offset, penalty = factor * top;
+    for (int64_t i = 0; i < q->n; i++) start[i] = q->sums[i] * factor;
+    for (int64_t i = 0; i < q->n && recompute; i++) start[i] = sum(visit(WORTH, b, i, q->state, 0.0));
+    for (int64_t i = 0; i < q->n && b->sign < 0 && b->rule == MISSING_LAST; i++) offset[i] -= b->unknown[i] * penalty;
 }
 
 static void weigh_attributes(Arena *arena, Query *q, const Batch *batch, int64_t query) {
     double all_weights = 0.0;
-    for (int64_t a = 0; a < q->attributes; a++) all_weights += batch->attribute[a].weight;
+    for (int64_t a = 0; a < q->attributes; a++) all_weights += batch->attribute[a].weight / most_worth(q->bins + a);
     for (int64_t a = 0; a < q->attributes; a++) {
         double weight = batch->attribute[a].weight;
         weigh_attribute(arena, q, batch, query, a, batch->flags & FLAG_SCALE ? weight / all_weights : weight);
@@ -308,7 +309,7 @@ static void select_one(Arena *arena, const Batch *batch, int64_t query, int64_t 
         write_nothing(batch, query);
         return;
     }
-    Query q = {.n = n, .attributes = batch->attributes, .k = k, .quotas = batch->quotas, .quota = batch->quota, .counts = counts};
+    Query q = {.n = n, .attributes = batch->attributes, .k = k, .quotas = batch->quotas, .quota = batch->quota, .counts = counts, .arena = arena};
     load_query(arena, &q, batch, query);
     measure_relevance(arena, &q, batch->flags);
     pack_attributes(arena, &q, batch);

@@ -25,11 +25,12 @@ typedef struct {
     int64_t size;
 } Attribute;
 
-/* At most capacity[label] results for each label; or, with vectors, at most `count` results that are near-copies of a candidate. */
+/* At most capacity[label] and at least least[label] results for each label; or, with vectors, at most `count` results that are near-copies of a candidate. */
 typedef struct {
     const int64_t *indptr; /* row r has labels[indptr[r] .. indptr[r + 1]]; NULL: one label per row, labels[r] */
     const int64_t *labels; /* in 0 .. count - 1; -1: no label, never limited */
     const int64_t *capacity;
+    const int64_t *least; /* smallest count of each label, where the candidates allow it; NULL: none */
     int64_t count;
     int64_t stages; /* the quota holds in this many of the three stages */
     const float *vectors; /* rows of `size` numbers; NULL: labels are counted */

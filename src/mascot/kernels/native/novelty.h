@@ -1,14 +1,17 @@
 /* Novelty of vectors: 1 - (max_j s(i, j) + mean_j s(i, j)) / 2 over the selected j (see mascot/kernels/novelty.py).
  *
  * Vectors are stored in float32 and multiplied in double. Every candidate knows how many picks it has been compared with.
- * Comparing it with further picks can only raise its maximum and its sum of similarities, so its novelty by what it knows is
- * an upper bound. A spread therefore compares only the candidates that may be chosen next.
+ * A similarity that is not known lies in 0..1. A spread counts it as 0 and a focus as 1, so that the gain is an upper bound, and
+ * only candidates that may be chosen next are compared. Several starts and the strengths that `keep` tries pick the same
+ * candidates again, so the similarities to a pick are stored.
  */
 #ifndef MASCOT_NOVELTY_H
 #define MASCOT_NOVELTY_H
 
 #include "bins.h"
 #include "relevance.h"
+
+enum { MOST_STORED = 256 }; /* picks whose similarities are stored */
 
 /* Rows of numbers. */
 typedef struct {
@@ -23,9 +26,15 @@ struct Novelty {
     double factor;           /* worth of one unit of novelty */
     double *pick;            /* [picks][size] the vectors of the picks, of length 1 */
     int64_t picks;           /* results so far that have a vector */
+    double **similar;        /* [picks] the stored similarities of each pick; NULL: they are not stored */
+    double **stored;         /* [n] similarities [n] of a candidate that was picked, NaN where they are not known; or NULL */
+    int64_t stored_count;
+    double unseen;           /* the similarity to a pick not seen: 0 for a spread, 1 for a focus */
+    Arena *arena;            /* of the stored similarities; NULL: nothing is stored */
     double *nearest, *total; /* [n] the maximum and the sum of the similarities to the first `seen` picks */
     int64_t *seen;           /* [n] */
     int64_t known;           /* candidates that have a vector */
+    int nearest_only;        /* novelty is that of MMR */
     int lazy;                /* candidates are compared when they may be chosen, not at every pick */
 };
 
@@ -86,7 +95,7 @@ static double dot(Rows rows, int64_t row, const double *unit) {
 /* Return the similarity of two candidates with this cosine. */
 INLINE double scaled(const Novelty *v, double cosine) {
     double s = (cosine - v->low) * v->per_cosine;
-    return s < 0.0 ? 0.0 : s > 1.0 ? 1.0 : s;
+    return s < 0.0 ? 0.0 : s > 1.0 && !v->nearest_only ? 1.0 : s;
 }
 
 /* Set the scale of similarity: the 5% and 95% quantiles of the cosines of a sample of candidates, evenly spaced in the better
@@ -117,9 +126,27 @@ static void scale_similarity(Arena *arena, Novelty *v, const int64_t *rows, cons
     v->per_cosine = 1.0 / (high - low);
 }
 
-/* Set up the vectors of n candidates, of which at most `most` will be picked. `order` are all positions, best first. */
+/* Set the scale of MMR, on which the cosines of the best match range from 0 to 1, and store its similarities. */
+static void scale_to_best(Arena *arena, Novelty *v, const int64_t *rows, const int64_t *order, int64_t n) {
+    double low = 1.0, high = -1.0, *cosines = v->stored[order[0]] = take_doubles(arena, n);
+    write_unit(v->unit, rows[order[0]], v->inverse[order[0]], v->pick);
+    for (int64_t j = 0; j < v->known; j++) {
+        int64_t i = order[j];
+        cosines[i] = dot(v->unit, rows[i], v->pick) * v->inverse[i];
+        low = cosines[i] < low ? cosines[i] : low;
+        high = cosines[i] > high ? cosines[i] : high;
+    }
+    if (high - low <= MASCOT_COPY_TOLERANCE) low = 0.0, high = 1.0;
+    v->low = low;
+    v->per_cosine = 1.0 / (high - low);
+    for (int64_t j = 0; j < v->known; j++) cosines[order[j]] = scaled(v, cosines[order[j]]);
+}
+
+/* Set up the vectors of n candidates, of which at most `most` will be picked. `order` are all positions, best first. Similarities
+ * are stored if passes are `repeated`. */
 static void pack_vectors(
-    Arena *arena, Bins *b, const Attribute *attribute, const int64_t *rows, int64_t n, const int64_t *order, int64_t most
+    Arena *arena, Bins *b, const Attribute *attribute, const int64_t *rows, int64_t n, const int64_t *order, int64_t most,
+    int repeated
 ) {
     Novelty *v = arena_take(arena, sizeof(Novelty));
     *v = (Novelty){.unit = {attribute->vectors, attribute->size}, .inverse = take_doubles(arena, n)};
@@ -134,15 +161,50 @@ static void pack_vectors(
         b->unknown[i] = v->inverse[i] == 0.0 ? 1.0 : 0.0;
         if (b->unknown[i] == 0.0) valued[v->known++] = i;
     }
-    scale_similarity(arena, v, rows, valued);
-    v->lazy = b->sign > 0 && (b->rule != MISSING_NEUTRAL || v->known == n);
+    v->lazy = b->rule != MISSING_NEUTRAL || v->known == n;
+    v->unseen = b->sign > 0 ? 0.0 : 1.0;
+    v->similar = arena_take(arena, (size_t)most * sizeof(double *));
+    v->stored = arena_take(arena, (size_t)n * sizeof(double *));
+    for (int64_t i = 0; i < n; i++) v->stored[i] = NULL;
+    v->nearest_only = attribute->axis[0][0] != 0.0;
+    if (repeated || v->nearest_only) v->arena = arena;
+    if (!v->nearest_only) scale_similarity(arena, v, rows, valued);
+    else if (v->known) scale_to_best(arena, v, rows, valued, n);
     b->novelty = v;
 }
 
-/* Add a pick: candidate i, which has a vector. */
-static void add_pick(Novelty *v, int64_t i, int64_t row) {
+/* Add a pick: candidate i, one of n, which has a vector. */
+static void add_pick(Novelty *v, int64_t i, int64_t row, int64_t n) {
+    if (v->arena && !v->stored[i] && v->stored_count < MOST_STORED) {
+        v->stored[i] = take_doubles(v->arena, n);
+        v->stored_count++;
+        for (int64_t j = 0; j < n; j++) v->stored[i][j] = NAN;
+    }
+    v->similar[v->picks] = v->stored[i];
     write_unit(v->unit, row, v->inverse[i], v->pick + v->picks * v->unit.size);
     v->picks++;
+}
+
+/* Count the similarity of candidate i and the next pick that it has not seen. */
+INLINE void see(Novelty *v, int64_t i, double s) {
+    v->nearest[i] = s > v->nearest[i] ? s : v->nearest[i];
+    v->total[i] += s;
+    v->seen[i]++;
+}
+
+/* Return the similarity of candidate i and the next pick that it has not seen, or NaN if it is not stored. */
+INLINE double next_stored(const Novelty *v, int64_t i) {
+    const double *similar = v->similar[v->seen[i]];
+    return similar ? similar[i] : NAN;
+}
+
+/* Count what is stored of the picks that candidate i has not seen, up to the first that is not. */
+INLINE void recall(Novelty *v, int64_t i) {
+    while (v->arena && v->seen[i] < v->picks) {
+        double s = next_stored(v, i);
+        if (isnan(s)) return;
+        see(v, i, s);
+    }
 }
 
 /* Compare candidate i, which has a vector, with the next `count` picks that it has not seen. `count` is a constant. */
@@ -150,26 +212,29 @@ INLINE void compare(Novelty *v, int64_t i, int64_t row, int count) {
     double cosines[4];
     dots(v->unit.vectors + row * v->unit.size, v->pick + v->seen[i] * v->unit.size, v->unit.size, count, cosines);
     for (int p = 0; p < count; p++) {
-        double s = scaled(v, cosines[p] * v->inverse[i]);
-        v->nearest[i] = s > v->nearest[i] ? s : v->nearest[i];
-        v->total[i] += s;
+        double s = scaled(v, cosines[p] * v->inverse[i]), *similar = v->similar[v->seen[i]];
+        if (similar) similar[i] = s;
+        see(v, i, s);
     }
-    v->seen[i] += count;
 }
 
 /* Compare candidate i, which has a vector, with all picks that it has not seen. */
 static void catch_up(Novelty *v, int64_t i, int64_t row) {
-    while (v->picks - v->seen[i] >= 4) compare(v, i, row, 4);
-    int64_t left = v->picks - v->seen[i];
-    if (left == 3) compare(v, i, row, 3);
-    else if (left == 2) compare(v, i, row, 2);
-    else if (left == 1) compare(v, i, row, 1);
+    for (recall(v, i); v->seen[i] < v->picks; recall(v, i)) {
+        int64_t left = v->picks - v->seen[i];
+        if (left >= 4) compare(v, i, row, 4);
+        else if (left == 3) compare(v, i, row, 3);
+        else if (left == 2) compare(v, i, row, 2);
+        else compare(v, i, row, 1);
+    }
 }
 
-/* Return what the novelty of candidate i, which has a vector, is worth: exactly, or an upper bound if it has not seen all picks. */
+/* Return what the novelty of candidate i, which has a vector, is worth: exactly, or a bound if it has not seen all picks. */
 INLINE double novelty_worth(const Novelty *v, int64_t i) {
-    double mean = v->picks ? v->total[i] / (double)v->picks : 0.0;
-    return v->factor * (1.0 - (v->nearest[i] + mean) / 2.0);
+    double unseen = v->unseen * (double)(v->picks - v->seen[i]);
+    double nearest = unseen > 0.0 ? 1.0 : v->nearest[i];
+    double mean = v->nearest_only ? nearest : v->picks ? (v->total[i] + unseen) / (double)v->picks : 0.0;
+    return v->factor * (1.0 - (nearest + mean) / 2.0);
 }
 
 #endif

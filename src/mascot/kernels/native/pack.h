@@ -17,18 +17,24 @@ static Bins pack_bins(Arena *arena, const Attribute *attribute, const int64_t *r
         pack_labels(arena, &b, attribute, rows, n);
         return b;
     }
-    double *x = take_doubles(arena, n + LANES), *y = take_doubles(arena, n + LANES), *values = take_doubles(arena, n);
+    double *x = take_doubles(arena, n + LANES), *y = take_doubles(arena, n + LANES), *values = x;
     double axis[2][AXIS_FIELDS];
     memcpy(axis, attribute->axis, sizeof axis);
     int64_t valid = 0;
+    for (int64_t i = 0; i < n; i++) x[i] = attribute->x[rows[i]];
+    for (int64_t i = 0; i < n; i++) y[i] = attribute->y ? attribute->y[rows[i]] : 0.0;
     for (int64_t i = 0; i < n; i++) {
-        x[i] = attribute->x[rows[i]];
-        y[i] = attribute->y ? attribute->y[rows[i]] : 0.0;
-        b.unknown[i] = isnan(x[i]) || isnan(y[i]) ? 1.0 : 0.0;
-        if (b.unknown[i] == 0.0) values[valid++] = x[i];
+        int known = x[i] == x[i] && y[i] == y[i]; /* not NaN */
+        b.unknown[i] = known ? 0.0 : 1.0;
+        valid += known;
     }
     for (int64_t i = n; i < n + LANES; i++) x[i] = y[i] = 0.0; /* vectors may reach beyond the end */
     if (b.shape == SHAPE_LINE) {
+        if (valid < n) {
+            values = take_doubles(arena, n);
+            for (int64_t i = 0, j = 0; i < n; i++)
+                if (b.unknown[i] == 0.0) values[j++] = x[i];
+        }
         if (axis[0][AXIS_STEP] == 0.0) fit_axis(arena, values, valid, axis[0]);
         pack_line(arena, &b, x, axis[0], n);
     } else if (b.shape == SHAPE_PLANE) {

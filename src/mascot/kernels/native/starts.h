@@ -7,7 +7,7 @@
 #ifndef MASCOT_STARTS_H
 #define MASCOT_STARTS_H
 
-#include "greedy.h"
+#include "passes.h"
 #include "relevance.h"
 
 /* Set the bins to the memberships of candidate i. */
@@ -130,6 +130,8 @@ static void prepare_starts(Arena *arena, Query *q, int64_t starts) {
     q->runs = arena_take(arena, (size_t)most * sizeof(Run));
     for (int64_t j = 0; j < most; j++) q->runs[j] = (Run){.positions = take_integers(arena, q->k), .stages = 1};
     q->plain = q->runs + most - 1;
+    for (int64_t c = 0; c < q->quotas; c++)
+        if (q->quota[c].least) q->plain->stages = 3; /* it does not look ahead */
     select_plain(q, order, count, q->plain);
 }
 

@@ -2,6 +2,7 @@
 #ifndef MASCOT_VECTOR_H
 #define MASCOT_VECTOR_H
 
+#include <math.h>
 #include <stdint.h>
 
 #if defined(__AVX2__)
@@ -28,12 +29,15 @@ typedef int64_t mask __attribute__((vector_size(8 * LANES))); /* all bits of a l
 
 #if LANES == 8
 static const vector STEPS = {0, 1, 2, 3, 4, 5, 6, 7};
+static const mask LANE_NUMBERS = {0, 1, 2, 3, 4, 5, 6, 7};
 INLINE vector all(double x) { return (vector){x, x, x, x, x, x, x, x}; }
 #elif LANES == 4
 static const vector STEPS = {0, 1, 2, 3};
+static const mask LANE_NUMBERS = {0, 1, 2, 3};
 INLINE vector all(double x) { return (vector){x, x, x, x}; }
 #else
 static const vector STEPS = {0, 1};
+static const mask LANE_NUMBERS = {0, 1};
 INLINE vector all(double x) { return (vector){x, x}; }
 #endif
 
@@ -60,7 +64,36 @@ INLINE unsigned bits(mask lanes) { /* bit j is set if lane j is */
     return (unsigned)((lanes[0] & 1) | (lanes[1] & 2));
 #endif
 }
+/* Write first + j for every bit j that is set, and anything after them. Returns how many are set. There is no branch on the bits,
+ * because the processor could not predict it. */
+INLINE int64_t list_lanes(int64_t *to, int64_t first, unsigned set) {
+#if LANES == 8
+    __m512i numbers = _mm512_add_epi64((__m512i)LANE_NUMBERS, _mm512_set1_epi64(first));
+    _mm512_storeu_si512(to, _mm512_maskz_compress_epi64((__mmask8)set, numbers));
+    return __builtin_popcount(set);
+#else
+    int64_t count = 0;
+    for (int64_t lane = 0; lane < LANES; lane++) {
+        to[count] = first + lane;
+        count += set >> lane & 1;
+    }
+    return count;
+#endif
+}
+INLINE vector round_up(vector a) {
+#if LANES == 8
+    return (vector)_mm512_roundscale_pd((__m512d)a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC);
+#elif LANES == 4
+    return (vector)_mm256_ceil_pd((__m256d)a);
+#else
+    return (vector){ceil(a[0]), ceil(a[1])};
+#endif
+}
 INLINE vector absolute(vector a) { return larger(a, -a); }
+#if LANES == 8
+INLINE double sum(vector a) { return _mm512_reduce_add_pd((__m512d)a); } /* by halves: lanes do not wait for one another */
+INLINE double largest(vector a) { return _mm512_reduce_max_pd((__m512d)a); }
+#else
 INLINE double sum(vector a) {
     double total = 0.0;
     for (int j = 0; j < LANES / 2; j++) total += a[j] + a[j + LANES / 2];
@@ -69,6 +102,27 @@ INLINE double sum(vector a) {
 INLINE double largest(vector a) {
     double top = a[0];
     for (int j = 1; j < LANES; j++) top = a[j] > top ? a[j] : top;
+    return top;
+}
+#endif
+
+/* Return the sum of n values. */
+INLINE double sum_of(const double *values, int64_t n) {
+    vector totals = all(0.0);
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) totals += load(values + i);
+    double total = sum(totals);
+    for (; i < n; i++) total += values[i];
+    return total;
+}
+
+/* Return the largest absolute value, 0 if there is none. */
+INLINE double largest_of(const double *values, int64_t n) {
+    vector tops = all(0.0);
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) tops = larger(absolute(load(values + i)), tops);
+    double top = largest(tops);
+    for (; i < n; i++) top = fabs(values[i]) > top ? fabs(values[i]) : top;
     return top;
 }
 
@@ -105,6 +159,15 @@ INLINE vector haversine(vector x) {
     vector high = linear(9.581879509049855e-12, 2.7267797991214103e-12, q);
     high += linear(-4.5005240002204555e-13, 3.0086493605811824e-14, q) * q2;
     return (low + middle * q4 + high * q8) * q;
+}
+
+/* sin(x) for x in -pi/2..pi/2, by its Taylor series. The relative error is below 4e-16. */
+INLINE vector sine(vector x) {
+    vector q = x * x, q2 = q * q, q4 = q2 * q2, q8 = q4 * q4;
+    vector low = linear(1.0, -1.0 / 6, q) + linear(1.0 / 120, -1.0 / 5040, q) * q2;
+    vector middle = linear(1.0 / 362880, -1.0 / 39916800, q) + linear(1.0 / 6227020800, -1.0 / 1307674368000, q) * q2;
+    vector high = linear(1.0 / 355687428096000, -1.0 / 121645100408832000, q) + all(1.0 / 51090942171709440000.0) * q2;
+    return (low + middle * q4 + high * q8) * x;
 }
 
 #endif

@@ -29,7 +29,12 @@ INLINE vector visit_windows(
     int operation, const double *lanes, double *bins, double factor, int64_t windows, int64_t blocks, int64_t stride
 ) {
     vector total = all(0.0), other = all(0.0);
-    for (int64_t row = 0; row < windows; row++, bins += stride, lanes += blocks * LANES) {
+    int64_t row = 0;
+    for (; blocks == 1 && row + 1 < windows; row += 2, bins += 2 * stride, lanes += 2 * LANES) {
+        total += apply(operation, load(lanes), bins, factor);
+        other += apply(operation, load(lanes + LANES), bins + stride, factor);
+    }
+    for (; row < windows; row++, bins += stride, lanes += blocks * LANES) {
         for (int64_t j = 0; j < blocks; j++) {
             vector part = apply(operation, load(lanes + j * LANES), bins + j * LANES, factor);
             if (j & 1) other += part;
@@ -175,9 +180,11 @@ INLINE void visit_list(
     if (b->mean || b->product) VISIT(-1, 0);
     else if (b->shape == SHAPE_GLOBE) VISIT(SHAPE_GLOBE, 0);
     else if (b->shape == SHAPE_LABELS) VISIT(SHAPE_LABELS, 0);
+    else if (b->shape == SHAPE_LINE && b->blocks == 1) VISIT(SHAPE_LINE, 1);
     else if (b->shape == SHAPE_LINE && b->blocks == 2) VISIT(SHAPE_LINE, 2);
     else if (b->shape == SHAPE_LINE && b->blocks == 3) VISIT(SHAPE_LINE, 3);
     else if (b->shape == SHAPE_LINE) VISIT(SHAPE_LINE, b->blocks);
+    else if (b->blocks == 1) VISIT(SHAPE_PLANE, 1);
     else if (b->blocks == 2) VISIT(SHAPE_PLANE, 2);
     else if (b->blocks == 3) VISIT(SHAPE_PLANE, 3);
     else VISIT(SHAPE_PLANE, b->blocks);

@@ -9,16 +9,13 @@ from typing import Any
 import msgspec
 
 import mascot as mc
-from mascot import grammar
-from mascot.candidates import value_of
-from mascot.connect.converters.hit_lists import stem_of
 from mascot.kernels import native
 from mascot.server import schemas
 from mascot.server.request_body import ARROW, convert, decode
 from mascot.server.rerank import arrow, request_cost
 from mascot.server.responses import JSON, BadBody
 
-_OPTIONS = ("strength", "keep", "protect")
+_OPTIONS = ("strength", "keep", "protect", "order")
 
 
 class RerankTask:
@@ -42,8 +39,11 @@ class RerankTask:
             decode_wish(part, place, schemas.WISHES)  # checks it against the limits of the server
         self._wishes = [mc.from_dict(part) for part in request.wishes]
         self._method = None if request.method is None else mc.from_dict(msgspec.to_builtins(request.method))
-        candidates["columns"] = _with_nested(candidates["columns"], self._wishes)
         self._candidates = mc.Candidates(**candidates)
+        self._pin: Any = request.pin
+        if isinstance(self._pin, dict):  # the keys of JSON are texts, and ids may be numbers
+            ids = {str(id_): id_ for id_ in self._candidates.ids}
+            self._pin = {ids.get(key, key): place for key, place in self._pin.items()}
         self._options = {name: value for name in _OPTIONS if (value := getattr(request, name)) is not None}
         keep = request.keep is not None or getattr(self._method, "keep", None) is not None
         is_small = request_cost.check(self._candidates, self._wishes, self._method or mc.Mascot(), request.k, keep)
@@ -53,7 +53,7 @@ class RerankTask:
         """Re-rank the candidates."""
         request = self._request
         ranking = mc.rerank(
-            self._candidates, self._wishes, request.k, self._method, request.already or None, pin=request.pin,
+            self._candidates, self._wishes, request.k, self._method, request.already or None, pin=self._pin,
             **self._options,
         )  # fmt: skip
         ids: list[Any] = ranking.ids
@@ -71,17 +71,6 @@ class RerankTask:
             for result, reason in zip(answer.results, explanation.results, strict=True):
                 result.because = reason.because
         return answer
-
-
-def _with_nested(columns: dict[str, Any], wishes: list[mc.AnyWish]) -> dict[str, Any]:
-    """Return the columns and the nested columns that wishes name: `geo.lat` is the `lat` of the objects in `geo`."""
-    nested = {}
-    for wish in wishes:
-        for name in grammar.columns_of(wish):
-            stem = name if name in columns else stem_of(name, list(columns))
-            if stem != name:
-                nested[name] = [value_of({stem: cell}, name) for cell in columns[stem]]
-    return {**columns, **nested} if nested else columns
 
 
 @cache

@@ -160,10 +160,10 @@ DEVICE void close_full_labels(const Query& q, const Bounds& bounds, int best, in
         ROLLED for (int c = 0; c < (int)q.plan.quotas; ++c) {
             const Quota& quota = q.plan.quota[c];
             const u64* words = (const u64*)(q.arena + quota.words);
-            const int labels = stage < quota.stages ? (int)(words[best] >> LABEL_BITS) : 0;
+            const int raised = raised_by(quota, stage), labels = raised < 0 ? 0 : (int)(words[best] >> LABEL_BITS);
             for (int j = 0; j < labels; ++j) {
                 const i64 label = label_of(quota, words[best], j);
-                if (!is_full_for_all(quota, words, label, q.selected, done, 1)) continue;
+                if (!is_full_for_all(quota, words, label, q.selected, done, 1 - raised)) continue;
                 ROLLED for (int i = t; i < q.n; i += THREADS) if (has_label(quota, words[i], label)) bounds.close(i);
             }
         }
@@ -197,7 +197,10 @@ DEVICE int select_greedily(Query& q, int* last_stage) {
     const Bounds bounds(q);
     const double slope = bounds.focus ? q.strength : 0.0;
     double fallen = 0.0;
-    int stage = 0, done = 0;
+    int stage = 0, done = 0, last = 1;
+    if constexpr (Config::quotas) {
+        ROLLED for (int c = 0; c < (int)q.plan.quotas; ++c) if (q.plan.quota[c].stages == FILLED) last = q.wanted + 1;
+    }
     Private<HeldBins> held;
     if constexpr (Config::eager) {
         EACH_THREAD if (t / LANES < q.n) EACH_ATTRIBUTE(q.plan)
@@ -212,7 +215,10 @@ DEVICE int select_greedily(Query& q, int* last_stage) {
             if constexpr (Config::eager) best = choose_eagerly(q, bounds, held);
             else best = choose_lazily(q, bounds, done == 0, moved);
             if (Config::quotas && best == q.n) {  // nothing is allowed any more: the next stage lifts quotas
-                if (!q.plan.quotas || stage == STAGES - 1) break;
+                if (!q.plan.quotas || stage == last) {
+                    stage = 2;
+                    break;
+                }
                 open_stage(q, bounds, ++stage, done, moved);
                 continue;
             }
@@ -221,6 +227,6 @@ DEVICE int select_greedily(Query& q, int* last_stage) {
         EACH_ATTRIBUTE(q.plan) refresh_neutral(q, q.plan.attribute[a]);
         ++done;
     }
-    *last_stage = stage;
+    *last_stage = stage < 2 ? stage : 2;
     return done;
 }

@@ -19,7 +19,7 @@ enum {
 };
 
 constexpr double PI = 3.141592653589793;
-constexpr int MOST_ATTRIBUTES = 8, MOST_QUOTAS = 8, STAGES = 3;
+constexpr int MOST_ATTRIBUTES = 8, MOST_QUOTAS = 8, SHARED = 1, FILLED = 2;
 
 template <bool WIDE> struct SlotType { typedef unsigned short type; };
 template <> struct SlotType<true> { typedef u32 type; };

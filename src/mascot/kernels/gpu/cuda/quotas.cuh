@@ -53,15 +53,22 @@ DEVICE void load_labels(const Query& q) {
     }
 }
 
+// Return by how much a quota's capacities are raised at this stage, or -1 if the quota does not hold; see QuotaCounts in quotas.py.
+DEVICE int raised_by(const Quota& quota, int stage) {
+    if (quota.stages == SHARED && stage > 0) return -1;
+    return quota.stages == FILLED && stage > 1 ? stage - 1 : 0;
+}
+
 // Return whether the quotas of this stage allow candidate i after the `done` selected results.
 DEVICE bool is_allowed(const Query& q, int i, int stage, const int* selected, int done) {
     if constexpr (Config::quotas) {
         ROLLED for (int c = 0; c < (int)q.plan.quotas; ++c) {
             const Quota& quota = q.plan.quota[c];
             const u64* words = (const u64*)(q.arena + quota.words);
-            if (stage >= quota.stages) continue;
+            const int raised = raised_by(quota, stage);
+            if (raised < 0) continue;
             for (int j = 0; j < (int)(words[i] >> LABEL_BITS); ++j)
-                if (is_full(quota, words, label_of(quota, words[i], j), selected, done, 0)) return false;
+                if (is_full(quota, words, label_of(quota, words[i], j), selected, done, -raised)) return false;
         }
     }
     return true;

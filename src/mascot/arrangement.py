@@ -1,0 +1,167 @@
+"""The shown order: windows, first places and pinned results, on top of what a method selects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mascot.bins import Ints
+from mascot.constraints import UNLIMITED, Limit, name_of
+from mascot.errors import OptionError
+from mascot.fitting import Call, FittedWishes, Queries, reduced
+from mascot.kernels.arrange import Arrangement, PlaceRule, arrange
+from mascot.kernels.quotas import AnyQuota, Quota
+from mascot.methods.method import Problem, Selection
+
+_MOST_EXCHANGES = 32  # selections with smaller capacities, before the page is cut short
+
+Select = Callable[[Sequence[AnyQuota]], Selection]
+
+
+class Rules(NamedTuple):
+    """What one query's shown order has to obey."""
+
+    numbers: tuple[int, ...]  # of the constraints
+    rules: tuple[PlaceRule, ...]
+    before: Ints  # rows of the results of earlier pages, in the order in which they were shown
+    fixed: Mapping[int, int]  # the place, from 0, of pinned results, by their position among the remaining candidates
+
+    @classmethod
+    def of(cls, fitted: FittedWishes, queries: Queries, q: int = 0, fixed: Mapping[int, int] | None = None) -> Rules:
+        """Return the rules for one query."""
+        numbers, rules = [], []
+        for number, (wish, quota) in enumerate(zip(fitted.constraints, fitted.quotas, strict=True)):
+            if isinstance(wish, Limit) and wish.places and isinstance(quota, Quota):
+                numbers.append(number)
+                rules.append(PlaceRule(quota, wish.window or wish.first or 0, wish.first is not None))
+        longest = max((rule.length for rule in rules), default=1) - 1
+        shown = queries.already_rows(q)
+        return cls(tuple(numbers), tuple(rules), shown[len(shown) - min(longest, len(shown)) :], fixed or {})
+
+    def arranged(self, positions: Ints, rows: Ints) -> Arrangement:
+        """Return an arrangement of positions, which are in the wanted order; `rows` are those of all candidates."""
+        items = {position: item for item, position in enumerate(positions.tolist())}
+        fixed, last = {}, len(items) - 1
+        for position, place in sorted(self.fixed.items(), key=lambda pin: -pin[1]):
+            if position in items:  # a page that is too short shows pinned results further up
+                fixed[min(place, last)] = items[position]
+                last = min(place, last) - 1
+        return arrange(rows[positions].tolist(), self.rules, self.before.tolist(), fixed)
+
+
+def session_quotas(fitted: FittedWishes, quotas: Sequence[AnyQuota], rows: Ints) -> tuple[AnyQuota, ...]:
+    """Return the quotas of one query, in which limits over a session count the rows of earlier pages."""
+    pairs = zip(fitted.constraints, quotas, strict=True)
+    return tuple(reduced(quota, rows) if isinstance(wish, Limit) and wish.session else quota for wish, quota in pairs)
+
+
+def needs_arrangement(fitted: FittedWishes) -> bool:
+    """Return whether a limit is about places or about a session, so that queries are arranged one by one."""
+    return any(isinstance(wish, Limit) and (wish.places or wish.session) for wish in fitted.constraints)
+
+
+def arrange_each(
+    fitted: FittedWishes, queries: Queries, call: Call, problem: Problem, selection: Selection
+) -> Selection:
+    """Return a selection for many queries in the order that the rules need."""
+    arranged = []
+    for q in range(len(problem)):
+        own = problem.only(q)
+
+        def select(quotas: Sequence[AnyQuota], own: Problem = own) -> Selection:
+            return call.method.select(replace(own, quotas=tuple(quotas)), call.k)
+
+        quotas = session_quotas(fitted, problem.quotas, queries.already_rows(q))
+        same = all(quota is other for quota, other in zip(quotas, problem.quotas, strict=True))
+        first = selection.only(q) if same else select(quotas)
+        arranged.append(select_arranged(quotas, own.rows_of(0), Rules.of(fitted, queries, q), select, first))
+    return _joined(arranged, selection.positions.shape[1])
+
+
+def _joined(selections: Sequence[Selection], width: int) -> Selection:
+    """Return the selections of single queries as one selection, padded with -1."""
+    parts: dict[str, Any] = {}
+    for field in fields(Selection):
+        values = [getattr(selection, field.name) for selection in selections]
+        if field.name in ("positions", "ranked"):
+            values = [np.pad(v, ((0, 0), (0, width - v.shape[1])), constant_values=-1) for v in values]
+        parts[field.name] = np.concatenate(values) if isinstance(values[0], np.ndarray) else values[0]
+    return Selection(**parts)
+
+
+def select_arranged(
+    quotas: Sequence[AnyQuota], rows: Ints, rules: Rules, select: Select, selection: Selection
+) -> Selection:
+    """Return the selection of one query in the order that the rules need.
+
+    If the selected set has no such order, the label that stands in the way gets a smaller capacity, and `select`
+    selects again, which exchanges its last results for the next best. At last the page is cut short.
+    `rows` are those of the candidates.
+    """
+    if not rules.rules and not rules.fixed:
+        return selection
+    quotas = list(quotas)
+    best: tuple[list[int], Selection] = ([], selection)
+    for _ in range(_MOST_EXCHANGES):
+        wanted = selection.ranked[0][selection.ranked[0] >= 0]
+        arrangement = rules.arranged(wanted, rows)
+        order = _cut_short(rules, arrangement, wanted, rows)
+        if len(order) > len(best[0]):
+            best = order, selection
+        if not arrangement.left or not _lower(quotas, rules, arrangement, rows[wanted]):
+            break
+        selection = select(quotas)
+    order, selection = best
+    shown = selection.positions[0][np.isin(selection.positions[0], order)]
+    return replace(selection, positions=shown[None], ranked=np.array(order, np.int64)[None])
+
+
+def _cut_short(rules: Rules, arrangement: Arrangement, wanted: Ints, rows: Ints) -> list[int]:
+    """Return positions in an order that the rules allow, without those that have no place."""
+    while arrangement.left:
+        wanted = wanted[np.array(sorted(arrangement.order), np.int64)]
+        arrangement = rules.arranged(wanted, rows)
+    return wanted[arrangement.order].tolist() if arrangement.order else []
+
+
+def _lower(quotas: list[AnyQuota], rules: Rules, arrangement: Arrangement, rows: Ints) -> bool:
+    """Lower the capacity of the label that most of the items without a place have; return whether there is one."""
+    labels = [[(r, label) for r, rule in enumerate(rules.rules) for label in rule.quota.of(row)] for row in rows]
+    left = [label for item in arrangement.left for label in labels[item]]
+    if not left:
+        return False
+    r, label = max(reversed(left), key=left.count)
+    quota = quotas[rules.numbers[r]]
+    assert isinstance(quota, Quota)
+    count = sum(label in quota.of(row) for row in rows.tolist())
+    capacity = quota.capacity.copy()
+    capacity[label] = max(min(capacity[label], count) - max(left.count((r, label)) // 2, 1), 0)
+    quotas[rules.numbers[r]] = replace(quota, capacity=capacity)
+    return True
+
+
+def check_pins(fitted: FittedWishes, rules: Rules, rows: Ints, exact: bool) -> None:
+    """Raise if pinned results break a limit, or, unless they have `exact` places, a limit on places."""
+    if not rules.fixed:
+        return
+    shown = [(place, int(row)) for place, row in enumerate(rules.before.tolist(), -len(rules.before))]
+    shown += sorted((place, int(rows[position])) for position, place in rules.fixed.items())
+    for wish, quota, labels in zip(fitted.constraints, fitted.quotas, fitted.labels, strict=True):
+        if not isinstance(wish, Limit) or wish.fill or not (exact or wish.places) or not isinstance(quota, Quota):
+            continue
+        places: dict[int, list[int]] = {}
+        for place, row in shown:
+            if wish.window is not None or 0 <= place < (wish.first or UNLIMITED):
+                for label in quota.of(row).tolist():
+                    places.setdefault(label, []).append(place)
+        for label, own in places.items():
+            n = int(quota.capacity[label])
+            crowded = [
+                last for first, last in zip(own, own[n:], strict=False) if last - first < (wish.window or UNLIMITED)
+            ]
+            if crowded and crowded[-1] >= 0:
+                pinned = f"{labels.name(label)!r} is pinned at position {crowded[-1] + 1}"
+                raise OptionError(f"{name_of(wish)} contradicts pin: {pinned}, and at most {n} are allowed")

@@ -1,0 +1,67 @@
+"""Names that lead into nested records: `seller.name` is the `name` of the dictionary `seller`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+_NO_FIELDS: dict[str, Any] = {}
+
+
+def as_mapping(record: Any) -> Mapping[str, Any] | None:
+    """Return a dictionary, a dataclass or an object with `model_dump` (pydantic) as a mapping; None for other values.
+
+    >>> as_mapping({"id": 3})
+    {'id': 3}
+    """
+    if isinstance(record, Mapping):
+        return record
+    if isinstance(record, type):
+        return None
+    if is_dataclass(record):
+        return {field.name: getattr(record, field.name) for field in fields(record)}
+    if hasattr(record, "model_dump"):
+        values: Mapping[str, Any] = record.model_dump()
+        return values
+    return None
+
+
+def value_of(record: Any, name: str) -> Any:
+    """Return a record's value under a name or a dotted path through nested dictionaries; None if it is missing.
+
+    >>> value_of({"location": {"lat": 38.7}}, "location.lat")
+    38.7
+    >>> value_of({"location.lat": 59.9, "location": {"lat": 38.7}}, "location.lat")
+    59.9
+    """
+    values = as_mapping(record)
+    if values is None:
+        return None
+    if name in values or "." not in name:
+        return values.get(name)
+    parts = (value_of(values.get(name[:at]), name[at + 1 :]) for at, letter in enumerate(name) if letter == ".")
+    return next((value for value in parts if value is not None), None)
+
+
+def has_name(record: Any, name: str) -> bool:
+    """Return whether a record has a name or a dotted path, even if its value is None."""
+    values = as_mapping(record)
+    if values is None:
+        return False
+    return name in values or any(
+        letter == "." and has_name(values.get(name[:at]), name[at + 1 :]) for at, letter in enumerate(name)
+    )
+
+
+def values_of(records: Sequence[Any], name: str) -> list[Any]:
+    """Return `value_of` each record, which is a mapping. The path is followed once for all records, level by level."""
+    if "." not in name:
+        return [record.get(name) for record in records]
+    head, rest = name.split(".", 1)
+    if not any(name in record for record in records):
+        inner = [record.get(head) or _NO_FIELDS for record in records]
+        if set(map(type, inner)) == {dict}:
+            pairs = zip(records, values_of(inner, rest), strict=True)
+            return [value_of(record, name) if value is None else value for record, value in pairs]
+    return [value_of(record, name) for record in records]

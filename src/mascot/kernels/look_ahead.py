@@ -1,0 +1,351 @@
+"""Looking ahead: a plan that completes the page within all quotas, which every pick must leave possible.
+
+A page is a flow. One unit enters a value of the first quota, passes a type of candidates, and leaves by a value of the
+second quota. A pick that the plan contains costs nothing. Any other pick needs a path that reroutes the flow around it.
+If there is none, no completion of the page contains the pick. This is exact for one or two quotas over single values.
+More quotas, and candidates with several values, make the problem hard in general: there the plan is improved by swaps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mascot.kernels.constants import EXCESS, FEW_SWAPS, SWAPS, TENURE
+from mascot.kernels.quotas import (
+    FILLED,
+    SHARED,
+    AnyQuota,
+    Quota,
+    QuotaCounts,
+    has_lower_bounds,
+    may_fill,
+    may_look_ahead,
+)
+
+_Ints = NDArray[np.int64]
+_Bools = NDArray[np.bool_]
+
+_SOURCE, _SINK = -1, -2  # ends of the flow
+_NEVER = 1 << 40  # more than any cost
+
+Begin = Callable[[], tuple[Callable[[_Bools], int], Callable[[int], None]]]
+
+
+class Plan:
+    """Candidates that complete a page of at most `length` results, counted by type.
+
+    A type is the set of candidates with the same values, and a node is a value of a quota. A candidate without a value
+    has a node without bounds. Nodes and types are numbered in the order of their first candidate.
+    """
+
+    def __init__(self, quotas: Sequence[Quota], rows: _Ints, free: _Ints, length: int) -> None:
+        self.length, self.size = length, 0
+        numbers: dict[tuple[int, int], int] = {}
+        types: dict[tuple[int, ...], int] = {}
+        self.type_of: dict[int, int] = {}
+        for i in free.tolist():
+            labels = [(q, label) for q, quota in enumerate(quotas) for label in quota.of(int(rows[i])).tolist() or [-1]]
+            if len(quotas) == 1:
+                labels.append((1, -1))  # a second quota that never binds
+            nodes = tuple(numbers.setdefault(node, len(numbers)) for node in labels)
+            self.type_of[i] = types.setdefault(nodes, len(types))
+        self.nodes = list(types)
+        self.paired = len(quotas) <= 2 and all(len(nodes) == 2 for nodes in self.nodes)
+        self.second = np.array([q == 1 for q, _ in numbers])  # nodes of the second quota
+        self.has = np.zeros((len(types), len(numbers)), np.int64)  # 1 if the type has the node
+        for t, nodes in enumerate(self.nodes):
+            self.has[t, nodes] = 1
+        self.spare = np.bincount(list(self.type_of.values()), minlength=len(types))
+        self.planned, self.counts = np.zeros(len(types), np.int64), np.zeros(len(numbers), np.int64)
+        self.quota = np.array([q for q, _ in numbers])
+        self.stages = np.array([0 if label < 0 else quotas[q].stages for q, label in numbers])
+        bounds = [quota.bounds(length) for quota in quotas]
+        pairs = [(0, length) if label < 0 else (bounds[q][0][label], bounds[q][1][label]) for q, label in numbers]
+        self.wanted_low, self.wanted_high = np.array(pairs, np.int64).reshape(-1, 2).T
+        self.excess_cost = np.where(self.stages >= FILLED, EXCESS, 1)
+        self._build()
+
+    def _build(self) -> None:
+        """Plan as many results as the limits allow, raising those that may be filled; then meet the shares."""
+        shared, filled = self.stages == SHARED, self.stages == FILLED
+        self.low, self.high = np.zeros_like(self.counts), np.where(shared, self.length, self.wanted_high)
+        for t in self.type_of.values():
+            if self.size < self.length and (self.counts < self.high)[list(self.nodes[t])].all():
+                self._plan(t, 1)
+                self.size += 1
+        available = self.spare @ self.has
+        while self.size < self.length:
+            if not self._grow():
+                if not (filled & (self.high < available)).any():
+                    break
+                self.high = self.high + filled
+        self.length = self.size
+        self.low = np.minimum(self.wanted_low, available)
+        self.high = np.where(shared, self.wanted_high, self.high)
+        if not self.paired:
+            self._swap(SWAPS)
+        while self.paired and any(self._balance(v) for v in range(len(self.counts))):
+            pass
+        self.cost = self._cost(self.counts, self.wanted_low, self.wanted_high)
+        # What cannot be met is given up: places of a share that lacks candidates are open to all of its values.
+        lacking = np.isin(self.quota, self.quota[shared & (self.counts < self.wanted_low)])
+        self.low = np.minimum(self.low, self.counts)
+        self.high = np.where(lacking, self.length, np.maximum(self.high, self.counts))
+
+    def _cost(self, counts: _Ints, low: _Ints, high: _Ints) -> int:
+        excess, missing = np.maximum(counts - high, 0), np.maximum(low - counts, 0)
+        return int((excess * self.excess_cost + missing).sum())
+
+    def cost_of(self, positions: Sequence[int]) -> int:
+        """Return how far a page is from the quotas."""
+        types = [self.type_of[position] for position in positions]
+        return self._cost(self.has[types].sum(axis=0), self.wanted_low, self.wanted_high)
+
+    def take(self, position: int) -> bool:
+        """Pick a candidate if the page can still be completed. Returns whether it can."""
+        t = self.type_of[position]
+        if self.planned[t] > 0:
+            self.planned[t] -= 1
+        elif not (self._reroute(self.nodes[t][1], self.nodes[t][0]) if self.paired else self._make_room(t)):
+            return False
+        self.spare[t] -= 1
+        return True
+
+    def drop(self, position: int) -> None:
+        """Remove a candidate that other rules exclude."""
+        t = self.type_of[position]
+        self.spare[t] -= 1
+        if self.planned[t] > self.spare[t]:
+            self._plan(t, -1)
+
+    def _plan(self, t: int, by: int) -> None:
+        self.planned[t] += by
+        self.counts += by * self.has[t]
+
+    def _grow(self) -> bool:
+        """Add one result to the plan within the limits."""
+        if self.paired:
+            grown = self._reroute(_SOURCE, _SINK)
+        else:
+            saved = self.planned.copy(), self.counts.copy()
+            costs = np.where(self.spare > self.planned, self.has @ self._added_cost(), _NEVER)
+            grown = bool(costs.min(initial=_NEVER) < _NEVER)
+            if grown:
+                self._plan(int(costs.argmin()), 1)
+                grown = self._swap(SWAPS)
+            if not grown:
+                self.planned, self.counts = saved
+        self.size += grown
+        return grown
+
+    def _balance(self, v: int) -> bool:
+        """Move the count of a node towards its bounds. Returns whether it moved."""
+        before = self.counts[v]
+        end = _SINK if self.second[v] else _SOURCE
+        while self.counts[v] < self.low[v] and self._reroute(*((end, v) if self.second[v] else (v, end))):
+            self.counts[v] += 1
+        while self.counts[v] > self.high[v] and self._reroute(*((v, end) if self.second[v] else (end, v))):
+            self.counts[v] -= 1
+        return bool(self.counts[v] != before)
+
+    def _reroute(self, start: int, goal: int) -> bool:
+        """Change the plan along a shortest path of the flow from a node to another. Returns whether there is one.
+
+        Adding a candidate leads from its first node to its second, and removing it leads back. The source leads to the
+        first nodes that may have more results, the sink to the second nodes that may have fewer.
+        """
+        came: dict[int, tuple[int, int]] = {start: (start, -1)}
+        queue = [start]
+        for node in queue:
+            for other, t in self._steps(node):
+                if other not in came:
+                    came[other] = node, t
+                    queue.append(other)
+            if goal in came:
+                break
+        else:
+            return False
+        while goal != start:
+            node, t = came[goal]
+            if t >= 0:
+                self.planned[t] += -1 if self.second[node] else 1
+            elif node in (_SOURCE, _SINK):
+                self.counts[goal] += 1 if node == _SOURCE else -1
+            else:
+                self.counts[node] += 1 if goal == _SINK else -1
+            goal = node
+        return True
+
+    def _steps(self, node: int) -> list[tuple[int, int]]:
+        """Return the nodes that the flow may be extended to from a node, and the types that change."""
+        if node == _SOURCE:
+            return [(int(v), -1) for v in np.flatnonzero(~self.second & (self.counts < self.high))]
+        if node == _SINK:
+            return [(int(v), -1) for v in np.flatnonzero(self.second & (self.counts > self.low))]
+        types, back = np.flatnonzero(self.has[:, node]), bool(self.second[node])
+        steps = [
+            (self.nodes[t][not back], int(t))
+            for t in types
+            if (self.planned if back else self.spare - self.planned)[t] > 0
+        ]
+        if back and self.counts[node] < self.high[node]:
+            steps.append((_SINK, -1))
+        if not back and self.counts[node] > self.low[node]:
+            steps.append((_SOURCE, -1))
+        return steps
+
+    def _added_cost(self) -> _Ints:
+        """Return the cost of one result more at each node."""
+        excess, missing = self.counts >= self.high, self.counts < self.low
+        return np.asarray(excess * self.excess_cost - missing)
+
+    def _removed_cost(self) -> _Ints:
+        """Return the cost of one result less at each node."""
+        excess, missing = self.counts > self.high, self.counts <= self.low
+        return np.asarray(missing - excess * self.excess_cost)
+
+    def _make_room(self, t: int) -> bool:
+        """Add a pick of this type to the counts, and swap others until the plan is within its bounds again."""
+        saved = self.planned.copy(), self.counts.copy()
+        self.counts += self.has[t]
+        costs = np.where(self.planned > 0, self.has @ self._removed_cost(), _NEVER)
+        if costs.min() < _NEVER:
+            self._plan(int(costs.argmin()), -1)
+            if self._swap(FEW_SWAPS):
+                return True
+        self.planned, self.counts = saved
+        return False
+
+    def _swap(self, steps: int) -> bool:
+        """Swap planned candidates for others until the plan is within its bounds. Returns whether it is.
+
+        Every step mends one node by the best swap, also if the cost rises. The best plan is retained.
+        """
+        entered, left = np.full((2, len(self.nodes)), -TENURE)
+        best = self._cost(self.counts, self.low, self.high), self.planned.copy(), self.counts.copy()
+        for step in range(steps):
+            off = np.flatnonzero((self.counts > self.high) | (self.counts < self.low))
+            if not len(off):
+                return True
+            swap = self._best_swap(int(off[step % len(off)]), entered + TENURE > step, left + TENURE > step)
+            if swap is None:
+                break
+            self._plan(swap[0], -1)
+            self._plan(swap[1], 1)
+            left[swap[0]] = entered[swap[1]] = step
+            cost = self._cost(self.counts, self.low, self.high)
+            if cost < best[0]:
+                best = cost, self.planned.copy(), self.counts.copy()
+        self.planned, self.counts = best[1:]
+        return best[0] == 0
+
+    def _best_swap(self, v: int, fixed: _Bools, barred: _Bools) -> tuple[int, int] | None:
+        """Return the type to remove and the type to add that mend node v at the lowest cost; ties go to the first."""
+        over, has = bool(self.counts[v] > self.high[v]), self.has[:, v] > 0
+        outs = (self.planned > 0) & ~fixed & (has | (not over))
+        ins = (self.spare > self.planned) & ~barred & (has | over)
+        lowest, swap = _NEVER, None
+        for out in np.flatnonzero(outs):
+            cost = int(self.has[out] @ self._removed_cost())
+            self.counts -= self.has[out]
+            costs = np.where(ins, self.has @ self._added_cost(), _NEVER)
+            self.counts += self.has[out]
+            costs[out] = _NEVER
+            if cost + costs.min() < lowest:
+                lowest, swap = cost + int(costs.min()), (int(out), int(costs.argmin()))
+        return swap
+
+
+def select_results(
+    first: _Ints, already: _Ints, k: int, quotas: Sequence[AnyQuota], rows: _Ints, begin: Begin
+) -> tuple[_Ints, int]:
+    """Return up to k positions, `first` and then the best that the quotas allow, and how many stages the quotas needed.
+
+    `begin()` starts a pass. It returns a function that returns the best of the allowed candidates [N], and a function
+    that adds a result. The first pass does not look ahead: if it meets all quotas, looking ahead changes nothing.
+    """
+    free = np.ones(len(rows), bool)
+    free[already] = False
+    length = min(k, int(free.sum()))
+    page, stage = _complete([], first, free, length, quotas, rows, begin(), 0)
+    planned = [quota for quota in quotas if isinstance(quota, Quota)]
+    met = stage == 0 and len(page) == length and not has_lower_bounds(quotas)
+    if met or not may_look_ahead(quotas):
+        return np.array(page, np.int64), min(stage, 2) + 1
+    plan = Plan(planned, rows, np.flatnonzero(free), length)
+    if (plan.size, -plan.cost) > (len(page), -plan.cost_of(page)):
+        other = _look_ahead(plan, first, free, length, quotas, rows, begin())
+        if (len(other), -plan.cost_of(other)) > (len(page), -plan.cost_of(page)):
+            page = other
+    cost = plan.cost_of(page)
+    return np.array(page, np.int64), 3 if len(page) < length or cost >= EXCESS else 2 if cost else 1
+
+
+def _look_ahead(
+    plan: Plan, first: _Ints, free: _Bools, length: int, quotas: Sequence[AnyQuota], rows: _Ints, run: Any
+) -> list[int]:
+    """Return a page that the plan allows, completed by other candidates if near-copies were excluded from the plan."""
+    choose, add = run
+    copies = QuotaCounts([quota for quota in quotas if not isinstance(quota, Quota)], rows)
+    page: list[int] = []
+
+    def take(position: int) -> bool:
+        if not plan.take(position):
+            return False
+        page.append(position)
+        add(position)
+        copies.add(position)
+        return True
+
+    for position in first.tolist():
+        take(position)
+    open_ = free.copy()
+    open_[page] = False
+    while len(page) < plan.size and open_.any():
+        best = choose(open_)
+        open_[best] = False
+        if not copies.allows(best, 0):
+            plan.drop(best)
+        elif not take(best):
+            open_[[i for i, t in plan.type_of.items() if t == plan.type_of[best]]] = False
+    return _complete(page, first[:0], free, length, quotas, rows, run, 1)[0]
+
+
+def _complete(
+    page: list[int],
+    first: _Ints,
+    free: _Bools,
+    length: int,
+    quotas: Sequence[AnyQuota],
+    rows: _Ints,
+    run: Any,
+    stage: int,
+) -> tuple[list[int], int]:
+    """Add `first` and the best candidates to a page until it has `length` results. Returns it with the last stage."""
+    choose, add = run
+    counts, free = QuotaCounts(quotas, rows), free.copy()
+    for position in page:
+        counts.add(position)
+    free[page] = False
+    last = length + 1 if may_fill(quotas) else 1
+    while len(page) < length:
+        if len(page) < len(first):
+            best = int(first[len(page)])
+        else:
+            allowed = counts.allowed(free, stage)
+            if allowed is not free and not allowed.any():
+                if stage == last:
+                    stage = max(stage, 2)
+                    break
+                stage += 1
+                continue
+            best = choose(allowed)
+        page.append(best)
+        add(best)
+        free[best] = False
+        counts.add(best)
+    return page, stage
