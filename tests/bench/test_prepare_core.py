@@ -205,7 +205,7 @@ def test_settings_that_are_none_are_refused(tmp_path: Path) -> None:
     refusals: list[tuple[str, Any, str]] = [
         ("coco", {}, "one of pixelprose, visual-genome, incidents1m, skyscript, got 'coco'"),
         ("pixelprose", {"shards": "x"}, "source or option of pixelprose must be one of hub, revision, .* got 'shards'"),
-        ("visual-genome", {"fallback": "maybe"}, "fallback must be like True, got 'maybe'"),
+        ("incidents1m", {"turn": "maybe"}, "turn must be like False, got 'maybe'"),
     ]
     for name, settings, words in refusals:
         with pytest.raises(OptionError, match=words):
@@ -226,7 +226,7 @@ def test_a_preparation_continues_only_as_it_was_begun_and_alone(tmp_path: Path) 
     options: Any = {"images": "http://127.0.0.1:9/a", "objects": "http://127.0.0.1:9/b"}
     with pytest.raises(InputError, match=r"visual-genome: http://127.0.0.1:9/a: no answer .*again to continue"):
         prepare("visual-genome", tmp_path, web=local_web(retries=0), **options)
-    for name, changes in (("skyscript", {}), ("visual-genome", {**options, "fallback": "false"})):
+    for name, changes in (("skyscript", {}), ("visual-genome", {**options, "time": "date"})):
         with pytest.raises(InputError, match=r"was begun as visual-genome with .*another --out, or delete .*work"):
             prepare(name, tmp_path, web=local_web(retries=0), **changes)
     fcntl = pytest.importorskip("fcntl", reason="needs locks of files")

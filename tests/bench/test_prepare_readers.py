@@ -41,7 +41,7 @@ def parsed(text: str) -> tuple[tuple[float, float], str]:
 
 def test_a_fallback_for_the_time_and_a_coordinate_of_zero() -> None:
     changed = Exif(picture={ExifTags.Base.DateTime: "2019:02:03 04:05:06"})
-    assert exif_text.plausible_time(changed, fallback=True).isoformat() == "2019-02-03T04:05:06"
+    assert exif_text.study_clock(changed).isoformat() == "2019-02-03T04:05:06"
     assert reason(exif_text.plausible_time, changed) == "no time"
     assert parsed(exif("[0, 0, 0]"))[0] == pytest.approx((0, PLACE[1]))
 

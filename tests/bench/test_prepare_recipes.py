@@ -132,7 +132,7 @@ def check_skyscript(stored: Stored, out: Path, server: Server) -> None:
 
 def test_correct_reads_what_the_study_dropped(server: Server, tmp_path: Path) -> None:
     sources = recipe_worlds.fill_pixelprose(server)
-    prepare("pixelprose", tmp_path, behaviour="correct", test_queries="10", split="numpy", **sources)
+    prepare("pixelprose", tmp_path, behaviour="correct", test_queries="10", **sources)
     stored = read_folder(tmp_path)
     assert "no whole numbers" not in losses(tmp_path)["place and time in the tables"]
     assert "\n" in stored.queries[0].text

@@ -144,14 +144,16 @@ def _step_lines(out: Path) -> Iterator[str]:
 
 def _setting_lines(recipe: str, options: bool) -> Iterator[str]:
     """Yield a line for each option of a recipe, with both behaviours, or for each source."""
-    from mascot.bench.prepare.recipes import choices_of, options_of, settings_of
+    from mascot.bench.prepare.recipes import options_of, settings_of
 
-    correct = settings_of(recipe, "correct")
+    correct, choices = settings_of(recipe, "correct"), options_of(recipe)
     for key, value in settings_of(recipe).items():
-        if (key in options_of(recipe)) == options:
-            line = f"{key}={value}" if value != "" else f"{key}= (not set)"
-            line += f" (correct: {correct[key]})" if options else ""
-            yield line + (f"; {' or '.join(choices_of(recipe)[key])}" if choices_of(recipe)[key] else "")
+        if options and key in choices:
+            yield f"{key}={value} (correct: {correct[key]})" + (
+                f"; {' or '.join(choices[key])}" if choices[key] else ""
+            )
+        elif not options and key not in choices:
+            yield f"{key}={value}" if value else f"{key}= (not set)"
 
 
 def _pair(recipe: str, flag: str, text: str, options: bool) -> tuple[str, str]:

@@ -77,6 +77,11 @@ def study_time(value: Any, clock_alone: bool = False) -> datetime:
     raise Loss("no time", f"{text!r:.60}" if text else "")
 
 
+def study_clock(tags: Exif) -> datetime:
+    """Return hours and minutes of DateTimeOriginal, or if it is missing of DateTime (tag 306), whatever the date."""
+    return study_time(tags.exposure.get(_BASE.DateTimeOriginal) or tags.picture.get(_BASE.DateTime), clock_alone=True)
+
+
 def plausible_exif(content: Mapping[str, Any]) -> Exif:
     """Return the tags of place and time. Names may have their block in front (`GPS GPSLatitude`) or not."""
     tags: dict[str, Any] = {}
@@ -89,12 +94,10 @@ def plausible_exif(content: Mapping[str, Any]) -> Exif:
     return Exif(exposure={_BASE.DateTimeOriginal: _text(tags.get("DateTimeOriginal"))}, gps=gps)
 
 
-def plausible_time(tags: Exif, fallback: bool = False) -> datetime:
-    """Return the time of the photograph; `fallback` takes DateTime (tag 306) if DateTimeOriginal is missing."""
+def plausible_time(tags: Exif) -> datetime:
+    """Return the time of the photograph: DateTimeOriginal."""
     try:
         moment = tags.original()
-        if moment is None and fallback:
-            moment = Exif(exposure={_BASE.DateTimeOriginal: tags.picture.get(_BASE.DateTime)}).original()
     except Implausible as wrong:
         raise Loss("no time", str(wrong)) from None
     if moment is None:

@@ -57,7 +57,6 @@ class Preparation:
     limit: int | None = None
     workers: int = 8
     seed: int = 42
-    split: str = "torch"
     report: Report = lambda step, count, total: None
     settings: Mapping[str, Any] = field(default_factory=dict)
     sources: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -190,7 +189,7 @@ class Preparation:
             raise InputError(
                 f"{self.name}: at least {_LEAST_IMAGES} images are needed for two splits, got {count}\n{self._losses()}"
             )
-        validation, order = count // 5, permutation(count, self.seed, self.split)
+        validation, order = count // 5, permutation(count, self.seed)
         if self.pins is not None:
             validation, order = self._pinned_order(self.pins, rows)
         rows = [rows[i] for i in order]
@@ -238,14 +237,14 @@ class Preparation:
         replace_text(self.out / "missing.txt", "".join(f"{name}\n" for name in missing))
         self.notes.append(f"{len(missing)} of the {len(test) + len(missing)} pictures of {pins.path.name} are missing")
         self.notes[-1] += "; missing.txt lists them" if missing else ""
-        return len(others), np.concatenate([others[permutation(len(others), self.seed, self.split)], test])
+        return len(others), np.concatenate([others[permutation(len(others), self.seed)], test])
 
     def _accepted(self, queries: Sequence[Query], split: int, least: int, most: tuple[int, int]) -> list[Query]:
         """Return the queries without those that have too few positives in the rows before or after `split`."""
         tally, accepted, dropped = self.tally("queries"), [], set[int]()
         for number, count in enumerate(most):
             part = [i for i, query in enumerate(queries) if (max(query.positives, default=-1) >= split) == number]
-            dropped |= {part[i] for i in permutation(len(part), self.seed, self.split)[count or len(part) :]}
+            dropped |= {part[i] for i in permutation(len(part), self.seed)[count or len(part) :]}
         for i, query in enumerate(queries):
             early = sum(row < split for row in query.positives)
             late = len(query.positives) - early
@@ -260,7 +259,7 @@ class Preparation:
     def _text(self, sizes: str) -> str:
         """Return the report in Markdown."""
         limit = "" if self.limit is None else f" --limit {self.limit}."
-        lines = [f"# {self.name}", "", f"{sizes} Seed {self.seed}, split of {self.split}.{limit}", "", self._losses()]
+        lines = [f"# {self.name}", "", f"{sizes} Seed {self.seed}.{limit}", "", self._losses()]
         lines += ["", *(f"- {note}" for note in self.notes)]
         for tally in self.tallies:
             for reason, examples in sorted(tally.examples.items()):
@@ -307,10 +306,8 @@ def _item(text: str) -> str:
     return "- `" + " ".join(text.split()).replace("`", "'")[:300] + "`"
 
 
-def permutation(count: int, seed: int, generator: str = "torch") -> NDArray[np.int64]:
-    """Return the item of each row: as `torch.randperm` of that seed gives it, or numpy's generator."""
-    if generator == "numpy":
-        return np.random.default_rng(seed).permutation(count).astype(np.int64)
+def permutation(count: int, seed: int) -> NDArray[np.int64]:
+    """Return the item of each row: as `torch.randperm` of that seed gives it."""
     order = np.arange(count)
     draws = np.random.RandomState(seed).randint(0, 2**32, max(count - 1, 0), dtype=np.uint32).astype(np.int64)
     for i, draw in enumerate(draws):  # torch swaps forwards, by the remainder of 32 bits of the Mersenne twister

@@ -21,7 +21,6 @@ from mascot.errors import InputError, OptionError, require
 RECIPES: dict[str, Any] = {
     "pixelprose": PixelProse, "visual-genome": VisualGenome, "incidents1m": Incidents1M, "skyscript": SkyScript,
 }  # fmt: skip
-_SPLITS = ("torch", "numpy")
 
 
 def prepare(
@@ -50,16 +49,16 @@ def prepare(
     require(workers >= 1, "workers", "must be >= 1", workers)
     require(seed >= 0, "seed", "must be >= 0", seed)
     values, recipe = settings_of(name, behaviour), RECIPES[name]
-    choices = choices_of(name)
     for key, text in settings.items():
         require(key in values, f"a source or option of {name}", f"must be one of {', '.join(values)}", key)
-        require(not choices[key] or text in choices[key], key, f"must be {' or '.join(choices[key])}", text)
+        choices = options_of(name).get(key, ())
+        require(not choices or text in choices, key, f"must be {' or '.join(choices)}", text)
         try:
             values[key] = text if isinstance(values[key], str) else type(values[key])(json.loads(text.lower()))
         except (ValueError, TypeError):
             raise OptionError(f"{key} must be like {values[key]!r}, got {text!r}") from None
-    web, split = web or Web(), values.pop("split")
-    preparation = Preparation(name, Path(out), web, limit, workers, seed, split, report, values)
+    web = web or Web()
+    preparation = Preparation(name, Path(out), web, limit, workers, seed, report, values)
     if pinned is not None:
         preparation.pins = Pins.read(pinned)
         preparation.sources["pinned pictures"] = {"url": pinned.name, "sha256": sha256(pinned)}
@@ -78,19 +77,13 @@ def settings_of(name: str, behaviour: str = "published") -> dict[str, Any]:
     """Return the sources and options of a recipe with their values."""
     require(behaviour in ("published", "correct"), "--as", "must be published or correct", behaviour)
     require(name in RECIPES, "the dataset", f"must be one of {', '.join(RECIPES)}", name)
-    published = {field.name: field.default for field in fields(RECIPES[name])} | {"split": _SPLITS[0]}
-    correct = {field.name: field.metadata.get("correct", field.default) for field in fields(RECIPES[name])}
-    return published if behaviour == "published" else published | correct
+    # The metadata has the value of another behaviour than the published one.
+    return {field.name: field.metadata.get(behaviour, field.default) for field in fields(RECIPES[name])}
 
 
-def options_of(name: str) -> list[str]:
-    """Return the names of the options, as opposed to the sources."""
-    return [*(field.name for field in fields(RECIPES[name]) if "correct" in field.metadata), "split"]
-
-
-def choices_of(name: str) -> dict[str, tuple[str, ...]]:
-    """Return the values that a source or option may have; an empty tuple if it may have any."""
-    return {field.name: field.metadata.get("choices", ()) for field in fields(RECIPES[name])} | {"split": _SPLITS}
+def options_of(name: str) -> dict[str, tuple[str, ...]]:
+    """Return the options, as opposed to the sources, with the values that they may have (empty: any)."""
+    return {field.name: field.metadata["choices"] for field in fields(RECIPES[name]) if "choices" in field.metadata}
 
 
 def _claim(out: Path, claim: dict[str, Any]) -> None:

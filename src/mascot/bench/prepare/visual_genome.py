@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from PIL import ExifTags
-
 from mascot.bench.prepare import exif_text
 from mascot.bench.prepare.outcomes import Loss
 from mascot.bench.prepare.preparation import Preparation, Row, option
@@ -34,8 +32,7 @@ class VisualGenome:
     images: str = f"{_TABLES}/image_data.json.zip"
     objects: str = f"{_TABLES}/objects.json.zip"
     pictures: str = ""  # a mirror with the folders VG_100K and VG_100K_2 (default: the addresses of the table)
-    time: str = option("clock", "date", ("clock", "date"))  # hours and minutes alone, or a plausible date and time
-    fallback: bool = option(True, False)  # use DateTime (tag 306) if DateTimeOriginal is missing
+    time: str = option("clock", "date", ("clock", "date"))  # `exif_text.study_clock` or `exif_text.plausible_time`
     least: int = option(1, 2)  # positives of a query in each split
     quality: int = option(75, 0)  # see `Preparation.store`; 0 also keeps the size
 
@@ -62,12 +59,7 @@ class VisualGenome:
                 raise Loss("not a picture", str(error)) from None
             if not tags.picture and not tags.exposure:
                 raise Loss("no metadata")
-            if self.time == "clock":
-                text = tags.exposure.get(ExifTags.Base.DateTimeOriginal)
-                text = text or (tags.picture.get(ExifTags.Base.DateTime) if self.fallback else None)
-                taken = exif_text.study_time(text, clock_alone=True)
-            else:
-                taken = exif_text.plausible_time(tags, self.fallback)
+            taken = (exif_text.study_clock if self.time == "clock" else exif_text.plausible_time)(tags)
             options = {"quality": self.quality} if self.quality else {"longest": 0}
             return {"taken": taken.isoformat(timespec="seconds"), **prep.picture(row, **options)}
 
