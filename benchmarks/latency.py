@@ -137,6 +137,7 @@ def records(rounds: int) -> None:
         {
             "pyversity": (lambda: pyversity.diversify(vectors, scores, k=K, strategy=strategy, diversity=0.5), 1),
             "rerank": (lambda: mc.rerank(hits, wishes, K).records(), 1),
+            "printed": (lambda: str(mc.rerank(hits, wishes, K).explain()), 1),
         },
         40 * rounds,
     )
@@ -149,7 +150,28 @@ def records(rounds: int) -> None:
     )
     bar = "bar 0.25x (4 times as long)"
     report("records, nested names, four wishes", "pyversity MMR, 256-d", nested["pyversity"], nested["rerank"], bar)
+    printed = "records, four wishes, printed explanation"
+    report(printed, "pyversity MMR, 256-d", nested["pyversity"], nested["printed"], "bar 0.12x (8 times as long)")
     report("records, limit of a label", "a loop by hand", labels["loop"], labels["rerank"], bar)
+
+
+def explain(rounds: int) -> None:
+    """`explain()` of one ranking, without the rerank."""
+    (scores,) = queries(1, N)
+    candidates = mc.Candidates(scores, columns=corpus(N))
+    cases: dict[str, list[mc.AnyWish]] = {
+        "limit and share": [mc.limit("seller", 2), mc.share("seller", {1: 0.1})],
+        "spread of labels": [mc.spread("seller")],
+        "spread of place and hour": [mc.spread(GLOBE), mc.spread(HOUR)],
+    }
+    tasks: dict[str, Task] = {}
+    for name, wishes in cases.items():
+        tasks[name] = (lambda wishes=wishes: mc.rerank(candidates, wishes, K), 1)  # type: ignore[misc]
+        tasks[f"{name}, explained"] = (lambda wishes=wishes: mc.rerank(candidates, wishes, K).explain(), 1)  # type: ignore[misc]
+    times = interleave(tasks, 20 * rounds)
+    for name in cases:
+        took = times[f"{name}, explained"] - times[name]
+        report(f"explain, {name}", "the rerank", times[name], took, "bar 1,000 us")
 
 
 def one_query_of_a_corpus(rounds: int) -> None:
@@ -362,6 +384,7 @@ def main() -> None:
     batches(rounds)
     constraints(rounds)
     starts(rounds)
+    explain(rounds)
     fresh_process()
     if options.install:
         install_size()

@@ -1,6 +1,6 @@
 """What the re-ranking service costs: server CPU per call beside the in-process call, and 200 parallel clients.
 
-    python -m benchmarks.service                   CPU per call: JSON and Arrow, each beside the in-process call
+    python -m benchmarks.service                   CPU per call: JSON, reasons, Arrow, each beside the in-process call
     python -m benchmarks.service --load            also 200 clients for 30 s
     python -m benchmarks.service --validation      msgspec beside pydantic on the same JSON body
 
@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,10 @@ import mascot as mc
 _ROWS, _K, _WIDTH = 200, 20, 384
 _BLOCKS, _CALLS = 9, 60
 _WISHES = [{"spread": {"kind": "Place"}}, {"focus": {"kind": "HourOfDay", "column": "hour"}}]
+_MARKET = [
+    {"limit": "seller", "n": 2}, {"spread": {"kind": "Place", "lat": "geo.lat", "lon": "geo.lon"}},
+    {"focus": {"kind": "Number", "column": "price"}, "near": 25, "within": 10},
+]  # fmt: skip
 _JSON, _ARROW = "application/json", "application/vnd.apache.arrow.stream"
 
 
@@ -45,6 +50,15 @@ def _rows() -> dict[str, Any]:
             "hour": (rng.random(_ROWS) * 24).tolist(),
         },
     }
+
+
+def _market_rows(rows: dict[str, Any]) -> dict[str, Any]:
+    """Return the rows with sellers, prices and a nested place."""
+    rng, columns = np.random.default_rng(3), rows["columns"]
+    places = zip(columns["lat"], columns["lon"], strict=True)
+    geo, price = [{"lat": lat, "lon": lon} for lat, lon in places], rng.uniform(5, 100, _ROWS).tolist()
+    seller = [f"seller {number % 40}" for number in rng.zipf(1.5, _ROWS)]
+    return {**rows, "columns": {"geo": geo, "price": price, "seller": seller}}
 
 
 def _arrow_body(rows: dict[str, Any], vectors: Any) -> bytes:
@@ -107,7 +121,8 @@ def _schedstat_s(pid: int) -> float:
     return total / 1e9 if total else _cpu_s(pid)
 
 
-def _compare(name: str, pid: int, remote: Callable[[], Any], local: Callable[[], Any], bar_ms: float) -> None:
+def _compare(name: str, pid: int, remote: Callable[[], Any], local: Callable[[], Any], bar_ms: float) -> float:
+    """Print the CPU time of the server per call beside the call in this process, and return it in milliseconds."""
     for _ in range(_CALLS):
         remote(), local()
     server_ms, process_ms = [], []
@@ -126,6 +141,7 @@ def _compare(name: str, pid: int, remote: Callable[[], Any], local: Callable[[],
         f"{1e3 / server:5.0f} calls/s/core; in process {own:6.2f} ms; "
         f"service's own {server - own:5.2f} ms; bar {bar_ms} ms"
     )
+    return server
 
 
 async def _load(port: int, body: bytes, clients: int, seconds: float) -> None:
@@ -208,10 +224,12 @@ def main() -> None:
     options = parser.parse_args()
     rows = _rows()
     body = json.dumps({**rows, "wishes": _WISHES, "k": _K}).encode()
+    market = {**_market_rows(rows), "wishes": _MARKET, "k": _K}
+    market_body, explain_body = (json.dumps({**market, "explain": explain}).encode() for explain in (False, True))
     if options.validation:
         _validation(body)
         return
-    from mascot.server.rerank.rerank_task import kernel_name
+    from mascot.server.rerank.rerank_task import RerankTask, kernel_name
 
     kernel_name()  # the in-process call uses the compiled kernel too
     wishes = [mc.spread(mc.Place()), mc.focus(mc.HourOfDay("hour"))]
@@ -238,6 +256,12 @@ def main() -> None:
                 f"{_ROWS} rows, place + hour, mascot {mc.__version__}, kernel {kernel_name()}, {os.cpu_count()} cores"
             )
             _compare("JSON", process.pid, lambda: connection.post(body, _JSON), lambda: local(False), 1.5)
+            remote = {"market": market_body, "market, with reasons": explain_body}
+            plain, explained = (
+                _compare(name, process.pid, partial(connection.post, part, _JSON), RerankTask(part).answer, 3.0)
+                for name, part in remote.items()
+            )
+            print(f"{'':<22} rate with reasons {plain / explained:.2f} of the rate without; bar 0.5")
             name = f"Arrow, {_WIDTH}-d vectors"
             _compare(name, process.pid, lambda: connection.post(arrow, _ARROW), lambda: local(True), 3.0)
         finally:

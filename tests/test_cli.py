@@ -131,7 +131,7 @@ def test_limits_shares_and_earlier_pages(hits: str) -> None:
     assert ranked(hits, "-k", "8", "--limit", "city=1", *shown) == second
     assert len(ranked(hits, "-k", "60", "--limit", "city=1", "--fill")) == 60
     scarce = ["rerank", hits, "-k", "6", "--share", "camera=X100V:50%", "--limit", "city=1", "--explain"]
-    note = "share camera: 1 of 3 from X100V (limits and protected results leave no room)"
+    note = "share camera: 1 of 3 from X100V (at most 1 fit: its 11 candidates have 1 value of city)"
     assert good(*scarce, "--format", "table").rstrip().endswith(note)
     assert json.loads(good(*scarce, "--format", "json"))[0]["notes"] == [note]
 

@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
+import operator
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mascot.attributes.category import Category
-from mascot.attributes.place import NamedPoint
 from mascot.attributes.vectors import Vectors
-from mascot.bins import AxisBins, Bins, Floats, GlobeBins, Ints, SparseBins, VectorBins
-from mascot.bins.distance import UNITS, distances, unit_of
-from mascot.constraints import AtLeast, Constraint, Limit, Share
-from mascot.kernels import reference
+from mascot.bins import Bins, Bools, Ints, SparseBins, VectorBins
+from mascot.constraints import AtLeast, Limit, Share
 from mascot.kernels.constants import COPY_TOLERANCE
-from mascot.kernels.novelty import QueryVectors, WeighedVectors, unit_vectors
 from mascot.kernels.quotas import Quota
-from mascot.methods.mascot import Mascot
+from mascot.phrases import (
+    codes_of,
+    coverage_texts,
+    near_texts,
+    ordinal_text,
+    target_text,
+)
+from mascot.rule_counts import RuleCounts
 from mascot.serialize import plain
 from mascot.wishes import AnyWish, Wish
 
 if TYPE_CHECKING:
     from mascot.ranking import Ranking
 
-_OPEN = 0.5  # a result opens a bin if it newly covers at least this share of its own largest membership
-_MOST_BINS = 3  # names of bins per candidate and attribute
-_LEFT_OUT = 3  # candidates left out that are explained
-
-
-class Account(NamedTuple):
-    """Contributions to the gains, weighted by strength, and the names of the bins that results open."""
-
-    gains: Floats  # [1 + A, k + M] of relevance and the attributes: of results, and of others in place of the last one
-    opened: list[list[list[str]]]  # [A][k] names of bins
+_EQUAL = 1e-9  # gains that differ by less are equal
+_COVERED = 0.05  # a value is covered if this part of its bins is
 
 
 @dataclass(frozen=True)
@@ -47,12 +44,17 @@ class Reason:
     relevance: float  # in 0..1 over the candidates
     step: int | None  # when it was selected, from 1; None: left out
     gains: dict[str, float]  # of relevance and of each attribute; their sum is `gain`
-    opened: dict[str, list[str]] = field(default_factory=dict)  # bins it was the first to cover
-    because: str = ""
+    because: str
+    bins: dict[str, tuple[Bins, list[int]]] = field(default_factory=dict, repr=False, compare=False)  # of `opened`
 
     @property
     def gain(self) -> float:
         return sum(self.gains.values())
+
+    @cached_property
+    def opened(self) -> dict[str, list[str]]:
+        """The names of the bins that it was the first to cover, for each attribute."""
+        return {name: [bins.name(code) for code in codes] for name, (bins, codes) in self.bins.items()}
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -69,19 +71,19 @@ class Explanation:
     left_out: list[Reason]
     strength: float
     wishes: tuple[AnyWish, ...]
-    notes: tuple[str, ...] = ()  # shares that could not be met
+    notes: tuple[str, ...] = ()  # shares that could not be met, and limits that cut the page short
 
     def __str__(self) -> str:
         title = ", ".join(describe_wish(wish) for wish in self.wishes) or "relevance only"
         lines = [f"{title}; strength {self.strength:g}"]
         width = max((len(str(r.id)) for r in self.results + self.left_out), default=2)
         for place, reason in enumerate(self.results, 1):
-            moved = "" if place == reason.was else f", was {_ordinal(reason.was)}"
-            lines.append(f"{_ordinal(place) + moved:<17} {reason.id!s:<{width}}  {reason.because}".rstrip())
+            moved = "" if place == reason.was else f", was {ordinal_text(reason.was)}"
+            lines.append(f"{ordinal_text(place) + moved:<17} {reason.id!s:<{width}}  {reason.because}".rstrip())
         if self.left_out:
             lines.append("left out")
             lines += [
-                f"{'was ' + _ordinal(reason.was):<17} {reason.id!s:<{width}}  {reason.because}".rstrip()
+                f"{'was ' + ordinal_text(reason.was):<17} {reason.id!s:<{width}}  {reason.because}".rstrip()
                 for reason in self.left_out
             ]
         return "\n".join([*lines, *self.notes])
@@ -112,10 +114,10 @@ def describe_wish(wish: AnyWish) -> str:
     """Return a wish as text: "focus hour near 18:00"."""
     name = wish.attribute.name
     if isinstance(wish, Limit):
-        counted = "near-copies" if isinstance(wish.attribute, Vectors) else f"per {name}"
-        most = ", ".join(f"{n} {value}" for value, n in wish.n.items()) if isinstance(wish.n, Mapping) else str(wish.n)
         where = f" in every {wish.window}" if wish.window else f" among the first {wish.first}" if wish.first else ""
-        return f"at most {most} {counted}{where}"
+        if isinstance(wish.n, Mapping):
+            return "at most " + ", ".join(f"{n} from {value}" for value, n in wish.n.items()) + where
+        return f"at most {wish.n} {'near-copies' if isinstance(wish.attribute, Vectors) else f'per {name}'}{where}"
     if isinstance(wish, AtLeast):
         return f"at least {name} " + ", ".join(f"{value} {count}" for value, count in wish.counts.items())
     if isinstance(wish, Share):
@@ -123,298 +125,213 @@ def describe_wish(wish: AnyWish) -> str:
         return f"share {name}{bound} " + ", ".join(f"{value} {part:.0%}" for value, part in wish.shares.items())
     text = f"{'spread' if wish.sign > 0 else 'focus'} {name}"
     if wish.near is not None:
-        text += f" near {_target_text(wish)}" + (f" within {wish.within:g}" if wish.within is not None else "")
+        text += f" near {target_text(wish)}" + (f" within {wish.within:g}" if wish.within is not None else "")
     return text + (f" x {wish.weight:g}" if wish.weight != 1 else "")
-
-
-def replay_gains(ranking: Ranking[Any]) -> Account | None:
-    """Return the gains of each result and of the best candidates left out; None for methods other than `Mascot`."""
-    method, problem, selection = ranking.method, ranking._problem, ranking._selection
-    if not isinstance(method, Mascot) or not len(ranking):
-        return None
-    options = method.kernel_options(len(ranking), problem.weights, problem.named_weight)
-    strength = options.strength if method.keep is None else float(selection.strengths[0])
-    relevance = problem.scores
-    if method.normalize:
-        relevance = reference.normalized(problem.scores, options.robust)
-    results, others, already = selection.positions[0][: len(ranking)], _runners_up(ranking), problem.already_of(0)
-    candidates = np.concatenate([results, others, already])
-    gains = [(1 - strength) * relevance[candidates[: len(results) + len(others)]]]
-    opened: list[list[list[str]]] = []
-    for a, bins in enumerate(problem.bins):
-        resolved = bins.take(problem.rows_of(0)).resolve()
-        neutral = problem.rules[a] == "neutral"
-        # Neutral values and query weights depend on all candidates; otherwise a few rows are enough.
-        rows = np.arange(resolved.rows) if neutral or options.query_weight else candidates
-        at: list[Any] = [results, others, already]
-        if rows is candidates:
-            at = np.split(np.arange(len(candidates)), [len(results), len(results) + len(others)])
-        if isinstance(resolved, VectorBins):
-            order = reference.by_relevance(relevance, problem.scores)
-            wish = resolved.missing(), problem.signs[a], problem.weights[a], neutral
-            vectors = QueryVectors(unit_vectors(resolved.vectors), *wish).scaled(order)
-            replayed = WeighedVectors(vectors, selection.gain_factors[0, a]).replay(results, others, already)
-            gains.append(strength * replayed)
-            opened.append([[] for _ in results])
-            continue
-        pairs, used = resolved.take(rows).sparse().compact()
-        membership, missing = pairs.dense(), resolved.missing(rows)
-        query_bins = reference.QueryBins(membership, missing, problem.signs[a], problem.weights[a], neutral)
-        attribute = reference.WeighedAttribute(
-            *query_bins.weighed(relevance[rows], options.query_weight), query_bins.last,
-            selection.gain_factors[0, a], selection.largest_gains[0, a], selection.coverage_per_result[0, a],
-        )  # fmt: skip
-        attribute_gains, parts = attribute.replay(*at)
-        gains.append(strength * attribute_gains)
-        names = []
-        for position, part in zip(at[0], parts, strict=True):
-            largest = np.argsort(-part, kind="stable")[:_MOST_BINS]
-            least = _OPEN * attribute.membership[position].max(initial=0.0)
-            names.append([resolved.name(int(used[u])) for u in largest if part[u] > 0 and part[u] >= least])
-        opened.append(names)
-    return Account(np.array(gains), opened)
-
-
-def _runners_up(ranking: Ranking[Any]) -> Ints:
-    """Return the best candidates left out, by score."""
-    excluded = np.concatenate([ranking._problem_positions, ranking._problem.already_of(0)])
-    order = np.argsort(-ranking._problem.scores, kind="stable")
-    return np.asarray(order[~np.isin(order, excluded)][:_LEFT_OUT])
 
 
 class Explainer:
     """Explains one ranking by its fitted wishes and gains."""
 
     def __init__(self, ranking: Ranking[Any]) -> None:
-        self.ranking, self.fitted, self.results = ranking, ranking._fitted, ranking._problem_positions
-        self.rows, self.account = ranking._problem.rows_of(0), ranking._account
-        self.names = names_of(self.fitted.coverage)
-        self.step = {position: s for s, position in enumerate(ranking._selection.positions[0].tolist())}
+        problem, fitted, selection = ranking._problem, ranking._fitted, ranking._selection
+        self.ranking, self.fitted, self.account = ranking, fitted, ranking._account
+        self.results, self.others = ranking._problem_positions, ranking._runners_up
+        self.rows, self.names = problem.rows_of(0), names_of(fitted.coverage)
+        steps = {position: step for step, position in enumerate(selection.positions[0].tolist())}
+        self.steps = [steps[i] for i in self.results.tolist()]
+        self.pinned = [step < selection.pinned for step in self.steps]
+        best = set(ranking._by_score[: selection.protect].tolist())
+        self.protected = [i in best for i in self.results.tolist()]
+        listed = np.concatenate([self.results, self.others])
+        before = self.rows[problem.already_of(0)]
+        self.counts = [
+            RuleCounts(wish, labels, quota, ranking.k, self.rows[listed], len(self.results), before)
+            for wish, labels, quota in zip(fitted.constraints, fitted.labels, fitted.quotas, strict=True)
+            if isinstance(labels, SparseBins) and isinstance(quota, Quota)
+        ]
+        positions = problem.remaining.to_input(listed)
+        values = positions, ranking._rank_of[positions], ranking._all_relevance[positions]
+        self.known = list(zip(*(value.tolist() for value in values), strict=True))  # position, was and relevance
 
     def explanation(self) -> Explanation:
-        ranking = self.ranking
-        results = [self._selected(int(i), place) for place, i in enumerate(self.results)]
-        left_out = [self._left_out(m, int(i)) for m, i in enumerate(_runners_up(ranking))]
+        ranking, account = self.ranking, self.account
+        gains = account.gains[:, self.steps].T.tolist() if account else [()] * len(self.results)
+        default = "selected for its relevance" if account else f"selected by {type(ranking.method).__name__}"
+        results = []
+        for place, (step, texts) in enumerate(zip(self.steps, zip(*self._columns(), strict=True), strict=True)):
+            own = dict(zip(("relevance", *self.names), gains[place], strict=False))
+            opened = zip(self.names, account.opened, strict=True) if account else ()
+            bins = {name: (part, codes[step]) for name, (part, codes) in opened}
+            because = "; ".join(filter(None, dict.fromkeys(texts))) or default
+            results.append(self._reason(place, step + 1, own, because, bins))
+        left_out = [self._left_out(m, i) for m, i in enumerate(self.others.tolist())]
         return Explanation(results, left_out, ranking.strength, ranking.wishes, tuple(self._notes()))
 
-    def _reason(self, i: int, step: int | None, gains: dict[str, float], opened: Any, because: str) -> Reason:
-        ranking = self.ranking
-        position = int(ranking._problem.remaining.to_input(np.array([i]))[0])
-        was, relevance = int(ranking._rank_of[position]), float(ranking._all_relevance[position])
-        return Reason(ranking._ids[position], position, was, relevance, step, gains, opened, because)
+    def _reason(self, place: int, step: int | None, gains: dict[str, float], because: str, bins: Any = None) -> Reason:
+        position, was, relevance = self.known[place]
+        return Reason(self.ranking._ids[position], position, was, relevance, step, gains, because, bins or {})
 
-    def _codes(self, labels: SparseBins | VectorBins, i: int) -> list[int]:
-        """Return the labels of a candidate that a limit or share counts."""
-        if isinstance(labels, VectorBins):
-            return []
-        return labels.take(self.rows[[i]]).indices.tolist()
-
-    def _selected(self, i: int, place: int) -> Reason:
-        opened: dict[str, list[str]] = {}
-        if self.account is not None:
-            opened = {name: self.account.opened[a][self.step[i]] for a, name in enumerate(self.names)}
-        gains = {name: float(values[place]) for name, values in self.ranking.gains.items()}
-        reason = "for its relevance" if self.account is not None else f"by {type(self.ranking.method).__name__}"
-        because = "; ".join(filter(None, self._sentences(i, place))) or f"selected {reason}"
-        return self._reason(i, self.step[i] + 1, gains, opened, because)
-
-    def _sentences(self, i: int, place: int) -> Iterator[str]:
-        fitted, selection = self.fitted, self.ranking._selection
-        step = self.step[i] - selection.pinned
-        if step < 0:
-            yield "pinned"
+    def _columns(self) -> Iterator[list[str]]:
+        """Yield for each kind of reason one text per result, which may be empty."""
+        fitted, selection, rows = self.fitted, self.ranking._selection, self.rows[self.results]
+        at = "" if self.ranking._pinned_places is None else " at position {}"
+        yield [f"pinned{at.format(place)}" if is_pinned else "" for place, is_pinned in enumerate(self.pinned, 1)]
         for wish, focus in zip(fitted.aims, fitted.focuses, strict=True):
             point = focus.point
             if point is None:  # the candidate with an id
                 position = np.array([list(self.ranking._ids).index(focus.near)])
                 point = focus.bins.take(self.rows[self.ranking._problem.remaining.from_input(0, position)])
             if point.rows:
-                yield _near_text(wish, focus.bins, point, int(self.rows[i]))
+                yield near_texts(wish, focus.bins, point, rows)
         for wish, bins in zip(fitted.coverage, fitted.bins, strict=True):
-            yield _coverage_text(wish, bins, int(self.rows[i]), self.rows[self.results])
-        for constraint, labels in zip(fitted.constraints, fitted.labels, strict=True):
-            yield self._count_text(constraint, labels, i, place)
-        if 0 <= step < selection.protect:
-            best = "closest good" if fitted.aims else "best"  # closeness to named values is part of relevance
-            yield f"one of the {best} matches" if selection.protect > 1 else f"the {best} match"
+            yield coverage_texts(wish, bins, rows)
+        for counts in self.counts:
+            yield counts.texts(self.pinned)
+        yield self._moves()
+        best = "closest good" if fitted.aims else "best"  # closeness to named values is part of relevance
+        text = f"one of the {best} matches" if selection.protect > 1 else f"the {best} match"
+        yield [text if protected else "" for protected in self.protected]
 
-    def _count_text(self, wish: Constraint, labels: SparseBins | VectorBins, i: int, place: int) -> str:
-        codes = self._codes(labels, i)
-        if not codes:
-            return ""
-        name = labels.name(codes[0])
-        same = [p for p, j in enumerate(self.results) if codes[0] in self._codes(labels, j)]
-        if isinstance(wish, Limit):
-            return f"{_ordinal(same.index(place) + 1, words=True)} of at most {_number(wish.most(name))} from {name}"
-        if name not in wish.named:
-            return ""
-        return f"the only one from {name}" if len(same) == 1 else f"one of {len(same)} from {name}"
+    def _moves(self) -> list[str]:
+        """Return for each result whether rules about places put one before it that would come later without them."""
+        rules = [wish for wish in self.fitted.constraints if isinstance(wish, Limit) and wish.places]
+        if not rules:
+            return [""] * len(self.results)
+        scores = self.ranking._problem.scores[self.results]
+        wanted = -scores if getattr(self.ranking.method, "order", "") == "relevance" else np.array(self.steps)
+        text, latest, texts = f"moved back: {', '.join(map(describe_wish, rules))}", -np.inf, []
+        for place, is_pinned in zip(wanted.tolist(), self.pinned, strict=True):
+            texts.append(text if place < latest and not is_pinned else "")
+            latest = latest if is_pinned else max(latest, place)
+        return texts
 
     def _left_out(self, m: int, i: int) -> Reason:
+        account, count, place = self.account, len(self.results), len(self.results) + m
+        because = self._exclusion(m, i)
+        if because or account is None:
+            method = type(self.ranking.method).__name__
+            return self._reason(place, None, {}, because or f"not selected by {method}")
+        names, gains = ["relevance", *self.names], account.gains[:, count + m].tolist()
+        if all(map(operator.or_, self.pinned, self.protected)):
+            because = f"every result is {'pinned' if all(self.pinned) else 'protected'}"
+        else:
+            because = self._comparison(m, i)
+        return self._reason(place, None, dict(zip(names, gains, strict=True)), because)
+
+    def _exclusion(self, m: int, i: int) -> str:
+        """Return which limit excludes candidate i, number m of those left out; empty if no limit does."""
         for wish, labels in zip(self.fitted.constraints, self.fitted.labels, strict=True):
             if isinstance(labels, VectorBins) and isinstance(wish, Limit):
-                near = (
-                    labels.cosines(labels.take(self.rows[[i]]), self.rows[self.results])
-                    >= labels.copies - COPY_TOLERANCE
-                )
-                if near.sum() >= wish.most(""):
-                    original = self.ranking.ids[int(near.argmax())]
-                    return self._reason(i, None, {}, {}, f"a near-copy of {original} is already shown")
-            for code in self._codes(labels, i):
-                count = sum(code in self._codes(labels, j) for j in self.results)
-                if isinstance(wish, Limit) and count >= wish.most(labels.name(code)):
-                    return self._reason(i, None, {}, {}, f"{labels.name(code)} already has {_number(count)}")
-        account, selection = self.account, self.ranking._selection
-        if account is None or not len(self.results):
-            return self._reason(i, None, {}, {}, f"not selected by {type(self.ranking.method).__name__}")
-        names, count = ["relevance", *self.names], len(self.results)
-        behind = account.gains[:, count - 1] - account.gains[:, count + m]
-        worst = int(behind.argmax())
-        if len(self.results) - selection.pinned <= selection.protect:
-            because = f"every result is {'protected' if len(self.results) > selection.pinned else 'pinned'}"
-        elif behind[worst] <= 0:
-            because = "as good as the last result, but later in the input"
-        elif worst == 0:
-            because = f"less relevant {'or less close ' if self.fitted.aims else ''}than the last result"
-        else:
-            because = self._shortcoming(worst - 1, i)
-        gains = dict(zip(names, account.gains[:, count + m].tolist(), strict=True))
-        return self._reason(i, None, gains, {}, because)
+                copies = self._copies(labels, i)
+                if copies.sum() >= wish.most(""):
+                    return f"a near-copy of {self.ranking.ids[int(copies.argmax())]} is already shown"
+        for counts in self.counts:
+            if isinstance(counts.wish, Limit) and (text := counts.limit_text(m)):
+                same = [bool(set(own) & set(counts.left_out[m])) for own in counts.shown]
+                is_better = self.ranking._problem.scores[i] > self.ranking._problem.scores[self.results[same]]
+                return (is_better.all() and self._share_text(m)) or text
+            if counts.never_exceeded and counts.is_full(counts.left_out[m]):  # a largest share
+                return counts.share_text(m)
+        return ""
 
-    def _shortcoming(self, a: int, i: int) -> str:
-        """Return why the value of attribute a speaks against candidate i."""
+    def _share_text(self, m: int) -> str:
+        """Return which share or minimum excludes number m of those left out; empty if none does."""
+        shares = (counts.share_text(m) for counts in self.counts if not isinstance(counts.wish, Limit))
+        return next(filter(None, shares), "")
+
+    def _copies(self, labels: VectorBins, i: int) -> Bools:
+        """Return which results are near-copies of candidate i."""
+        cosines = labels.cosines(labels.take(self.rows[[i]]), self.rows[self.results])
+        return np.asarray(cosines >= labels.copies - COPY_TOLERANCE)
+
+    def _comparison(self, m: int, i: int) -> str:
+        """Return what candidate i, number m of those left out, lacks compared with the last selected result."""
+        assert self.account is not None
+        gains, count, scores = self.account.gains, len(self.results), self.ranking._problem.scores
+        last = int(self.ranking._selection.positions[0, count - 1])
+        behind = gains[:, count - 1] - gains[:, count + m]
+        total, tie = float(behind.sum()), _EQUAL * max(float(np.abs(gains).max()), 1.0)
+        than = "the last result"
+        if last != self.results[-1]:
+            than = str(self.ranking.ids[self.results.tolist().index(last)])
+        is_ahead = total < -tie or (total <= tie and i < last)
+        if (is_ahead or scores[i] > scores[self.results[-1]]) and (text := self._share_text(m)):
+            return text
+        if not is_ahead and total <= tie:
+            return f"as good as {than}, but later in the input"
+        worst = 0 if is_ahead else int(behind.argmax())
+        if worst:
+            return self._shortcoming(worst - 1, m, i, than)
+        if behind[0] <= tie:
+            return "the results fit the wishes better without it"
+        return f"less relevant {'or less close ' if self.fitted.aims else ''}than {than}"
+
+    def _shortcoming(self, a: int, m: int, i: int, than: str) -> str:
+        """Return why the value of attribute a speaks against candidate i, number m of those left out."""
+        assert self.account is not None
         name, bins, spread = self.names[a], self.fitted.bins[a], self.fitted.coverage[a].sign > 0
         if bins.missing(self.rows[[i]])[0]:
             return f"its {name} is unknown"
         if isinstance(bins, VectorBins):
             return f"too {'like' if spread else 'unlike'} the other results"
-        return f"its {name} is {'already covered' if spread else 'too far from the other results'}"
+        covered = float(self.account.covered[a, m])
+        if spread:
+            return f"its {name} is already covered" if covered >= _COVERED else f"its {name} adds less than {than}"
+        far = covered < 1 - _COVERED
+        return f"its {name} is too far from the other results" if far else f"its {name} costs more than {than}"
 
     def _notes(self) -> Iterator[str]:
-        """Yield the shares that could not be met."""
-        for wish, quota in zip(self.fitted.constraints, self.fitted.quotas, strict=True):
-            if isinstance(wish, Limit):
-                continue
-            assert isinstance(quota, Quota)
-            groups = [set(quota.of(row).tolist()) for row in self.rows.tolist()]
-            for group, value in enumerate(wish.named):
-                having = np.array([group in row_groups for row_groups in groups], bool)
-                count, available, target = (
-                    int(having[self.results].sum()),
-                    int(having.sum()),
-                    wish.bounds(value, len(self.results))[0],
-                )
-                if count >= target:
+        """Yield the shares that could not be met, and the limits that cut the page short."""
+        k, problem = self.ranking.k, self.ranking._problem
+        is_open = problem.open_positions(0)
+        for counts in self.counts:
+            for group, value in enumerate(() if isinstance(counts.wish, Limit) else counts.wish.named):
+                least = counts.wish.bounds(value, k)[0]
+                if counts.counts[group] < least:
+                    yield self._shortfall(counts, group, least, self.rows[is_open])
+        if len(self.results) < min(k, int(is_open.sum())):
+            is_open[self.results] = False
+            yield from self._short_page(np.flatnonzero(is_open))
+
+    def _shortfall(self, counts: RuleCounts, group: int, target: int, rows: Ints) -> str:
+        """Return why a value of a share or minimum has fewer results than its target; `rows` may be shown."""
+        codes = codes_of(counts.quota.indptr, counts.quota.labels, rows)
+        rows, count = rows[[group in own for own in codes]], counts.counts[group]
+        reason = "limits, pins and protected results leave no room"
+        if len(rows) < target:
+            reason = "the candidates have no more" if len(rows) else "no candidate has it"
+        for other in self.counts if len(rows) >= target else ():
+            labels = codes_of(other.quota.indptr, other.quota.labels, rows)
+            if isinstance(other.wish, Limit) and not other.wish.fill and max(map(len, labels)) == 1:
+                numbers = Counter(own[0] if own else -1 for own in labels)
+                most = {code: len(rows) if code < 0 else int(other.capacity[code]) for code in numbers}
+                fits = sum(min(rows_with, most[code]) for code, rows_with in numbers.items())
+                if count <= fits < target:
+                    values = f"{len(numbers)} value{'s'[: len(numbers) > 1]} of {other.wish.attribute.name}"
+                    reason = f"at most {fits} fit: its {len(rows)} candidates have {values}"
+        word = "share" if isinstance(counts.wish, Share) else "at least"
+        return f"{word} {counts.wish.attribute.name}: {count} of {target} from {counts.names(group)} ({reason})"
+
+    def _short_page(self, remaining: Ints) -> Iterator[str]:
+        """Yield which limits exclude all remaining candidates; nothing if they do not."""
+        blocked, limits = np.zeros(len(remaining), bool), []
+        for wish, labels, quota in zip(self.fitted.constraints, self.fitted.labels, self.fitted.quotas, strict=True):
+            if isinstance(labels, VectorBins) and isinstance(wish, Limit) and not wish.fill:
+                full = np.array([self._copies(labels, i).sum() >= wish.most("") for i in remaining.tolist()])
+            else:
+                counts = next((counts for counts in self.counts if counts.quota is quota), None)
+                if counts is None or not counts.never_exceeded:
                     continue
-                reason = "no candidate has it" if not available else "the candidates have no more"
-                if available >= target:
-                    reason = "limits and protected results leave no room"
-                word = "at least" if isinstance(wish, AtLeast) else "share"
-                yield f"{word} {wish.attribute.name}: {count} of {target} from {value} ({reason})"
-
-
-def _near_text(wish: Wish, bins: Bins, point: Bins, row: int) -> str:
-    """Return for example "2 km from Paris" or "18:12, 12 minutes from 18:00"."""
-    distance = float(distances(bins, point, np.array([row]))[0])
-    unit = unit_of(bins)
-    target = wish.near
-    if np.isnan(distance):
-        return f"{wish.attribute.name} unknown"
-    if unit == "cosine":
-        return f"cosine {1 - distance:.2f} to {_target_text(wish)}"
-    if unit == "label":
-        return f"{wish.attribute.name} {_text(target)}" if distance == 0 else f"not {_text(target)}"
-    if UNITS.get(unit) == "km":
-        return f"{_distance_text(distance, unit)} from {_text(target)}"
-    value, target_text = _value_text(bins, row), _value_text(point, 0)
-    if unit == "date" and distance >= 1 and isinstance(bins, AxisBins) and isinstance(point, AxisBins):
-        distance = abs(np.floor(bins.values[0][row]) - np.floor(point.values[0][0]))  # days as the calendar counts them
-    if distance == 0 or value == target_text:
-        return value
-    return f"{value}, {_distance_text(distance, unit)} from {target_text}"
-
-
-def _coverage_text(wish: Wish, bins: Bins, row: int, results: Ints) -> str:
-    """Return how the value of one result compares with those of the other results; results are rows of the bins."""
-    own = bins.take(np.array([row]))
-    if own.missing()[0]:
-        return f"{wish.attribute.name} unknown"
-    if isinstance(bins, SparseBins) and isinstance(own, SparseBins):
-        codes = own.indices
-        name = bins.name(int(codes[0]))
-        same = sum(bool(np.isin(bins.take(np.array([j])).indices, codes).any()) for j in results)
-        article = f"from {name}" if isinstance(wish.attribute, Category) else f"of {name}"
-        return f"the only one {article}" if same == 1 else f"one of {same} {article}"
-    other_results = results[results != row]
-    if not len(other_results) or not isinstance(bins, (GlobeBins, AxisBins, VectorBins)):
-        return ""
-    other_distances = distances(bins, own, other_results)
-    nearest = float(np.nanmin(other_distances)) if not np.isnan(other_distances).all() else np.nan
-    if np.isnan(nearest):
-        return f"the only one with a {wish.attribute.name}"
-    unit = unit_of(bins)
-    if unit == "cosine":
-        return f"cosine {1 - nearest:.2f} to the nearest other result"
-    value = "" if UNITS.get(unit) == "km" else f"{_value_text(bins, row)}, "
-    return f"{value}{_distance_text(nearest, unit)} from the nearest other result"
-
-
-def _value_text(bins: Bins, row: int) -> str:
-    """Return the value of a row as text: "18:30", "2019-07-14"."""
-    assert isinstance(bins, AxisBins)
-    value = float(bins.values[0][row])
-    if bins.unit == "hour":
-        minutes = round(value * 60) % 1440
-        return f"{minutes // 60}:{minutes % 60:02}"
-    if bins.unit == "date":
-        return str(np.datetime64(int(value * 86_400), "s").astype("M8[D]"))
-    if bins.unit in ("weekday", "season"):
-        (axis,) = bins.resolve().axes
-        return bins.name(round(value / axis.step) % axis.count)
-    return f"{value:g}"
-
-
-def _distance_text(value: float, unit: str) -> str:
-    """Return a distance in the attribute's unit: "12 minutes", "3 days", "1.2 km", "4.5"."""
-    if UNITS.get(unit) == "km":
-        return f"{value * 1000:.0f} m" if value < 1 else f"{value:.1f} km" if value < 10 else f"{value:,.0f} km"
-    if unit == "hour":
-        minutes = round(value * 60)
-        if minutes < 60:
-            return f"{minutes} minute{'' if minutes == 1 else 's'}"
-        return f"{minutes // 60} h" + (f" {minutes % 60} min" if minutes % 60 else "")
-    if UNITS.get(unit) == "days":
-        if value < 1:
-            return _distance_text(value * 24, "hour")
-        days = round(value)
-        return f"{days:,} day{'' if days == 1 else 's'}"
-    return f"{value:.4g}"
-
-
-def _target_text(wish: Wish) -> str:
-    """Return the named value as text; a vector is too long to be shown."""
-    return "the vector" if isinstance(wish.attribute, Vectors) and isinstance(wish.near, tuple) else _text(wish.near)
-
-
-def _text(target: Any) -> str:
-    if isinstance(target, NamedPoint):
-        return target.name
-    if isinstance(target, tuple) and len(target) == 2 and all(isinstance(part, (int, float)) for part in target):
-        lat, lon = target
-        return f"{abs(lat):g} {'S' if lat < 0 else 'N'} {abs(lon):g} {'W' if lon < 0 else 'E'}"
-    return ", ".join(map(str, target)) if isinstance(target, tuple) else str(target)
-
-
-def _number(number: int) -> str:
-    return _NUMBERS[number] if number < len(_NUMBERS) else str(number)
-
-
-def _ordinal(number: int, words: bool = False) -> str:
-    if words and number < len(_ORDINALS):
-        return _ORDINALS[number]
-    suffix = "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{suffix}"
-
-
-_NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-_ORDINALS = ("", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+                codes = codes_of(counts.quota.indptr, counts.quota.labels, self.rows[remaining])
+                full = np.array([counts.is_full(own) for own in codes])
+            if full.any():
+                blocked |= full
+                limit = f"the limit of {describe_wish(wish).removeprefix('at most ')}"
+                limits.append(limit if isinstance(wish, Limit) else f"the largest share of {wish.attribute.name}")
+        if blocked.all():
+            leave = "leaves" if len(limits) == 1 else "leave"
+            yield f"{len(self.results)} of {self.ranking.k}: {' and '.join(limits)} {leave} no more candidates"
+        elif places := [
+            describe_wish(wish) for wish in self.fitted.constraints if isinstance(wish, Limit) and wish.places
+        ]:
+            yield f"{len(self.results)} of {self.ranking.k}: no other candidate fits {' and '.join(places)}"

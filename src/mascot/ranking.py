@@ -12,10 +12,13 @@ import numpy as np
 from mascot.bins import Floats, Ints
 from mascot.candidates import Id, TableRows, scaled
 from mascot.errors import InputError
-from mascot.explain import Account, Explainer, Explanation, names_of, replay_gains
+from mascot.explain import Explainer, Explanation, names_of
 from mascot.fitting import FittedWishes, Queries
 from mascot.methods.method import Method, Problem, Selection
+from mascot.replay import Account, replay_gains
 from mascot.serialize import plain
+
+_LEFT_OUT = 3  # candidates left out that are explained
 
 
 class Ranking(Generic[Id]):
@@ -28,16 +31,17 @@ class Ranking(Generic[Id]):
         its rank by score, counted from 1.
     strength
         The strength of the method, or the strength that was found for `keep`.
-    method, wishes
-        The method and the wishes that were used.
+    k, method, wishes
+        The number of results that was asked for, and the method and the wishes that were used.
     """
 
     def __init__(
-        self, queries: Queries, problem: Problem, selection: Selection, method: Method, fitted: FittedWishes
+        self, queries: Queries, problem: Problem, selection: Selection, k: int, method: Method, fitted: FittedWishes
     ) -> None:
         self._ids, self._scores, self._problem, self._selection = queries.ids_of(0), queries.scores, problem, selection
         self._fitted, self.source = fitted, None if queries.sources is None else queries.sources[0]
-        self.method, self.wishes, self.strength = method, fitted.wishes, float(selection.strengths[0])
+        self._pinned_places = queries.places
+        self.k, self.method, self.wishes, self.strength = k, method, fitted.wishes, float(selection.strengths[0])
         positions = selection.ranked[0]
         if selection.positions.shape[1] and positions[-1] < 0:
             positions = positions[positions >= 0]
@@ -104,6 +108,18 @@ class Ranking(Generic[Id]):
         return [self._ids[i] for i in self._problem.remaining.to_input(self._problem.already_of(0)).tolist()]
 
     @cached_property
+    def _by_score(self) -> Ints:
+        """Positions in the problem, best first; closeness to named values is part of the scores."""
+        return np.argsort(-self._problem.scores, kind="stable")
+
+    @cached_property
+    def _runners_up(self) -> Ints:
+        """The best candidates that were left out."""
+        is_open = self._problem.open_positions(0)
+        is_open[self._problem_positions] = False
+        return self._by_score[is_open[self._by_score]][:_LEFT_OUT]
+
+    @cached_property
     def _account(self) -> Account | None:
         return replay_gains(self)
 
@@ -153,7 +169,7 @@ class Rankings(Sequence[Ranking[Id]], Generic[Id]):
         self, queries: Queries, problem: Problem, selection: Selection, k: int, method: Method, fitted: FittedWishes
     ) -> None:
         self._queries, self._problem, self._selection, self._fitted = queries, problem, selection, fitted
-        self.method, self.wishes = method, fitted.wishes
+        self.k, self.method, self.wishes = k, method, fitted.wishes
         self.strengths: Floats = selection.strengths
         positions = problem.remaining.to_input(selection.ranked)
         if positions.shape[1] < k:  # all queries have fewer
@@ -190,4 +206,4 @@ class Rankings(Sequence[Ranking[Id]], Generic[Id]):
 
     def _ranking(self, q: int) -> Ranking[Id]:
         problem, selection = self._problem.only(q), self._selection.only(q)
-        return Ranking(self._queries.only(q), problem, selection, self.method, self._fitted)
+        return Ranking(self._queries.only(q), problem, selection, self.k, self.method, self._fitted)

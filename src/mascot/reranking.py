@@ -173,7 +173,7 @@ def rank_one(fitted: FittedWishes, queries: Queries, call: Call) -> Ranking[Any]
         # For gains and explanations the pinned candidates are results, not results of earlier pages.
         already = np.concatenate([problem.remaining.from_input(0, part) for part in queries.already or ()])
         problem = replace(problem, already=already, already_ptr=np.array([0, len(already)]))
-    return Ranking(queries, problem, selection, call.method, fitted)
+    return Ranking(queries, problem, selection, call.k, call.method, fitted)
 
 
 def rank_many(fitted: FittedWishes, queries: Queries, call: Call) -> Rankings[Any]:

@@ -65,6 +65,19 @@ def test_strength_protection_and_keep_act_on_the_combined_relevance() -> None:
     assert 60 in mc.rerank(candidates, [wish, mc.spread("camera")], 10, keep=0.9).ids
 
 
+@pytest.mark.parametrize("beside", [[], [mc.spread("camera")], [mc.focus(mc.HourOfDay("hour"), near=19)]], ids=str)
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_the_weight_says_how_much_closeness_counts(beside: list[mc.Wish], backend: Any) -> None:
+    candidates = mc.Candidates(np.linspace(1, 0, 61), columns=COLUMNS)
+    wishes = [mc.focus(mc.Number("price"), weight, near=5, within=2) for weight in (0.01, 0.3, 1, 100)]
+    pages = [mc.rerank(candidates, [wish, *beside], 10, backend=backend, protect=0) for wish in wishes]
+    means = [closeness(wishes[0], COLUMNS)[page.positions].mean() for page in pages]
+    assert means == sorted(set(means))
+    if not beside:
+        assert pages[0].ids == list(range(10))
+        assert pages[-1].ids == np.argsort(np.abs(COLUMNS["price"] - 5), kind="stable")[:10].tolist()
+
+
 @pytest.mark.parametrize(
     ("attribute", "column", "near", "nearest"),
     [

@@ -41,10 +41,10 @@ class GlobeBins:
         return np.isnan(self.lat + self.lon) if rows is None else np.isnan(self.lat[rows] + self.lon[rows])
 
     def name(self, bin_: int) -> str:
-        ring, cell = bin_ >> _RING_SHIFT, bin_ & 0xFFFFFFFF
-        lat = -90 + (ring + 0.5) * 180 / self.rings
-        lon = -180 + (cell + 0.5) * 360 / int(cell_counts(np.array([ring]), self.rings)[0])
-        return place_name(lat, lon, 180 / self.rings)
+        ring, cell, rings = bin_ >> _RING_SHIFT, bin_ & 0xFFFFFFFF, self.rings
+        lat = -90 + (ring + 0.5) * 180 / rings
+        cells = max(math.floor(2 * rings * math.cos(math.radians(lat)) + 0.5), 1)  # `cell_counts` of one ring
+        return place_name(lat, -180 + (cell + 0.5) * 360 / cells, 180 / rings)
 
     def take(self, rows: Ints) -> GlobeBins:
         return replace(self, lat=self.lat[rows], lon=self.lon[rows])

@@ -226,17 +226,17 @@ class WeighedAttribute(NamedTuple):
         return worth
 
     def replay(self, results: Ints, others: Ints, already: Ints) -> tuple[Floats, Floats]:
-        """Return the gains [k + M] of results and other candidates, and the part of each bin [k, U] that results open.
+        """Return the gains [k + M] of results and other candidates, and the part of each bin [k + M, U] that they open.
 
         Results are in the order of selection. Their gains are those at their selection; the other candidates have the
         gains that they would have had in place of the last result.
         """
-        left = [self.uncovered(np.ones(len(self.bin_weights)), already)]
-        for step in range(len(results) - 1):
-            left.append(self.uncovered(left[-1], results[step : step + 1]))
-        parts = self.membership[results] * np.array(left)
-        all_parts = np.concatenate([parts, self.membership[others] * left[-1]])
-        return (all_parts * self.worth).sum(axis=1) + self.offset[np.concatenate([results, others])], parts
+        steps = np.concatenate([already, results[:-1]])
+        left = np.ones((len(steps) + 1, len(self.bin_weights)))
+        np.cumprod(1 - self.coverage_per_result * self.membership[steps], axis=0, out=left[1:])
+        left = left[len(already) :]
+        parts = np.concatenate([self.membership[results] * left, self.membership[others] * left[-1]])
+        return (parts * self.worth).sum(axis=1) + self.offset[np.concatenate([results, others])], parts
 
 
 class Coverage:

@@ -1,11 +1,12 @@
 """Named focus: closeness to a value as part of relevance.
 
     closeness_i = 1 / (1 + d_i / h)
-    relevance'  = (1 - w) * relevance + w * weighted mean of the closenesses,    w = 1 - (1 - strength)^1.5
+    relevance'  = (1 - s) * relevance + s * mean over the focuses of weight * closeness,    s = 1 - (1 - strength)^1.5
 
 d is the distance to the named value in the unit of the attribute. h is the distance at which closeness is one half:
 `within` or, by default, the distance of the nearest k / 2 candidates. The tail is heavy: among far candidates the
-nearer ones still win. Arrays are [Q, N], of numpy or CuPy (`xp`); `eligible` marks a query's candidates (None: all).
+nearer ones still win. A weight of 0.2 makes closeness a mild boost. Arrays are [Q, N], of numpy or CuPy (`xp`);
+`eligible` marks a query's candidates (None: all).
 """
 
 from __future__ import annotations
@@ -106,8 +107,7 @@ def aim(
     scores: Any, targets: Sequence[Target], eligible: Any, k: int, strength: float, robust: bool, xp: Any = np
 ) -> Any:
     """Return scores with closeness to the named values blended in, in the range of the query's scores."""
-    total = sum(target.weight for target in targets)
-    near = sum(target.weight / total * target.closeness(eligible, k, xp) for target in targets)
+    near = sum(target.weight / len(targets) * target.closeness(eligible, k, xp) for target in targets)
     share = float(1 - (1 - strength) ** _CURVE)
     low, high = inner_range(scores, eligible, robust, xp)
     span = high / 2 - low / 2

@@ -16,12 +16,13 @@ from mascot.server.rerank import arrow, request_cost
 from mascot.server.responses import JSON, BadBody
 
 _OPTIONS = ("strength", "keep", "protect", "order")
+_FEW_RESULTS = 50  # of which the reasons take about a millisecond
 
 
 class RerankTask:
     """A decoded request in JSON, msgpack or Arrow, and its answer.
 
-    A `small` task takes about a millisecond, which is less than the overhead of another thread.
+    A `small` task takes about a millisecond, with reasons two, which is less than the overhead of another thread.
     """
 
     def __init__(self, body: bytes, format_: str = JSON) -> None:
@@ -47,7 +48,8 @@ class RerankTask:
         self._options = {name: value for name in _OPTIONS if (value := getattr(request, name)) is not None}
         keep = request.keep is not None or getattr(self._method, "keep", None) is not None
         is_small = request_cost.check(self._candidates, self._wishes, self._method or mc.Mascot(), request.k, keep)
-        self.small = is_small and not (request.explain or request.gains)
+        few = min(request.k, len(self._candidates)) <= _FEW_RESULTS
+        self.small = is_small and (few or not (request.explain or request.gains))
 
     def answer(self) -> schemas.RerankOut:
         """Re-rank the candidates."""

@@ -1,0 +1,85 @@
+"""What limits, shares and minimum counts count, and the reasons that follow from the counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from mascot.bins import Ints, SparseBins
+from mascot.constraints import UNLIMITED, Constraint, Limit, Share
+from mascot.kernels.quotas import Quota
+from mascot.phrases import codes_of, count_text, number_text, ordinal_text
+
+
+class RuleCounts:
+    """What one rule counts: the labels of the results, in the order shown, and of the candidates left out.
+
+    `capacity` is the largest count of each label on the page. A limit for a session or a window also counts the labels
+    of `before`, the results of earlier pages.
+    """
+
+    def __init__(
+        self, wish: Constraint, labels: SparseBins, quota: Quota, k: int, rows: Ints, shown: int, before: Ints
+    ) -> None:
+        self.wish, self.quota, self.k = wish, quota, k
+        self.names = labels.name if isinstance(wish, Limit) else [*wish.named, ""].__getitem__
+        page_quota = wish.for_k(quota, k)
+        assert isinstance(page_quota, Quota)
+        self.capacity = page_quota.capacity
+        self.never_exceeded = not wish.fill if isinstance(wish, Limit) else getattr(wish, "bound", "") == "at most"
+        counts_before = isinstance(wish, Limit) and (wish.session or wish.window)
+        self.before = codes_of(quota.indptr, quota.labels, before) if counts_before else []
+        codes = codes_of(quota.indptr, quota.labels, rows)
+        self.shown, self.left_out = codes[:shown], codes[shown:]
+        earlier = self.before if isinstance(wish, Limit) and wish.session else []
+        self.counts = Counter(code for own in (*earlier, *self.shown) for code in own)
+
+    def texts(self, pinned: list[bool]) -> list[str]:
+        """Return for each result for example "second of at most two from acme" or "one of 3 from Europe"."""
+        if isinstance(self.wish, Limit):
+            return [self._limit_text(self.wish, place, is_pinned) for place, is_pinned in enumerate(pinned)]
+        named = [[code for code in own if self.names(code)] for own in self.shown]
+        return [count_text(self.counts[own[0]], f"from {self.names(own[0])}") if own else "" for own in named]
+
+    def _limit_text(self, wish: Limit, place: int, is_pinned: bool) -> str:
+        """Return the number of a result among those with its value."""
+        code = next(iter(self.shown[place]), -1)
+        if code < 0 or self.quota.capacity[code] >= UNLIMITED or place >= (wish.first or self.k):
+            return ""
+        counted = [*self.before, *self.shown[: place + 1]][-(wish.window or 0) :]
+        count, most, name = sum(code in own for own in counted), int(self.quota.capacity[code]), self.names(code)
+        ordinal, where = ordinal_text(count, words=True), ""
+        if wish.places:
+            where = f" in every {wish.window}" if wish.window else f" among the first {wish.first}"
+        if count <= most:
+            return f"{ordinal} of at most {number_text(most)} from {name}{where}"
+        cause = "to fill the page" if wish.fill and not is_pinned else "because of a pin"
+        return f"{ordinal} from {name}, over the limit of {number_text(most)} {cause}"
+
+    def is_full(self, codes: list[int]) -> bool:
+        """Return whether a limit has no place left for a candidate with these labels."""
+        return any(self.counts[code] >= self.capacity[code] for code in codes)
+
+    def limit_text(self, m: int) -> str:
+        """Return why a limit excludes candidate m of those left out; empty if it does not."""
+        for code in self.left_out[m]:
+            count, most = self.counts[code], int(self.capacity[code])
+            if count >= most:
+                over = f", over its limit of {number_text(most)}" if count > most else ""
+                pages = " with earlier pages" if isinstance(self.wish, Limit) and self.wish.session else ""
+                return f"{self.names(code)} already has {number_text(count)}{pages}{over}"
+        return ""
+
+    def share_text(self, m: int) -> str:
+        """Return how a share or a minimum excludes candidate m of those left out; empty if it does not."""
+        wish, own = self.wish, self.left_out[m]
+        assert not isinstance(wish, Limit)
+        full = [code for code in own if self.counts[code] == self.capacity[code]]
+        if full and self.names(full[0]):
+            return f"{self.names(full[0])} already has its share of {number_text(self.counts[full[0]])}"
+        least = {code: wish.bounds(value, self.k)[0] for code, value in enumerate(wish.named)}
+        given = [code for code in least if code not in own and 0 < self.counts[code] <= least[code]]
+        if not given or any(code in least for code in own):
+            return ""
+        places = ", ".join(f"{self.counts[code]} of {len(self.shown)} from {self.names(code)}" for code in given)
+        word = "share" if isinstance(wish, Share) else "minimum"
+        return f"gave way to the {word} of {wish.attribute.name}: {places}"

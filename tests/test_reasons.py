@@ -1,0 +1,127 @@
+"""Reasons are true: no sentence contradicts the scores, the counts or the order."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mascot as mc
+from mascot.constraints import Limit
+from tests.reader import LEFT_OUT, Reader
+
+FIVE = {"scores": [0.9, 0.8, 0.7, 0.6, 0.5], "ids": list("abcde")}
+BY_SELLER = {**FIVE, "columns": {"s": list("xxxxy")}}
+SEVEN = {
+    "scores": [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3], "ids": list("abcdefg"),
+    "columns": {"ad": [1, 0, 0, 0, 1, 1, 1], "s": list("ppppqqr")},
+}  # fmt: skip
+WITH_AD = {**FIVE, "columns": {"ad": [0, 0, 0, 0, 1]}}
+
+
+@pytest.mark.parametrize(
+    ("candidates", "wish", "options", "lines"),
+    [
+        (WITH_AD, mc.share("ad", {1: 0.25}), {"k": 4}, ["d  gave way to the share of ad: 1 of 4 from 1"]),
+        (WITH_AD, mc.share("ad", {0: 0.5}), {"k": 2}, ["b  0 already has its share of one"]),
+        (
+            BY_SELLER, mc.limit("s", 1, fill=True), {"k": 4},
+            ["c  third from x, over the limit of one to fill the page", "d  x already has three, over its limit"],
+        ),
+        (
+            BY_SELLER, mc.limit("s", 1), {"k": 3, "pin": ["a", "b"]},
+            ["b  pinned; second from x, over the limit of one because of a pin", "c  x already has two, over"],
+        ),
+        (BY_SELLER, mc.limit("s", 1), {"k": 4}, ["2 of 4: the limit of 1 per s leaves no more candidates"]),
+        (
+            {**FIVE, "columns": {"ad": [0, 0, 1, 1, 1], "s": list("pqrrr")}},
+            [mc.limit("s", 1), mc.share("ad", {1: 0.5})], {"k": 4},
+            ["share ad: 1 of 2 from 1 (at most 1 fit: its 3 candidates have 1 value of s)"],
+        ),
+        (
+            {**FIVE, "columns": {"tag": [["x"], ["x", "y"], ["y"], ["z"], ["z"]]}}, mc.spread("tag"), {"k": 4},
+            ["a  one of 2 from x", "d  the only one from z"],
+        ),
+        (
+            SEVEN, mc.limit("s", 1, window=2), {"k": 5},
+            ["b  first of at most one from p in every 2; moved back: at most 1 per s", "d  p already has three"],
+        ),
+        (SEVEN, mc.limit("ad", {1: 0}, first=2), {"k": 4}, ["a  moved back: at most 0 from 1 among the first 2"]),
+        (SEVEN, mc.at_least("ad", {1: 3}), {"k": 4}, ["c  gave way to the minimum of ad: 3 of 4 from 1"]),
+        (SEVEN, mc.at_least("s", {"r": 2}), {"k": 4}, ["at least s: 1 of 2 from r (the candidates have no more)"]),
+        (SEVEN, [], {"k": 4, "pin": {"g": 3}}, ["g  pinned at position 3"]),
+        (
+            SEVEN, mc.limit("s", 2, session=True), {"k": 3, "already": ["a"]},
+            ["b  second of at most two from p", "c  p already has two with earlier pages"],
+        ),
+        (
+            {**SEVEN, "columns": {"ad": [0, 0, 0, 0, 1, 1, 1], "s": list("pqrsppq")}},
+            [mc.limit("s", 1), mc.share("ad", {1: 0.5})], {"k": 4, "protect": 0},
+            ["a  gave way to the share of ad: 2 of 4 from 1", "f  p already has one"],
+        ),
+        # Only two are among the best three; the third place of the protected went to an earlier page.
+        (FIVE, [], {"k": 4, "protect": 3, "already": ["a"]}, ["d  selected for its relevance"]),
+    ],
+)  # fmt: skip
+def test_a_reason_says_what_happened(candidates: Any, wish: Any, options: Any, lines: list[str]) -> None:
+    text = str(mc.rerank(mc.Candidates(**candidates), wish, **options).explain())
+    for line in lines:
+        assert line in text
+
+
+WISHES = [
+    mc.spread("seller"), mc.spread("tags"), mc.focus("seller"), mc.focus("tags"), mc.spread(mc.Number("price")),
+    mc.focus(mc.Number("price")), mc.focus(mc.Number("price"), near=21), mc.focus("seller", near="x"),
+    mc.limit("seller", 1), mc.limit("seller", 2), mc.limit("seller", 2, fill=True), mc.limit("tags", 1),
+    mc.limit("tags", 2, fill=True), mc.share("ad", {1: 0.25}), mc.share("ad", {0: 0.4, 1: 0.6}),
+    mc.share("seller", {"x": 0.4, "y": 0.2}), mc.share("ad", {1: 0.3}, bound="at least"), mc.at_least("ad", {1: 2}),
+    mc.share("seller", {"x": 0.4}, bound="at most"), mc.limit("seller", 1, window=2), mc.limit("seller", 2, window=4),
+]  # fmt: skip
+
+
+def random_problem(seed: int) -> Reader | None:
+    """Return the results of a random problem and their reader; None if a limit contradicts a share."""
+    rng = np.random.default_rng(seed)
+    rows, k = int(rng.integers(1, 31)), int(rng.integers(1, 13))
+    columns: dict[str, Any] = {
+        "seller": rng.choice(["x", "y", "z", "w", None], rows, p=[0.4, 0.25, 0.15, 0.1, 0.1]).tolist(),
+        "tags": [sorted(set(rng.choice(["p", "q", "r"], rng.integers(0, 3)).tolist())) for _ in range(rows)],
+        "ad": rng.choice(["0", "1"], rows, p=[0.8, 0.2]).tolist(),
+        "price": rng.choice([np.nan, *np.arange(0.0, 60, 7)], rows).tolist(),
+    }
+    scores = (rng.integers(0, 40, rows) / 40).tolist()
+    picks = rng.choice(len(WISHES), rng.integers(0, 4), replace=False).tolist()
+    kinds = {mc.Wish: "wish", Limit: "limit"}  # one of each kind for a column
+    wishes = list({(kinds.get(type(WISHES[i])), WISHES[i].attribute.name): WISHES[i] for i in picks}.values())
+    pin = rng.choice(rows, min(rng.integers(0, 3), rows, k), replace=False).tolist()
+    already = np.setdiff1d(rng.choice(rows, rng.integers(0, 5)), pin).tolist()
+    method = mc.Mascot(
+        float(rng.choice([0.0, 0.3, 0.5, 0.8, 1.0])), [None, 0, 1, 4][rng.integers(4)],
+        order="relevance" if rng.random() < 0.5 else "selection",
+    )  # fmt: skip
+    try:
+        page = mc.rerank(mc.Candidates(scores, columns=columns), wishes, k, method, already, pin=pin)
+    except mc.OptionError:
+        return None
+    return Reader(scores, columns, wishes, page, pin, already)
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_no_sentence_contradicts_scores_counts_or_order(block: int) -> None:
+    for seed in range(100 * block, 100 * block + 100):
+        if reader := random_problem(seed):
+            reader.check()
+
+
+def test_the_reader_notices_false_sentences() -> None:
+    """Sentences of one problem are false about most others."""
+    readers = [reader for reader in map(random_problem, range(300)) if reader and reader.explanation.left_out]
+    noticed = 0
+    for reader, other in itertools.pairwise(readers):
+        try:
+            reader.read(LEFT_OUT, other.explanation.left_out[0].because, reader.explanation.left_out[0].id, -1)
+        except (AssertionError, KeyError, ValueError):
+            noticed += 1
+    assert noticed > len(readers) / 2
