@@ -234,9 +234,11 @@ def test_a_list_of_no_pictures_is_refused(text: str, words: str, server: Server,
 
 
 def test_visual_genome_is_pinned_by_numbers(server: Server, tmp_path: Path) -> None:
-    (tmp_path / "ids.txt").write_text("41\n7\n1005\n")
+    queries = [(41, "sky"), (7, "person"), (1005, "person"), (7, "dog")]  # a picture may answer several queries
+    listing = [{"image_id": number, "caption": query} for number, query in queries]
+    (tmp_path / "ids.json").write_text(json.dumps(listing))
     sources = recipe_worlds.fill_visual_genome(server)
-    prepare("visual-genome", tmp_path / "out", pinned=tmp_path / "ids.txt", **sources)
+    prepare("visual-genome", tmp_path / "out", pinned=tmp_path / "ids.json", **sources)
     stored = read_folder(tmp_path / "out")
     assert stored.columns["id"].tolist()[stored.validation :] == ["41", "7", "1005"]
     assert not (tmp_path / "out" / "missing.txt").read_text()

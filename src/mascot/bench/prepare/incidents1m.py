@@ -63,8 +63,8 @@ class Incidents1M:
             )
         names = [name.strip() for name in self.services.split(",")]
         require(set(names) <= set(SERVICES), "services", f"must be of {', '.join(SERVICES)}", self.services)
-        path, tally = prep.source("annotations", self.annotations), prep.tally("labels")
-        listing = read_annotations(path, tally, self.repeated == "keep")
+        path = prep.source("annotations", self.annotations)
+        listing = read_annotations(path, prep.tally("labels"), self.repeated == "keep")
         locate = (
             from_table(Path(self.hosts)) if self.hosts
             else from_database(Path(self.database)) if self.database
@@ -91,12 +91,9 @@ class Incidents1M:
         places = np.array([(row["lat"], row["lon"]) for row in counted], float).reshape(-1, 2)
         ids = [row["id"] for row in counted]
         moved = dict(zip(ids, scattered(ids, places, prep.seed, self.noise).tolist(), strict=True))
-        rows = [row | dict(zip(("lat", "lon"), moved[row["id"]], strict=True)) for row in rows]
-        columns, queries = (
-            ["id", "file", "lat", "lon", "host", "url"],
-            queries_of(rows, self.place_prefix, self.underscores == "keep"),
-        )
-        prep.finish(rows, columns, queries, least=2, measure="map")
+        rows = [row | {"lat": moved[row["id"]][0], "lon": moved[row["id"]][1]} for row in rows]
+        queries = queries_of(rows, self.place_prefix, self.underscores == "keep")
+        prep.finish(rows, ["id", "file", "lat", "lon", "host", "url"], queries, least=2, measure="map")
 
 
 def read_annotations(path: Path, tally: Tally, repeated: bool = False) -> list[Row]:

@@ -49,11 +49,12 @@ class Pins:
         matches, missing = dict[int, None](), list[str]()
         for names in self.pictures:
             with tally.item(names[0]):
-                candidates = [i for name in names for i in numbers[_key(name)] if i not in matches]
-                if not candidates:
+                same_name = next(filter(None, (numbers[_key(name)] for name in names)), [])
+                if not same_name:
                     missing.append(" ".join(" | ".join(names).split()))
                     raise Loss("missing")
-                matches[candidates[0]] = None
+                # Several rows of a name are taken in turn; a picture may be listed once for each query.
+                matches.update(dict.fromkeys([i for i in same_name if i not in matches][:1]))
         return list(matches), missing
 
 
