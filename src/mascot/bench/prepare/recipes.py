@@ -42,8 +42,8 @@ def prepare(
     mistakes. At most `limit` images are taken, in the order of the source, by `workers` requests at a time; `seed` is
     that of the split. The test split consists of the pictures that the file `pinned` names (default: four fifths of the
     pictures, by the seed); see `mascot.bench.prepare.pins`. `report` is called as ``report(step, count, total)``; the
-    total is None if it is unknown.
-    The client `web` (default: `Web()`) is stopped at the end. For the settings see `settings_of`.
+    total is None if it is unknown. The client `web` (default: half of the workers may ask one host) is stopped at the
+    end. For the settings see `settings_of`.
     """
     require(limit is None or limit >= 1, "limit", "must be >= 1", limit)
     require(workers >= 1, "workers", "must be >= 1", workers)
@@ -57,7 +57,7 @@ def prepare(
             values[key] = text if isinstance(values[key], str) else type(values[key])(json.loads(text.lower()))
         except (ValueError, TypeError):
             raise OptionError(f"{key} must be like {values[key]!r}, got {text!r}") from None
-    web = web or Web()
+    web = web or Web(per_host=max(4, workers // 2))
     preparation = Preparation(name, Path(out), web, limit, workers, seed, report, values)
     if pinned is not None:
         preparation.pins = Pins.read(pinned)
