@@ -16,6 +16,7 @@ from mascot.bench.report import figures, tables
 from mascot.bench.report.figures import style
 from mascot.bench.running.intent_aware import IaSelect, Pm2, XQuad
 from mascot.bench.running.own_method import OwnMethod, from_record, select_by
+from mascot.bench.running.pyversity import STRATEGIES, Pyversity
 from mascot.bench.running.records import read
 from tests.bench import synthetic_records as synthetic
 from tests.retelling import run_command
@@ -215,3 +216,16 @@ def _pm2(weight: float, r: Any, v: Any, p: Any) -> list[int]:
 def test_the_formulas_literally(method: Any, formula: Any, seed: int) -> None:
     candidates, wishes, r, v, p = _aspects(seed)
     assert mc.rerank(candidates, wishes, k=8, method=method).positions.tolist() == formula(r, v, p)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_pyversity_selects_what_the_package_selects(strategy: str) -> None:
+    pyversity = pytest.importorskip("pyversity")
+    rng = np.random.default_rng(0)
+    vectors, scores = rng.standard_normal((12, 4)), rng.random(12)
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    relevance = (scores - scores.min()) / (scores.max() - scores.min() + 1e-8)
+    candidates = mc.Candidates(scores, columns={"city": ["a", "b", "c"] * 4}, vectors=vectors)
+    rows = np.hstack([unit, np.tile(np.eye(3), (4, 1))]).astype(np.float32)
+    expected = pyversity.diversify(rows, relevance, k=5, strategy=strategy, diversity=0.5).indices.tolist()
+    assert mc.rerank(candidates, mc.spread("city"), k=5, method=Pyversity(strategy)).positions.tolist() == expected
