@@ -12,10 +12,11 @@ import typer
 import mascot as mc
 from mascot import grammar
 from mascot.attributes.attribute import Missing
+from mascot.cli.hit_tables import FORMATS
 from mascot.registry import METHOD_NAMES
 
 MethodName: Any = Literal.__getitem__(METHOD_NAMES)
-
+InputName: Any = Literal.__getitem__(FORMATS)
 
 Spread = Annotated[
     list[str] | None,
@@ -83,28 +84,7 @@ InputPath = Annotated[
     ),
 ]
 InputFormat = Annotated[
-    Literal[
-        "jsonl",
-        "json",
-        "csv",
-        "tsv",
-        "parquet",
-        "algolia",
-        "azure_search",
-        "elasticsearch",
-        "meilisearch",
-        "milvus",
-        "mongodb",
-        "pinecone",
-        "qdrant",
-        "redis",
-        "solr",
-        "typesense",
-        "vertex_search",
-        "vespa",
-        "weaviate",
-    ]
-    | None,
+    InputName | None,
     typer.Option(
         help="Format of FILE, or the engine whose JSON response it is (default: by its suffix; JSON lines on standard "
         "input)."

@@ -114,6 +114,7 @@ _SHAPES = {
         ),
     )
 }  # fmt: skip
+ENGINES = tuple(_SHAPES)
 _WEAVIATE_JSON = replace(
     _SHAPES["weaviate"], ids=("_additional.id",), fields=("",), vector="_additional.vector",
     scores=tuple(path.replace("metadata", "_additional") for path in _SHAPES["weaviate"].scores),

@@ -208,12 +208,10 @@ def each_at(hits: Sequence[Any], path: Path) -> list[Any]:
         try:
             values = list(map(dict.get, values, repeat(name)))
         except TypeError:  # objects of a client, other mappings, or None
-            has_mappings = any(issubclass(kind, Mapping) for kind in set(map(type, values)))
-            values = (
-                [entry(value, name) for value in values]
-                if has_mappings
-                else [getattr(value, name, None) for value in values]
-            )
+            if any(issubclass(kind, Mapping) for kind in set(map(type, values))):
+                values = [entry(value, name) for value in values]
+            else:
+                values = [getattr(value, name, None) for value in values]
     return values
 
 
