@@ -248,8 +248,10 @@ def search(
             where=where, already=already or (),
         )  # fmt: skip
         return
+    kinds = ("spread", "focus", "limit", "share")
+    wishes = tuple(parse(kind, wish, fill) for kind in kinds for wish in getattr(typed, kind))
     fields = {
-        "text": text, "k": k, "wishes": _typed_wishes(typed), "strength": strength, "protect": protect, "keep": keep,
+        "text": text, "k": k, "wishes": wishes, "strength": strength, "protect": protect, "keep": keep,
         "order": order, "method": method, "missing": missing, "candidates": candidates,
         "already": _photo_ids(already), "stacks": not no_stacks,
     }  # fmt: skip
@@ -268,12 +270,6 @@ def search(
             target.take(opened, results.photos, section_of(results))
         if open_:
             _open(opened, results)
-
-
-def _typed_wishes(typed: options.TypedWishes) -> tuple[dict[str, Any], ...]:
-    """Return the typed wishes as a request has them."""
-    texts = {"spread": typed.spread, "focus": typed.focus, "limit": typed.limit, "share": typed.share}
-    return tuple(parse(kind, text, typed.fill) for kind, kind_texts in texts.items() for text in kind_texts)
 
 
 def _like(library: Library, name: str | None) -> int | str | None:

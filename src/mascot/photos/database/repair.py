@@ -40,8 +40,7 @@ class Repair:
 
 def check(library: Library) -> tuple[str, ...]:
     """Read every byte of the index, and return a line for each damage."""
-    of_database, of_index = _findings(library)
-    return (*of_database, *of_index)
+    return tuple(line for lines in _findings(library) for line in lines)
 
 
 def _findings(library: Library) -> tuple[list[str], list[str]]:
