@@ -209,13 +209,12 @@ def from_vespa(response: Any, *, vector: str | None = None) -> Candidates[Any]:
     The score is `relevance`. Ids are those of the hits, such as ``id:shop:product::a1``. Columns are the fields;
     `vector` is one of them, a tensor. The hits of groups are read if there are no other hits.
     """
-    root = entry(response, "root")
-    shape = _SHAPES["vespa"]
-    if isinstance(root, Mapping) and not root.get("children"):  # absent if nothing matches
+    root, shape = entry(response, "root"), _SHAPES["vespa"]
+    if responses.vespa_groups(response) is None:
         shape.check(response, shape.owner)
-        return shape.candidates([])
-    if shape.groups and shape.groups(response) is None:
-        response = [hit for hit in shape.unchecked_hits(response) if not responses.is_group(hit)]
+        has_hits = not isinstance(root, Mapping) or root.get("children")  # absent if nothing matches
+        hits = shape.unchecked_hits(response) if has_hits else []
+        response = [hit for hit in hits if not responses.is_group(hit)]
     return shape.candidates(response, vector=vector)
 
 
