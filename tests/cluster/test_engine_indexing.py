@@ -15,8 +15,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from mascot.cli.options import TakesRay, with_address
 from mascot.cli.photos import photo_commands
-from mascot.cli.ray_options import TakesRay, with_address
 from mascot.cluster.connection import cluster
 from mascot.errors import InputError, MissingExtra, OptionError
 from mascot.photos.files.decode_limits import Limits

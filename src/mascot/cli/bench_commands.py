@@ -24,8 +24,8 @@ from mascot.bench.protocol.tasks import BenchTask
 from mascot.bench.running.records import read, run_info
 from mascot.bench.running.run import run as run_benchmark
 from mascot.cli.command_group import STYLE
+from mascot.cli.options import Ray, TakesRay
 from mascot.cli.printing import progress_bar
-from mascot.cli.ray_options import Ray, TakesRay
 from mascot.errors import InputError, Interrupted, OptionError
 
 _RESUMABLE = ("run", "prepare", "encode")

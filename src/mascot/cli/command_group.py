@@ -53,7 +53,7 @@ def summary(name: str) -> str:
 
 def load(name: str) -> Any:
     """Import a command, or the group `bench`."""
-    from mascot.cli.ray_options import TakesRay
+    from mascot.cli.options import TakesRay
 
     program = getattr(import_module(f"mascot.cli.{MODULES[name]}"), name)
     if not isinstance(program, typer.Typer):

@@ -29,6 +29,7 @@ from mascot.attributes.nested import has_name
 from mascot.bins import Floats
 from mascot.candidates import Candidates, RecordColumns
 from mascot.connect import converters
+from mascot.connect.converters import convert
 from mascot.connect.converters.hit_lists import row_of
 from mascot.errors import InputError, MascotError, quoted
 from mascot.extras import missing
@@ -38,11 +39,9 @@ Record = dict[str, Any]
 SUFFIXES = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet",
 }  # fmt: skip
-ENGINES = (
-    "algolia", "azure_search", "elasticsearch", "meilisearch", "milvus", "mongodb", "pinecone", "qdrant", "redis",
-    "solr", "typesense", "vertex_search", "vespa", "weaviate",
-)  # fmt: skip
+ENGINES = tuple(sorted(set(convert.ENGINES) - {"chroma"}))  # those whose responses are JSON
 NAMES = ("id", "query")  # columns whose values stay text by default
+FORMATS = (*dict.fromkeys(SUFFIXES.values()), *ENGINES)
 _UNITS = {"json": "record", "parquet": "row", **dict.fromkeys(ENGINES, "hit")}  # formats without lines
 
 # A number as in JSON: "007" and "1e5x" stay text, and so do integers that are too long for Python.
@@ -145,7 +144,10 @@ def queries(
     for name, rows in groups.items():
         records = [table.records[row] for row in rows]
         rows_of_query = RecordColumns(records)
-        ids = [_hashable(value) for value in rows_of_query.cells(id_column)] if id_column else None
+        ids = None
+        if id_column:
+            values = rows_of_query.cells(id_column)
+            ids = [json.dumps(value) if isinstance(value, (list, dict)) else value for value in values]
         cells = {column: rows_of_query.cells(column) for column in columns}
         group_vectors = None if vectors is None else vectors[rows]
         candidates = Candidates([scores[row] for row in rows], ids, cells, group_vectors)
@@ -158,10 +160,6 @@ def _optional(table: RecordTable, name: str | None, usual: str) -> str | None:
         return usual if usual in table.columns else None
     table.require(name, f"name another with --{usual}")
     return name
-
-
-def _hashable(value: Any) -> Any:
-    return json.dumps(value) if isinstance(value, (list, dict)) else value
 
 
 def _score(value: Any, table: RecordTable, row: int, column: str) -> float:

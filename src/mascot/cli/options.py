@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+from typer.core import TyperCommand
 
 import mascot as mc
 from mascot import grammar
 from mascot.attributes.attribute import Missing
+from mascot.cli.hit_tables import FORMATS
+from mascot.cluster import LOCAL
 from mascot.registry import METHOD_NAMES
 
 MethodName: Any = Literal.__getitem__(METHOD_NAMES)
-
+InputName: Any = Literal.__getitem__(FORMATS)
 
 Spread = Annotated[
     list[str] | None,
@@ -83,28 +86,7 @@ InputPath = Annotated[
     ),
 ]
 InputFormat = Annotated[
-    Literal[
-        "jsonl",
-        "json",
-        "csv",
-        "tsv",
-        "parquet",
-        "algolia",
-        "azure_search",
-        "elasticsearch",
-        "meilisearch",
-        "milvus",
-        "mongodb",
-        "pinecone",
-        "qdrant",
-        "redis",
-        "solr",
-        "typesense",
-        "vertex_search",
-        "vespa",
-        "weaviate",
-    ]
-    | None,
+    InputName | None,
     typer.Option(
         help="Format of FILE, or the engine whose JSON response it is (default: by its suffix; JSON lines on standard "
         "input)."
@@ -122,6 +104,15 @@ Library = Annotated[
 Device = Annotated[
     Literal["auto", "cpu", "cuda"],
     typer.Option(help="Where CLIP and BLIP-2 run; auto takes a GPU if there is one."),
+]
+
+Ray = Annotated[
+    str | None,
+    typer.Option(
+        "--ray",
+        metavar="[ADDRESS]",
+        help="Run on a Ray cluster at host:port; local (default) starts one here, auto finds a running one.",
+    ),
 ]
 
 
@@ -154,3 +145,33 @@ def single_library(paths: Sequence[Path] | None) -> Path | None:
             f"--library takes one folder, got {len(paths)}; `mascot index {folders}` makes one library of them"
         )
     return paths[0] if paths else None
+
+
+class TakesRay(TyperCommand):
+    """A command whose option `--ray` may have no address."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, with_address(args))
+
+
+def with_address(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments, with `local` after a `--ray` without an address.
+
+    >>> with_address(["Pictures", "--ray", "--into", "lance://x"])
+    ['Pictures', '--ray', 'local', '--into', 'lance://x']
+    >>> with_address(["--ray", "head:6379", "Pictures"])
+    ['--ray', 'head:6379', 'Pictures']
+    """
+    words: list[str] = []
+    for at, word in enumerate(arguments):
+        words.append(word)
+        if word == "--ray" and not _is_address(arguments[at + 1 : at + 2]):
+            words.append(LOCAL)
+    return words
+
+
+def _is_address(words: Sequence[str]) -> bool:
+    if not words:
+        return False
+    host, colon, port = words[0].rpartition(":")
+    return words[0] in (LOCAL, "auto") or words[0].startswith("ray://") or bool(host and colon and port.isdigit())

@@ -27,15 +27,7 @@ _PACKAGES = ("uvicorn", "starlette", "anyio", "msgspec", "prometheus_client", "c
 
 
 def serve(
-    library: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="PATH",
-            help="A folder that was indexed (default: MASCOT_LIBRARY, or the library that contains the current folder, "
-            "or the library that was indexed last).",
-            show_default=False,
-        ),
-    ] = None,
+    library: options.Library = None,
     no_library: Annotated[
         bool, typer.Option("--no-library", help="Serve re-ranking only, even if there is a library.")
     ] = False,

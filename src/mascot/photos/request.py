@@ -252,17 +252,13 @@ def _in_folder(name: str, _: LabelOf) -> tuple[str, list[Any]]:
     return within(name.rstrip("/")) if name.endswith("/") else ("instr(fold(folder), fold(?)) > 0", [name])
 
 
-def _has_label(column: str) -> Callable[[str, LabelOf], tuple[str, list[Any]]]:
-    return lambda value, label_of: (f"{column} = ?", [label_of(column, value)])
-
-
 # The filters: for each field the SQL condition, with its values. A new filter is a field above and a line here.
 _CONDITIONS: dict[str, Callable[[Any, LabelOf], tuple[str, list[Any]]]] = {
     "since": lambda day, _: ("taken >= ?", [day]),
     "until": lambda day, _: ("taken <= ?", [f"{day}\uffff"]),  # every time of that day, month or year is below it
-    "country": _has_label("country"),
-    "city": _has_label("city"),
-    "camera": _has_label("camera"),
+    "country": lambda country, label_of: ("country = ?", [label_of("country", country)]),
+    "city": lambda city, label_of: ("city = ?", [label_of("city", city)]),
+    "camera": lambda camera, label_of: ("camera = ?", [label_of("camera", camera)]),
     "rating": lambda rating, _: ("rating >= ?", [rating]),
     "folder": _in_folder,
     "box": _inside,

@@ -81,13 +81,9 @@ def _join_copies(cells: Cells, looks: NDArray[np.float32], places: NDArray[np.in
             left, right = left[is_candidate], right[is_candidate]
             is_same = _likeness(looks, left, right) >= _COPY_LIKENESS
             for first, second in zip(left[is_same].tolist(), right[is_same].tolist(), strict=True):
-                if _have_same_shape(cells, first, second):
+                ratios = [cells["width"][place] / max(cells["height"][place], 1) for place in (first, second)]
+                if max(ratios) <= min(ratios) * (1 + _COPY_SHAPE):
                     union.join(first, second)
-
-
-def _have_same_shape(cells: Cells, first: int, second: int) -> bool:
-    ratios = [cells["width"][place] / max(cells["height"][place], 1) for place in (first, second)]
-    return max(ratios) <= min(ratios) * (1 + _COPY_SHAPE)
 
 
 def _likeness(looks: NDArray[np.float32], left: NDArray[np.intp], right: NDArray[np.intp]) -> NDArray[np.float32]:

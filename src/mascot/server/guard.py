@@ -53,7 +53,9 @@ class Guard:
         if self._hosts is not None and _name(host) not in self._hosts:
             return refusal(403, "Forbidden", f"host {host!r} is not this server")
         # Browsers send simple requests from any page without a CORS preflight. These must not start any work.
-        if method not in _READING and self._is_foreign(headers.get("origin"), host, method):
+        origin = headers.get("origin")
+        is_foreign = origin is not None and origin.partition("://")[2] != host
+        if is_foreign and (method in _WRITING or (method not in _READING and origin not in self._origins)):
             return refusal(403, "Forbidden", f"origin {headers['origin']!r} may not use this server: see --cors")
         if self._token is None or path in OPEN_PATHS:
             return None
@@ -71,11 +73,6 @@ class Guard:
             # Remove the token from the address: it would stay in the history and in shared links.
             return _redirect(others, self._token)
         return None
-
-    def _is_foreign(self, origin: str | None, host: str, method: str) -> bool:
-        if origin is None or origin.partition("://")[2] == host:
-            return False
-        return method in _WRITING or origin not in self._origins
 
     def _accepts(self, headers: dict[str, str], token: str | None) -> bool:
         scheme, _, bearer = headers.get("authorization", "").partition(" ")

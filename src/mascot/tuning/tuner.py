@@ -203,12 +203,15 @@ def tune(
     steps = [replace(recommended, strength=strength) for strength in STRENGTHS]
     curve = [(0.0, _means(alone))]
     curve += [(knobs.strength, _means(scores[settings.index(knobs)])) for knobs in steps if knobs in settings]
+    spelled = ", ".join(_spelled_wish(wish) for wish in recommended.steer(wish_list))
+    method = _spelled("mc.Mascot", recommended.method, mc.Mascot())
+    python = f"mc.rerank(hits, [{spelled}], k={k}, method={method})"
     ways = {"relevance alone": alone, "default": default, "tuned": held_out, "best": scores[winner]}
     return Tuning(
         verdict, reason, k, count, len(settings), f"{'nDCG' if metric == 'ndcg' else 'P'}@{k}",
         f"CR@{k}" if clusters else "wishes met", relevance_weight, seed, recommended, settings[winner],
         _interval(alone[2], draws), _interval(default[2], draws), _interval(held_out[2], draws),
-        over_relevance, over_default, default_over, tuple(wish_list), _python(wish_list, recommended, k),
+        over_relevance, over_default, default_over, tuple(wish_list), python,
         {name: _means(score) for name, score in ways.items()}, tuple(fold_results), tuple(curve), tuple(notes),
     )  # fmt: skip
 
@@ -327,12 +330,6 @@ def _decide(
         return "default", "re-ranking helps, but tuning is not shown to beat the defaults: keep them", Knobs()
     reason = "neither the defaults nor tuning is shown to beat relevance alone: do not re-rank for these wishes"
     return "relevance alone", reason, Knobs(strength=0.0)
-
-
-def _python(wishes: Sequence[mc.AnyWish], knobs: Knobs, k: int) -> str:
-    """Return the call that uses the knobs."""
-    spelled = ", ".join(_spelled_wish(wish) for wish in knobs.steer(wishes))
-    return f"mc.rerank(hits, [{spelled}], k={k}, method={_spelled('mc.Mascot', knobs.method, mc.Mascot())})"
 
 
 def _spelled_wish(wish: mc.AnyWish) -> str:

@@ -36,7 +36,13 @@ def choose_encoder(library: Library, encoder: str | None, again: bool, device: s
     is_change = current not in (None, spec)
     if is_change and not again:
         _confirm(library, str(current), spec, download)
-    _provide(download)
+    if download is not None:
+        try:
+            _fetch(download)
+        except HubError as error:
+            raise InputError(f"the download of {download.model} was interrupted: {error}") from None
+        except KeyboardInterrupt:
+            raise InputError("the download was stopped; the same command resumes it") from None
     return spec, again or is_change
 
 
@@ -82,17 +88,6 @@ def _confirm(library: Library, current: str, spec: str, download: Download | Non
     note(f"searches use {current} until all photographs are encoded")
     if not typer.confirm(f"{change}?", err=True):
         raise OptionError(f"nothing was changed; the library stays encoded with {current}")
-
-
-def _provide(download: Download | None) -> None:
-    if download is None:
-        return
-    try:
-        _fetch(download)
-    except HubError as error:
-        raise InputError(f"the download of {download.model} was interrupted: {error}") from None
-    except KeyboardInterrupt:
-        raise InputError("the download was stopped; the same command resumes it") from None
 
 
 def _fetch(download: Download, hint: str = "") -> None:

@@ -12,9 +12,9 @@ import typer
 
 import mascot as mc
 from mascot.cli import options, printing
+from mascot.cli.options import Ray
 from mascot.cli.photos.encoder_choice import ENCODERS, choose_encoder
 from mascot.cli.printing import note, number_of, progress_bar, visible
-from mascot.cli.ray_options import Ray
 from mascot.errors import Interrupted, require
 from mascot.extras import package
 from mascot.photos.files.decode_limits import Limits

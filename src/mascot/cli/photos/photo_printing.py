@@ -11,13 +11,12 @@ from numpy.typing import ArrayLike
 from rich.console import Console, Group
 from rich.text import Text
 
-import mascot as mc
 from mascot.cli.printing import FOLD, RIGHT, new_grid, number_of, visible
 from mascot.photos.library import Library
 from mascot.photos.locations import short_name
 from mascot.photos.metadata.gazetteer import gazetteer
 from mascot.photos.photo import Photo
-from mascot.photos.results import Result, Results
+from mascot.photos.results import Results
 from mascot.photos.sharing.album import count_line, place_of, time_of
 from mascot.photos.sharing.overview import Overview
 
@@ -42,7 +41,8 @@ def results_table(library: Library, results: Results, explain: bool, pictures: b
     for place, result in enumerate(results):
         photo = result.photo
         picture = [half_blocks(library.store.thumbnail(photo.id))] if pictures else []
-        why = _why(result, reasons.results[place])
+        move = "" if result.was == result.rank else f"was {result.was}"
+        why = "; ".join(filter(None, [move, visible(reasons.results[place].because)]))
         relevance = [f"{result.relevance:.2f}"] if ranked else []
         file = _file(photo, photo.id in results.gone, len(result.similar))
         grid.add_row(str(result.rank), *picture, file, *relevance, place_of(photo), time_of(photo), why)
@@ -71,11 +71,6 @@ def _file(photo: Photo, is_missing: bool, similar: int = 0) -> Text:
     if caption:
         text.append(f"\n{visible(caption)}", "not bold")
     return text.append(f"\n{visible(folder)}", "not bold dim") if folder else text
-
-
-def _why(result: Result, reason: mc.Reason) -> str:
-    move = "" if result.was == result.rank else f"was {result.was}"
-    return "; ".join(filter(None, [move, visible(reason.because)]))
 
 
 def comparison_table(results: Results) -> Group:

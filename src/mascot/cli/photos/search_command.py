@@ -9,7 +9,7 @@ import warnings
 import webbrowser
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -33,34 +33,17 @@ from mascot.photos.wish_text import parse
 Format = Literal["table", "json", "jsonl", "paths"]
 
 
-@dataclass(frozen=True)
-class Filters:
-    """Which photographs may be results: the fields of `SearchRequest` with these names."""
-
-    since: str | None
-    until: str | None
-    country: str | None
-    city: str | None
-    camera: str | None
-    rating: int | None
-    folder: str | None
-    box: str | None
-
-    def fields(self, library: Library) -> dict[str, Any]:
-        """Return the fields of the request."""
-        fields = asdict(self)
-        if self.folder is not None:
-            fields["folder"] = _folder(library, self.folder)
-        if self.box is not None:
-            try:
-                fields["box"] = tuple(map(float, self.box.split(",")))
-            except ValueError:
-                raise mc.OptionError(f"--box must be SOUTH,WEST,NORTH,EAST in degrees, got {self.box!r}") from None
-        return fields
+def _box(text: str | None) -> tuple[float, ...] | None:
+    try:
+        return None if text is None else tuple(map(float, text.split(",")))
+    except ValueError:
+        raise mc.OptionError(f"--box must be SOUTH,WEST,NORTH,EAST in degrees, got {text!r}") from None
 
 
-def _folder(library: Library, text: str) -> str | None:
+def _folder(library: Library, text: str | None) -> str | None:
     """Return the field of a request for a folder: the folder with a slash, or else a part of the names of folders."""
+    if text is None:
+        return None
     try:
         name = library.folder_named(text)
     except mc.OptionError:
@@ -68,21 +51,6 @@ def _folder(library: Library, text: str) -> str | None:
             return text
         raise
     return None if name == "." else f"{name}/"
-
-
-@dataclass(frozen=True)
-class SteeringOptions:
-    """How the wishes are weighed: the fields of `SearchRequest` with these names."""
-
-    strength: float | None
-    protect: int | None
-    keep: float | None
-    order: Literal["relevance", "selection"] | None
-    method: str | None
-
-    def build(self) -> Any:
-        """Return the method with the defaults of `mascot rerank`."""
-        return grammar.method(self.method or "mascot", self.strength, self.protect, self.keep, self.order)
 
 
 @dataclass(frozen=True)
@@ -257,15 +225,17 @@ def search(
     --strength, --protect and --order have the defaults of mascot rerank.
     """
     typed = options.TypedWishes(spread or (), focus or (), limit or (), share or (), fill)
-    steering = SteeringOptions(strength, protect, keep, order, method)
-    filters = Filters(since, until, country, city, camera, rating, folder, box)
+    filters = {
+        "since": since, "until": until, "country": country, "city": city, "camera": camera, "rating": rating,
+        "folder": folder, "box": box,
+    }  # fmt: skip
     output = Output(explain, compare, format, print0, pictures)
     chosen = set_commands.Chosen(pin, reject, choice, from_)
     target = set_commands.TakeAway(copy_to, zip, album)
     encoder = None if encoder == "auto" else encoder
     if source is not None:
         library_options = {
-            **asdict(filters), "compare": output.compare, "open": open_, "library": library, "save-choice": save_choice
+            **filters, "compare": output.compare, "open": open_, "library": library, "save-choice": save_choice
         }  # fmt: skip
         refused = [f"--{name}" for name, value in library_options.items() if value]
         refused += [*chosen.names(), *target.names()]
@@ -274,15 +244,19 @@ def search(
         question = {"text": text, "like": None if like is None else Path(like), "encoder": encoder, "device": device}
         _search_engine(
             source, question, lambda resolver: typed.read(resolver, missing), output, k=K if k is None else k,
-            method=steering.build(), candidates=candidates, where=where, already=already or (),
+            method=grammar.method(method or "mascot", strength, protect, keep, order), candidates=candidates,
+            where=where, already=already or (),
         )  # fmt: skip
         return
+    kinds = ("spread", "focus", "limit", "share")
+    wishes = tuple(parse(kind, wish, fill) for kind in kinds for wish in getattr(typed, kind))
     fields = {
-        "text": text, "k": k, "wishes": _typed_wishes(typed), **asdict(steering), "missing": missing,
-        "candidates": candidates, "already": _photo_ids(already), "stacks": not no_stacks,
+        "text": text, "k": k, "wishes": wishes, "strength": strength, "protect": protect, "keep": keep,
+        "order": order, "method": method, "missing": missing, "candidates": candidates,
+        "already": _photo_ids(already), "stacks": not no_stacks,
     }  # fmt: skip
     with Library.open(options.single_library(library), device) as opened:
-        fields |= {"like": _like(opened, like), **filters.fields(opened)}
+        fields |= {**filters, "like": _like(opened, like), "folder": _folder(opened, folder), "box": _box(box)}
         request = chosen.request(opened, fields)
         results = opened.search(request, where=where, encoder=encoder)
         _print_notes(opened, request, results)
@@ -296,12 +270,6 @@ def search(
             target.take(opened, results.photos, section_of(results))
         if open_:
             _open(opened, results)
-
-
-def _typed_wishes(typed: options.TypedWishes) -> tuple[dict[str, Any], ...]:
-    """Return the typed wishes as a request has them."""
-    texts = {"spread": typed.spread, "focus": typed.focus, "limit": typed.limit, "share": typed.share}
-    return tuple(parse(kind, text, typed.fill) for kind, kind_texts in texts.items() for text in kind_texts)
 
 
 def _like(library: Library, name: str | None) -> int | str | None:

@@ -20,29 +20,32 @@ response must answer one query); `each_query` converts them all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from mascot.candidates import Candidates
 from mascot.connect.converters import responses
 from mascot.connect.converters.hit_lists import candidates_of, entry, is_list, unreadable
-from mascot.connect.converters.responses import Shape, listed
+from mascot.connect.converters.responses import Shape, each_at, listed
 from mascot.errors import InputError
 
 
-def _elastic_fields(hit: Mapping[str, Any]) -> Mapping[str, Any]:
-    source, fields = hit.get("_source") or {}, hit.get("fields")
-    if not fields:
-        return source
+def _elastic_fields(hits: Sequence[Any]) -> list[Any]:
+    sources, fields = each_at(hits, "_source"), each_at(hits, "fields")
+    if not any(fields):
+        return sources
     # Elasticsearch returns each of `fields` as a list.
-    return {**source, **{name: cells[0] if len(cells) == 1 else cells for name, cells in fields.items()}}
+    values = [{name: cells[0] if len(cells) == 1 else cells for name, cells in (row or {}).items()} for row in fields]
+    return [{**(source or {}), **row} for source, row in zip(sources, values, strict=True)]
 
 
-def _elastic_id(hit: Mapping[str, Any]) -> Any:
-    """Return the id; nested hits share that of their document, and add the name and position of their field."""
-    nested = hit.get("_nested")
-    return (hit.get("_id"), nested["field"], nested["offset"]) if nested else hit.get("_id")
+def _elastic_ids(hits: Sequence[Any]) -> list[Any]:
+    """Return the ids; nested hits share that of their document, and add the name and position of their field."""
+    ids, nested = each_at(hits, "_id"), each_at(hits, "_nested")
+    if not any(nested):
+        return ids
+    return [(id_, at["field"], at["offset"]) if at else id_ for id_, at in zip(ids, nested, strict=True)]
 
 
 def _typesense_groups(response: Any) -> responses.Groups | None:
@@ -59,8 +62,8 @@ _SHAPES = {
     shape.owner.removeprefix("from_"): shape
     for shape in (
         Shape(
-            "from_elasticsearch", ("body.hits.hits", "hits.hits"), (_elastic_id,), ("_score",), (_elastic_fields,),
-            queries=("body.responses", "responses"), groups=responses.elastic_groups, needs_ids=True,
+            "from_elasticsearch", ("hits.hits",), (_elastic_ids,), ("_score",), (_elastic_fields,),
+            queries=("responses",), groups=responses.elastic_groups, needs_ids=True, envelope="body",
         ),
         Shape(
             "from_qdrant", ("result.points", "points", "result"), fields=("payload",), vector="vector",
@@ -111,6 +114,7 @@ _SHAPES = {
         ),
     )
 }  # fmt: skip
+ENGINES = tuple(_SHAPES)
 _WEAVIATE_JSON = replace(
     _SHAPES["weaviate"], ids=("_additional.id",), fields=("",), vector="_additional.vector",
     scores=tuple(path.replace("metadata", "_additional") for path in _SHAPES["weaviate"].scores),
@@ -205,13 +209,12 @@ def from_vespa(response: Any, *, vector: str | None = None) -> Candidates[Any]:
     The score is `relevance`. Ids are those of the hits, such as ``id:shop:product::a1``. Columns are the fields;
     `vector` is one of them, a tensor. The hits of groups are read if there are no other hits.
     """
-    root = entry(response, "root")
-    shape = _SHAPES["vespa"]
-    if isinstance(root, Mapping) and not root.get("children"):  # absent if nothing matches
+    root, shape = entry(response, "root"), _SHAPES["vespa"]
+    if responses.vespa_groups(response) is None:
         shape.check(response, shape.owner)
-        return shape.candidates([])
-    if shape.groups and shape.groups(response) is None:
-        response = [hit for hit in shape.unchecked_hits(response) if not responses.is_group(hit)]
+        has_hits = not isinstance(root, Mapping) or root.get("children")  # absent if nothing matches
+        hits = shape.unchecked_hits(response) if has_hits else []
+        response = [hit for hit in hits if not responses.is_group(hit)]
     return shape.candidates(response, vector=vector)
 
 

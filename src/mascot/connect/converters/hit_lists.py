@@ -115,13 +115,6 @@ def entry(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
 
 
-def each(hits: Sequence[Any], name: str) -> list[Any]:
-    """Return the value of a key or attribute of each hit."""
-    if hits and isinstance(hits[0], Mapping):
-        return [hit.get(name) for hit in hits]
-    return [getattr(hit, name, None) for hit in hits]
-
-
 def rows_of(rows: Any, names: Sequence[str] | None) -> tuple[Sequence[Any], RecordColumns]:
     """Return the rows and their columns."""
     if is_table(rows):
@@ -177,7 +170,7 @@ def _table_column(table: Any, name: str) -> Any:
 
 def candidates_of(
     hits: Sequence[Any],
-    columns: RecordColumns | str | Iterable[Mapping[str, Any] | None],
+    columns: RecordColumns | Iterable[Mapping[str, Any] | None],
     scores: Any,
     ids: Any,
     vectors: NDArray[Any] | str | None = None,
@@ -185,16 +178,13 @@ def candidates_of(
 ) -> Candidates[Any]:
     """Return candidates with their hits.
 
-    `columns` are columns, or the fields of each hit; `vectors` is an array, or the name of a column. Fields, scores and
-    ids may be the name of a key or attribute of each hit. If `distances` is None, ascending scores are distances.
+    `columns` are columns, or the fields of each hit; `vectors` is an array, or the name of a column. If `distances` is
+    None, ascending scores are distances.
     """
     if not isinstance(columns, RecordColumns):
-        fields = each(hits, columns) if isinstance(columns, str) else columns
-        columns = HitColumns([field or {} for field in fields], hits)
-    scores = each(hits, scores) if isinstance(scores, str) else scores
-    ids = each(hits, ids) if isinstance(ids, str) else ids
+        columns = HitColumns([field or {} for field in columns], hits)
     numbers = as_scores(scores, bool(distances))
-    if distances is None and _ascend(numbers):
+    if distances is None and len(numbers) > 1 and numbers[0] < numbers[-1] and (np.diff(numbers) >= 0).all():
         numbers = as_scores(scores, distances=True)
     result: Candidates[Any] = Candidates(numbers)
     if not all(id_ is None for id_ in ids):
@@ -208,10 +198,6 @@ def _vector_cells(columns: RecordColumns, name: str) -> Floats | None:
     """Return a column of vectors, which may be tensors of Vespa or the text of pgvector."""
     lists = [json.loads(cell) if isinstance(cell, str) else cell for cell in columns.cells(name)]
     return as_vectors([cell.get("values") if isinstance(cell, Mapping) else cell for cell in lists])
-
-
-def _ascend(scores: Floats) -> bool:
-    return len(scores) > 1 and bool(scores[0] < scores[-1]) and bool((np.diff(scores) >= 0).all())
 
 
 def as_scores(scores: Sequence[float | None], distances: bool = False) -> Floats:
@@ -243,7 +229,8 @@ def as_vectors(rows: Sequence[Sequence[float] | NDArray[Any] | None]) -> Floats 
     lists = [row for row in rows if row is not None]
     if not lists:
         return None
-    nested = next((row for row in lists if not _is_flat(row)), None)
+    # A list or a one-dimensional array; the elements are checked below.
+    nested = next((row for row in lists if not (row.ndim == 1 if hasattr(row, "ndim") else is_list(row))), None)
     if nested is not None:
         raise InputError(f"a vector must be one flat list of numbers, got {nested!r:.60}")
     width = len(lists[0])
@@ -261,10 +248,3 @@ def as_vectors(rows: Sequence[Sequence[float] | NDArray[Any] | None]) -> Floats 
         except (struct.error, TypeError, ValueError, OverflowError):
             raise InputError(f"vectors must be numbers, got {row!r:.60}") from None
     return matrix
-
-
-def _is_flat(row: Any) -> bool:
-    """Return whether a value is a list or a one-dimensional array; its elements are checked later."""
-    if hasattr(row, "ndim"):
-        return bool(row.ndim == 1)
-    return isinstance(row, Sequence) and not isinstance(row, (str, bytes))

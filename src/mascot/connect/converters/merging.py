@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from mascot.candidates import Candidates, RecordColumns, scaled
-from mascot.connect.converters.hit_lists import Floats
 from mascot.errors import InputError, check_one_of, check_positive, check_whole, require
 
 
@@ -73,7 +72,9 @@ def merge(
     for factor in factors:
         check_positive("merge weights", factor)
     if by == "rank":
-        parts = [1 / (rank_constant + _ranks(part.scores)) for part in candidates]
+        # Of equal scores the earlier has the better rank.
+        orders = [np.argsort(-part.scores, kind="stable") for part in candidates]
+        parts = [1 / (rank_constant + 1 + np.argsort(order)) for order in orders]
     else:
         parts = [scaled(part.scores, robust=True) if rescale else part.scores for part in candidates]
     scores = np.concatenate([np.zeros(0), *(factor * part for factor, part in zip(factors, parts, strict=True))])
@@ -103,13 +104,6 @@ def merge(
         blocks = [np.full((len(part), width), np.nan) if part.vectors is None else part.vectors for part in candidates]
         result.vectors = np.concatenate(blocks)[order]
     return result
-
-
-def _ranks(scores: Floats) -> Floats:
-    """Return the rank of each score from 1; of equal scores the earlier has the better rank."""
-    ranks = np.empty(len(scores))
-    ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
-    return ranks
 
 
 class MergedColumns(RecordColumns):

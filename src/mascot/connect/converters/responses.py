@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import repeat
 from typing import Any
 
 from mascot.candidates import Candidates
 from mascot.connect.converters.hit_lists import (
-    Floats,
     HitColumns,
     as_vectors,
     candidates_of,
@@ -19,7 +20,7 @@ from mascot.connect.converters.hit_lists import (
 )
 from mascot.errors import InputError, check_whole, require, warn
 
-Path = str | Callable[[Any], Any]
+Path = str | Callable[[Sequence[Any]], list[Any]]
 Groups = Iterable[tuple[Any, Sequence[Any]]]  # the value of each group, and its hits
 
 # Entries that say that a search failed. MongoDB calls the message `errmsg`.
@@ -29,6 +30,7 @@ _PARTIAL = (
     "timed_out", "_shards.failed", "responseHeader.partialResults", "search_cutoff", "warning", "root.errors",
     "root.coverage.degraded",
 )  # fmt: skip
+_REPORTS = {path: path.partition(".")[0] for path in (*_FAILURES, *_PARTIAL)}
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Shape:
     """Where the responses of an engine have their hits, and where a hit has its parts.
 
     A path such as ``hits.hits`` leads through keys or attributes; the path "" is the object itself. A path that begins
-    with "@" is one key. A function may take the place of a path in a hit.
+    with "@" is one key. A function that returns the values of all hits may take the place of a path.
     """
 
     owner: str  # the name of the converter
@@ -49,9 +51,12 @@ class Shape:
     groups: Callable[[Any], Groups | None] | None = None  # returns None if the hits are not grouped
     needs_ids: bool = False  # whether the engine always returns ids
     unwrap: bool = False  # whether lists of one value become the value
+    envelope: str | None = None  # attribute of a client's response that holds the response of the server
 
     def answers(self, response: Any) -> list[Any]:
         """Return the response to each query; the response itself if it answers one query."""
+        if self.envelope is not None:
+            response = entry(response, self.envelope) or response
         self.check(response, self.owner)
         for path in self.queries:
             parts = value_at(response, path.removesuffix(".*"))
@@ -72,15 +77,16 @@ class Shape:
         """Raise if a response reports an error and has no hits; warn if the search was partial."""
         if response is None or is_list(response):
             return
-        has_hits = any(value_at(response, path) for path in self.hits)
-        for path in () if has_hits else _FAILURES:
-            failure = value_at(response, path)
-            if failure:
-                raise InputError(f"{owner} needs a response without errors, got {failure!r:.160}")
+        names: Any = response
+        if not isinstance(response, Mapping):
+            names = {*_names_in(response.__class__), *getattr(response, "__dict__", ())}
+        reasons = {path: value_at(response, path) for path, name in _REPORTS.items() if name in names}
+        failure = next((reasons[path] for path in _FAILURES if reasons.get(path)), None)
+        if failure and not any(value_at(response, path) for path in self.hits):
+            raise InputError(f"{owner} needs a response without errors, got {failure!r:.160}")
         for path in _PARTIAL:
-            reason = value_at(response, path)
-            if reason:
-                warn(f"{owner}: the response is partial: {path} is {reason!r:.80}", RuntimeWarning)
+            if reasons.get(path):
+                warn(f"{owner}: the response is partial: {path} is {reasons[path]!r:.80}", RuntimeWarning)
 
     def hits_of(self, answer: Any) -> tuple[list[Any], list[Any] | None]:
         """Return the hits, and the group of each if they are grouped."""
@@ -109,8 +115,10 @@ class Shape:
         scores = first_scores(hits, self.scores)
         if distances is None and groups is not None:
             distances = _are_distances(scores, groups)
-        named = self.vector is not None and vector is not None
-        vectors = _vectors_named(each_at(hits, self.vector or ""), vector) if named else vector
+        if self.vector is None or vector is None:
+            return candidates_of(hits, columns, scores, ids, vector, distances)
+        cells = each_at(hits, self.vector)
+        vectors = as_vectors([cell.get(vector) if isinstance(cell, Mapping) else cell for cell in cells])
         return candidates_of(hits, columns, scores, ids, vectors, distances)
 
     def _is_answer(self, part: Any) -> bool:
@@ -119,8 +127,9 @@ class Shape:
         return any(value_at(part, path) for path in _FAILURES) or bool(self.groups and self.groups(part) is not None)
 
     def _checked(self, hits: list[Any]) -> list[Any]:
-        for hit in {type(hit): hit for hit in hits}.values():  # one of each type
-            if hit is None or is_list(hit) or isinstance(hit, (str, bytes, int, float)):
+        for kind in set(map(type, hits)):
+            if issubclass(kind, (Sequence, int, float, type(None))):
+                hit = next(hit for hit in hits if type(hit) is kind)
                 raise unreadable(self.owner, "hits that are dictionaries or objects", hit)
         return hits
 
@@ -130,8 +139,9 @@ class Shape:
 
     def _fields(self, hits: Sequence[Any]) -> Sequence[Mapping[str, Any]]:
         kinds = [each_at(hits, path) for path in self.fields]
-        if len(kinds) == 1:
-            return [field if type(field) is dict else _as_mapping(field) for field in kinds[0]]
+        kinds = [fields for fields in kinds if any(fields)]
+        if len(kinds) == 1 and set(map(type, kinds[0])) == {dict}:
+            return kinds[0]
         merged: list[dict[str, Any]] = [{} for _ in hits]
         for fields in kinds:
             for columns, field in zip(merged, fields, strict=True):
@@ -176,6 +186,12 @@ def query_at(owner: str, count: int, query: int | None) -> int:
     return query
 
 
+@cache
+def _names_in(kind: type) -> frozenset[str]:
+    """Return the names in `_REPORTS` that are attributes of a class: `getattr` of a missing one is slow in models."""
+    return frozenset(name for name in _REPORTS.values() if hasattr(kind, name))
+
+
 def value_at(value: Any, path: str) -> Any:
     """Return the value at a path through keys and attributes, or None."""
     for name in path.split(".") if path else ():
@@ -186,16 +202,16 @@ def value_at(value: Any, path: str) -> Any:
 def each_at(hits: Sequence[Any], path: Path) -> list[Any]:
     """Return the value at a path of each hit."""
     if not isinstance(path, str):
-        return [path(hit) for hit in hits]
+        return path(hits)
     values = list(hits)
     for name in [path] if path.startswith("@") else path.split(".") if path else ():
-        kinds = set(map(type, values))
-        if kinds == {dict}:
-            values = [value.get(name) for value in values]
-        elif not any(issubclass(kind, Mapping) for kind in kinds):
-            values = [getattr(value, name, None) for value in values]
-        else:
-            values = [entry(value, name) for value in values]
+        try:
+            values = list(map(dict.get, values, repeat(name)))
+        except TypeError:  # objects of a client, other mappings, or None
+            if any(issubclass(kind, Mapping) for kind in set(map(type, values))):
+                values = [entry(value, name) for value in values]
+            else:
+                values = [getattr(value, name, None) for value in values]
     return values
 
 
@@ -216,8 +232,8 @@ def listed(response: Any) -> Any:
 
 def elastic_groups(response: Any) -> Groups | None:
     """Return the `top_hits` of aggregations, grouped by the innermost bucket."""
-    aggregations = value_at(response, "aggregations") or value_at(response, "body.aggregations")
-    if not aggregations or value_at(response, "hits.hits") or value_at(response, "body.hits.hits"):
+    aggregations = entry(response, "aggregations")
+    if not aggregations or value_at(response, "hits.hits"):
         return None
     groups = list(_top_hits(aggregations, None))
     if not groups:
@@ -298,8 +314,3 @@ def _as_mapping(field: Any) -> Mapping[str, Any]:
     if field is None or isinstance(field, Mapping):
         return field or {}
     return getattr(field, "model_extra", None) or vars(field)
-
-
-def _vectors_named(vectors: Sequence[Any], name: str | None) -> Floats | None:
-    """Return the vectors with this name, or the only ones."""
-    return as_vectors([entry.get(name) if isinstance(entry, Mapping) else entry for entry in vectors])

@@ -20,9 +20,6 @@ from mascot.connect.engines.address import Address
 from mascot.errors import InputError, MascotError, OptionError, check_whole, require, warn
 
 if TYPE_CHECKING:
-    pass
-
-if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 CANDIDATES = 200
@@ -174,15 +171,7 @@ class EngineSource(EngineTable):
 
     _dim: int | None  # dimension of the vectors; None if the engine does not say
 
-    def search(
-        self,
-        vector: ArrayLike,
-        *,
-        candidates: int = CANDIDATES,
-        where: str | None = None,
-        columns: Sequence[str] | None = None,
-        vectors: bool = True,
-    ) -> Found:
+    def search(self, vector: ArrayLike, *, candidates: int = CANDIDATES, **options: Unpack[SearchOptions]) -> Found:
         """Return the nearest rows.
 
         Parameters
@@ -198,7 +187,7 @@ class EngineSource(EngineTable):
         vectors
             Whether to fetch the vectors (default: True).
         """
-        return self.search_many([vector], candidates=candidates, where=where, columns=columns, vectors=vectors)[0]
+        return self.search_many([vector], candidates=candidates, **options)[0]
 
     def search_many(
         self,

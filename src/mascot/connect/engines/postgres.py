@@ -6,7 +6,7 @@ import math
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -80,13 +80,13 @@ class PostgresTable(EngineTable):
         return {name: kind.rpartition(".")[2] for name, kind in rows}
 
     def _read_facts(self) -> Mapping[str, str]:
-        return self._run(self._stored_facts)
+        def stored_facts(connection: Any) -> dict[str, str]:
+            name = self._facts_table.as_string(connection)
+            if connection.execute("SELECT to_regclass(%s)", [name]).fetchone()[0] is None:
+                return {}
+            return dict(connection.execute(f"SELECT name, value FROM {name}").fetchall())
 
-    def _stored_facts(self, connection: Any) -> dict[str, str]:
-        name = self._facts_table.as_string(connection)
-        if connection.execute("SELECT to_regclass(%s)", [name]).fetchone()[0] is None:
-            return {}
-        return dict(connection.execute(f"SELECT name, value FROM {name}").fetchall())
+        return self._run(stored_facts)
 
     def _run(self, work: Callable[[Any], _Result]) -> _Result:
         return work(self._connection)
@@ -182,7 +182,8 @@ class PostgresSource(PostgresTable, EngineSource):
         rows = self._rows(statement, query, request, exact=False)
         if len(rows) < request.count and self._index:
             # An index returns a fixed number of rows, which are then filtered; the table may hold more.
-            rows = self._more(statement, query, request) or rows
+            with suppress(_psycopg().errors.QueryCanceled):  # the exact scan timed out
+                rows = self._rows(statement, query, request, exact=True) or rows
         distances = np.array([row[-1] for row in rows], np.float64)
         if self._metric == "l2":
             scores = engine.from_l2(distances, squared=False)
@@ -244,13 +245,6 @@ class PostgresSource(PostgresTable, EngineSource):
             if tuple(map(int, version.split(".")[:2])) >= (0, 8):
                 order = "strict_order" if self._index == "hnsw" else "relaxed_order"
                 run(f"SET LOCAL {self._index}.iterative_scan = {order}")
-
-    def _more(self, statement: Any, query: NDArray[np.float32], request: Request) -> list[Any]:
-        """Return the nearest rows by an exact scan; none if it times out."""
-        try:
-            return self._rows(statement, query, request, exact=True)
-        except _psycopg().errors.QueryCanceled:
-            return []
 
     def _release(self) -> None:
         with self._lock:

@@ -123,10 +123,11 @@ class SteeredCompressor(SteeredModel, BaseDocumentCompressor):
         entries = list(hits) if is_list else [hits]
         if is_list and all(isinstance(entry, Document) for entry in entries):
             return self.compress_documents(entries, k=k, wishes=wishes, already=already)
-        if not all(_is_pair(entry) for entry in entries):
+        pairs = [entry for entry in entries if isinstance(entry, (tuple, list)) and len(entry) == 2]
+        if len(pairs) < len(entries) or not all(isinstance(document, Document) for document, _ in pairs):
             kinds = ", ".join(dict.fromkeys(type(entry).__name__ for entry in entries))
             raise mc.InputError(f"steer takes a list of documents, or of (document, score) pairs, got {kinds}")
-        return self._select([(document, score) for document, score in entries], k, wishes, already)
+        return self._select([(document, score) for document, score in pairs], k, wishes, already)
 
     def _select(self, pairs: list[_Pair], k: int | None, wishes: Any, already: Any) -> list[_Pair]:
         scores = [score for _, score in pairs]
@@ -152,10 +153,6 @@ def _of_config(config: RunnableConfig | None) -> dict[str, Any]:
     if unknown:
         raise mc.OptionError(f"configurable['mascot'] takes k, wishes and already, got {unknown}")
     return dict(call)
-
-
-def _is_pair(entry: Any) -> bool:
-    return isinstance(entry, (tuple, list)) and len(entry) == 2 and isinstance(entry[0], Document)
 
 
 def steer(wishes: Wishes, k: int = 20, **options: Any) -> Runnable[Any, list[Any]]:

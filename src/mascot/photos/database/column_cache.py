@@ -91,7 +91,10 @@ class PhotoColumns(Mapping[str, NDArray[Any]]):
             if name == "look":
                 self._columns[name] = self._rows.looks(self._ids)
             elif name in CALENDAR:
-                self._columns[name] = _calendar_labels(self["taken"], CALENDAR[name])
+                times = self["taken"]
+                labels = np.datetime_as_string(times, unit="D").astype(f"U{CALENDAR[name]}").astype(object)
+                labels[np.isnat(times)] = None
+                self._columns[name] = labels
             else:
                 self._columns |= self._rows.cells([name], self._ids)
         return self._columns[name]
@@ -101,10 +104,3 @@ class PhotoColumns(Mapping[str, NDArray[Any]]):
 
     def __len__(self) -> int:
         return len(self.NAMES)
-
-
-def _calendar_labels(times: NDArray[np.datetime64], length: int) -> NDArray[Any]:
-    """Return the first characters of each time, such as the year; None for a missing one."""
-    labels = np.datetime_as_string(times, unit="D").astype(f"U{length}").astype(object)
-    labels[np.isnat(times)] = None
-    return labels

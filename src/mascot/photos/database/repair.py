@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,8 +40,7 @@ class Repair:
 
 def check(library: Library) -> tuple[str, ...]:
     """Read every byte of the index, and return a line for each damage."""
-    of_database, of_index = _findings(library)
-    return (*of_database, *of_index)
+    return tuple(line for lines in _findings(library) for line in lines)
 
 
 def _findings(library: Library) -> tuple[list[str], list[str]]:
@@ -158,7 +157,9 @@ def _copy(damaged: sqlite3.Connection, store: Store) -> None:
     """Copy facts, every photograph whose row and pixels are sound, and every sound vector."""
     rows = _rows(damaged, "facts", "rowid", ("name", "value"))
     facts = {name: value for _, name, value in rows if isinstance(name, str) and isinstance(value, str)}
-    space = _space(facts)
+    space = Space("", 1, 0)  # of empty vectors, if the facts are damaged
+    with suppress(KeyError, ValueError):
+        space = Space("", max(int(facts["dim"]), 1), max(int(facts["tokens"]), 0))
     with store.writing() as connection:
         connection.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", list(facts.items()))
         insert = f"INSERT OR IGNORE INTO photos ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
@@ -179,13 +180,6 @@ def _insert(connection: sqlite3.Connection, table: str, photo: int, *values: Any
     with suppress(sqlite3.IntegrityError):  # its photograph was lost
         marks = ", ".join("?" * (1 + len(values)))
         connection.execute(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", (photo, *values))
-
-
-def _space(facts: Mapping[str, str]) -> Space:
-    """Return the space of the vectors; one of empty vectors if the facts are damaged."""
-    with suppress(KeyError, ValueError):
-        return Space("", max(int(facts["dim"]), 1), max(int(facts["tokens"]), 0))
-    return Space("", 1, 0)
 
 
 def _rows(damaged: sqlite3.Connection, table: str, key: str, columns: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:

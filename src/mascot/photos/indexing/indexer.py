@@ -98,7 +98,11 @@ class Indexer:
         """Read, encode and store what is new or changed."""
         start, sink = time.monotonic(), self.sink
         self._survey()
-        sink.missing = set(self._missing_paths())
+        # The paths of rows whose files are gone. A drive that is not mounted must not empty the index.
+        root = self.folders[0]
+        paths = _in_sight(root, sink.paths_without_files(), self._skipped)
+        self._skipped += _emptied(root, paths, sink.is_in_folder)
+        sink.missing = set(_in_sight(root, paths, self._skipped))
         self._skipped += [_skipped(unread) for unread in sink.prepare(self.runner, self._tell)]
         self._index()
         # A file that has become the companion of another photograph loses its own row.
@@ -150,13 +154,6 @@ class Indexer:
                 self._skipped.append(Skipped(folder, reason))
             else:
                 yield folder
-
-    def _missing_paths(self) -> list[str]:
-        """Return the paths of rows whose files are gone. A drive that is not mounted must not empty the index."""
-        root = self.folders[0]
-        paths = _in_sight(root, self.sink.paths_without_files(), self._skipped)
-        self._skipped += _emptied(root, paths, self.sink.is_in_folder)
-        return _in_sight(root, paths, self._skipped)
 
     def _index(self) -> None:
         """Read, encode and store files until the sink has all that it needs."""

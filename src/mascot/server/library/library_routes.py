@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -18,7 +17,6 @@ from mascot.server.openapi import Operation
 from mascot.server.request_body import ByteBudget, decode, read_body
 from mascot.server.rerank.rerank_task import decode_wish
 from mascot.server.responses import JSON, BadBody, JsonAnswer
-from mascot.server.run.threads import Threads
 from mascot.server.settings import Settings
 
 _TAG = "photographs"
@@ -46,16 +44,6 @@ def operations(service: Any, settings: Settings, budget: ByteBudget) -> list[Ope
         body, _ = await read_body(request, budget, settings, JSON)
         return decode(body, type_)
 
-    async def run(request: Request, threads: Threads, call: Callable[..., Any], *arguments: Any) -> Any:
-        return await threads.run_while_connected(request.receive, call, *arguments)
-
-    async def run_named(request: Request, call: Callable[..., Any], *arguments: Any) -> Any:
-        """Run a call about what the path names; if the library does not hold it, the answer is 404."""
-        try:
-            return await run(request, service.files, call, *arguments)
-        except mc.InputError as error:
-            raise HTTPException(404, str(error)) from None
-
     async def search(request: Request) -> Response:
         """Search the library and steer the result.
 
@@ -65,65 +53,45 @@ def operations(service: Any, settings: Settings, budget: ByteBudget) -> list[Ope
         for place, wish in enumerate(body.wishes):
             decode_wish(wish, place, schemas.PHOTO_WISHES)  # refuses what does not match the schema
         search_request = SearchRequest(**msgspec.structs.asdict(body))
-        return JsonAnswer(await run(request, service.searches, service.search, search_request))
+        call = service.searches.run_while_connected(request.receive, service.search, search_request)
+        return JsonAnswer(await call)
 
-    async def photo(request: Request) -> Response:
-        """Return the metadata of a photograph."""
-        return JsonAnswer(await run_named(request, service.photo, _id_of(request)))
+    def operation(name: str, method: str, path: str, answer: Any, body: Any, failures: str, **more: Any) -> Operation:
+        """Return the operation that calls the method of the service with this name, and has its docstring.
 
-    async def thumbnail(request: Request) -> Response:
-        """Return a small picture, as JPEG."""
-        response: Response = await run_named(request, service.thumbnail, _id_of(request), request.headers)
-        return response
-
-    async def image(request: Request) -> Response:
-        """Return the photograph itself; converted to JPEG if browsers cannot show its format."""
-        response: Response = await run_named(request, service.image, _id_of(request), request.headers)
-        return response
-
-    async def library(request: Request) -> Response:
-        """Return what the library contains, and which attributes can be steered."""
-        return JsonAnswer(await run(request, service.files, service.library))
-
-    async def choices(request: Request) -> Response:
-        """Return the saved choices: named sets of photographs."""
-        return JsonAnswer(await run(request, service.files, service.choices))
-
-    async def save_choice(request: Request) -> Response:
-        """Save a choice; an existing one of that name is replaced."""
-        choice = await body_of(request, schemas.ChoiceIn)
-        return JsonAnswer(await run(request, service.files, service.save_choice, request.path_params["name"], choice))
-
-    async def delete_choice(request: Request) -> Response:
-        """Delete a choice. The photographs stay."""
-        return JsonAnswer(await run_named(request, service.delete_choice, request.path_params["name"]))
-
-    async def export(request: Request) -> Response:
-        """Download photographs: a ZIP archive of their files, or an album, which is one HTML file.
-
-        Missing files are listed in a text file inside the archive.
+        The arguments are what the path names, the headers for a picture, and the body.
         """
-        response: Response = await run(request, service.files, service.export, await body_of(request, schemas.Export))
-        return response
-
-    def operation(
-        handler: Any, method: str, path: str, answer: Any, body: Any, failures: str, **more: Any
-    ) -> Operation:
         answers = answer if isinstance(answer, dict) else {JSON: answer}
+        call = getattr(service, name, None)
+
+        async def handler(request: Request) -> Response:
+            arguments: list[Any] = [_id_of(request)] if "{id}" in path else list(request.path_params.values())
+            arguments += [request.headers] if failures in ("thumbnail", "image") else []
+            arguments += [] if body is None else [await body_of(request, body)]
+            try:
+                result = await service.files.run_while_connected(request.receive, call, *arguments)
+            except mc.InputError as error:
+                if body is not None or not request.path_params:
+                    raise
+                raise HTTPException(404, str(error)) from None  # the library does not hold what the path names
+            return result if isinstance(result, Response) else JsonAnswer(result)
+
+        handler.__doc__ = getattr(call, "__doc__", None)
         bodies = {} if body is None else {JSON: body}
-        return Operation(handler.__name__, method, path, _TAG, handler, answers, bodies, _FAILURES[failures], **more)
+        handle = search if name == "search" else handler
+        return Operation(name, method, path, _TAG, handle, answers, bodies, _FAILURES[failures], **more)
 
     archive = {"application/zip": None, "text/html": None}
     table = [
-        operation(search, "POST", "/api/search", schemas.SearchOut, schemas.Search, "body", compressed=True),
-        operation(photo, "GET", _PHOTO, schemas.PhotoOut, None, "photo"),
-        operation(thumbnail, "GET", f"{_PHOTO}/thumb", {"image/jpeg": None}, None, "thumbnail"),
-        operation(image, "GET", f"{_PHOTO}/image", {"image/*": None}, None, "image"),
-        operation(library, "GET", "/api/library", schemas.LibraryOut, None, "library", compressed=True),
-        operation(choices, "GET", "/api/choices", schemas.ChoicesOut, None, "choice"),
-        operation(save_choice, "PUT", _CHOICE, schemas.ChoiceOut, schemas.ChoiceIn, "body"),
-        operation(delete_choice, "DELETE", _CHOICE, schemas.Deleted, None, "choice"),
-        operation(export, "POST", "/api/export", archive, schemas.Export, "body"),
+        operation("search", "POST", "/api/search", schemas.SearchOut, schemas.Search, "body", compressed=True),
+        operation("photo", "GET", _PHOTO, schemas.PhotoOut, None, "photo"),
+        operation("thumbnail", "GET", f"{_PHOTO}/thumb", {"image/jpeg": None}, None, "thumbnail"),
+        operation("image", "GET", f"{_PHOTO}/image", {"image/*": None}, None, "image"),
+        operation("library", "GET", "/api/library", schemas.LibraryOut, None, "library", compressed=True),
+        operation("choices", "GET", "/api/choices", schemas.ChoicesOut, None, "choice"),
+        operation("save_choice", "PUT", _CHOICE, schemas.ChoiceOut, schemas.ChoiceIn, "body"),
+        operation("delete_choice", "DELETE", _CHOICE, schemas.Deleted, None, "choice"),
+        operation("export", "POST", "/api/export", archive, schemas.Export, "body"),
     ]
     return table if service is not None else [replace(entry, handler=_without_library) for entry in table]
 
