@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mascot.attributes.vectors import Vectors
-from mascot.bins import Bins, Bools, Ints, SparseBins, VectorBins
+from mascot.bins import Bools, Ints, SparseBins, VectorBins
 from mascot.constraints import AtLeast, Limit, Share
 from mascot.kernels.constants import COPY_TOLERANCE
 from mascot.kernels.quotas import Quota
@@ -23,9 +22,10 @@ from mascot.phrases import (
     ordinal_text,
     target_text,
 )
+from mascot.replay import Account, names_of
 from mascot.rule_counts import RuleCounts
 from mascot.serialize import plain
-from mascot.wishes import AnyWish, Wish
+from mascot.wishes import AnyWish
 
 if TYPE_CHECKING:
     from mascot.ranking import Ranking
@@ -45,16 +45,16 @@ class Reason:
     step: int | None  # when it was selected, from 1; None: left out
     gains: dict[str, float]  # of relevance and of each attribute; their sum is `gain`
     because: str
-    bins: dict[str, tuple[Bins, list[int]]] = field(default_factory=dict, repr=False, compare=False)  # of `opened`
+    account: Account | None = field(default=None, repr=False, compare=False)  # of the whole ranking
 
     @property
     def gain(self) -> float:
         return sum(self.gains.values())
 
-    @cached_property
+    @property
     def opened(self) -> dict[str, list[str]]:
         """The names of the bins that it was the first to cover, for each attribute."""
-        return {name: [bins.name(code) for code in codes] for name, (bins, codes) in self.bins.items()}
+        return {} if self.account is None or self.step is None else self.account.opened[self.step - 1]
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -99,17 +99,6 @@ class Explanation:
         }
 
 
-def names_of(wishes: Sequence[Wish]) -> list[str]:
-    """Return the names of the attributes. Names that repeat, or that equal "relevance", get a number."""
-    names = ["relevance"]
-    for wish in wishes:
-        name, number = wish.attribute.name, 2
-        while name in names:
-            name, number = f"{wish.attribute.name} {number}", number + 1
-        names.append(name)
-    return names[1:]
-
-
 def describe_wish(wish: AnyWish) -> str:
     """Return a wish as text: "focus hour near 18:00"."""
     name = wish.attribute.name
@@ -135,6 +124,7 @@ class Explainer:
     def __init__(self, ranking: Ranking[Any]) -> None:
         problem, fitted, selection = ranking._problem, ranking._fitted, ranking._selection
         self.ranking, self.fitted, self.account = ranking, fitted, ranking._account
+        self.gains = self.account.gains.T.tolist() if self.account else []
         self.results, self.others = ranking._problem_positions, ranking._runners_up
         self.rows, self.names = problem.rows_of(0), names_of(fitted.coverage)
         steps = {position: step for step, position in enumerate(selection.positions[0].tolist())}
@@ -154,22 +144,20 @@ class Explainer:
         self.known = list(zip(*(value.tolist() for value in values), strict=True))  # position, was and relevance
 
     def explanation(self) -> Explanation:
-        ranking, account = self.ranking, self.account
-        gains = account.gains[:, self.steps].T.tolist() if account else [()] * len(self.results)
+        ranking, account, count = self.ranking, self.account, len(self.results)
         default = "selected for its relevance" if account else f"selected by {type(ranking.method).__name__}"
-        results = []
-        for place, (step, texts) in enumerate(zip(self.steps, zip(*self._columns(), strict=True), strict=True)):
-            own = dict(zip(("relevance", *self.names), gains[place], strict=False))
-            opened = zip(self.names, account.opened, strict=True) if account else ()
-            bins = {name: (part, codes[step]) for name, (part, codes) in opened}
-            because = "; ".join(filter(None, dict.fromkeys(texts))) or default
-            results.append(self._reason(place, step + 1, own, because, bins))
-        left_out = [self._left_out(m, i) for m, i in enumerate(self.others.tolist())]
-        return Explanation(results, left_out, ranking.strength, ranking.wishes, tuple(self._notes()))
-
-    def _reason(self, place: int, step: int | None, gains: dict[str, float], because: str, bins: Any = None) -> Reason:
-        position, was, relevance = self.known[place]
-        return Reason(self.ranking._ids[position], position, was, relevance, step, gains, because, bins or {})
+        texts = ["; ".join(filter(None, dict.fromkeys(own))) or default for own in zip(*self._columns(), strict=True)]
+        texts += [self._left_out(m, i) for m, i in enumerate(self.others.tolist())]
+        listed = [*self.steps, *range(count, count + len(self.others))]
+        gains = self.gains or [()] * len(listed)
+        names = ["relevance", *self.names] if account else []
+        reasons = []
+        for place, (step, text) in enumerate(zip(listed, texts, strict=True)):
+            position, was, relevance = self.known[place]
+            own_step, own_gains = step + 1 if place < count else None, dict(zip(names, gains[step], strict=True))
+            id_ = ranking._ids[position]
+            reasons.append(Reason(id_, position, was, relevance, own_step, own_gains, text, account))
+        return Explanation(reasons[:count], reasons[count:], ranking.strength, ranking.wishes, tuple(self._notes()))
 
     def _columns(self) -> Iterator[list[str]]:
         """Yield for each kind of reason one text per result, which may be empty."""
@@ -205,18 +193,15 @@ class Explainer:
             latest = latest if is_pinned else max(latest, place)
         return texts
 
-    def _left_out(self, m: int, i: int) -> Reason:
-        account, count, place = self.account, len(self.results), len(self.results) + m
-        because = self._exclusion(m, i)
-        if because or account is None:
-            method = type(self.ranking.method).__name__
-            return self._reason(place, None, {}, because or f"not selected by {method}")
-        names, gains = ["relevance", *self.names], account.gains[:, count + m].tolist()
+    def _left_out(self, m: int, i: int) -> str:
+        """Return why candidate i, number m of those left out, is not a result."""
+        if text := self._exclusion(m, i):
+            return text
+        if self.account is None:
+            return f"not selected by {type(self.ranking.method).__name__}"
         if all(map(operator.or_, self.pinned, self.protected)):
-            because = f"every result is {'pinned' if all(self.pinned) else 'protected'}"
-        else:
-            because = self._comparison(m, i)
-        return self._reason(place, None, dict(zip(names, gains, strict=True)), because)
+            return f"every result is {'pinned' if all(self.pinned) else 'protected'}"
+        return self._comparison(m, i)
 
     def _exclusion(self, m: int, i: int) -> str:
         """Return which limit excludes candidate i, number m of those left out; empty if no limit does."""
@@ -246,11 +231,10 @@ class Explainer:
 
     def _comparison(self, m: int, i: int) -> str:
         """Return what candidate i, number m of those left out, lacks compared with the last selected result."""
-        assert self.account is not None
-        gains, count, scores = self.account.gains, len(self.results), self.ranking._problem.scores
+        count, scores = len(self.results), self.ranking._problem.scores
         last = int(self.ranking._selection.positions[0, count - 1])
-        behind = gains[:, count - 1] - gains[:, count + m]
-        total, tie = float(behind.sum()), _EQUAL * max(float(np.abs(gains).max()), 1.0)
+        behind = list(map(operator.sub, self.gains[count - 1], self.gains[count + m]))
+        total, tie = sum(behind), _EQUAL * max(1.0, *map(abs, self.gains[count - 1] + self.gains[count + m]))
         than = "the last result"
         if last != self.results[-1]:
             than = str(self.ranking.ids[self.results.tolist().index(last)])
@@ -259,7 +243,7 @@ class Explainer:
             return text
         if not is_ahead and total <= tie:
             return f"as good as {than}, but later in the input"
-        worst = 0 if is_ahead else int(behind.argmax())
+        worst = 0 if is_ahead else behind.index(max(behind))
         if worst:
             return self._shortcoming(worst - 1, m, i, than)
         if behind[0] <= tie:
@@ -274,7 +258,9 @@ class Explainer:
             return f"its {name} is unknown"
         if isinstance(bins, VectorBins):
             return f"too {'like' if spread else 'unlike'} the other results"
-        covered = float(self.account.covered[a, m])
+        parts = self.account.parts[a]
+        assert parts is not None  # the bins are not vectors
+        covered = parts.covered(len(self.results) + m)
         if spread:
             return f"its {name} is already covered" if covered >= _COVERED else f"its {name} adds less than {than}"
         far = covered < 1 - _COVERED
