@@ -15,13 +15,7 @@ from mascot.bins import Bools, Ints, SparseBins, VectorBins
 from mascot.constraints import AtLeast, Limit, Share
 from mascot.kernels.constants import COPY_TOLERANCE
 from mascot.kernels.quotas import Quota
-from mascot.phrases import (
-    codes_of,
-    coverage_texts,
-    near_texts,
-    ordinal_text,
-    target_text,
-)
+from mascot.phrases import codes_of, coverage_texts, near_texts, ordinal_text, target_text
 from mascot.replay import Account, names_of
 from mascot.rule_counts import RuleCounts
 from mascot.serialize import plain
@@ -75,17 +69,16 @@ class Explanation:
 
     def __str__(self) -> str:
         title = ", ".join(describe_wish(wish) for wish in self.wishes) or "relevance only"
-        lines = [f"{title}; strength {self.strength:g}"]
-        width = max((len(str(r.id)) for r in self.results + self.left_out), default=2)
-        for place, reason in enumerate(self.results, 1):
-            moved = "" if place == reason.was else f", was {ordinal_text(reason.was)}"
-            lines.append(f"{ordinal_text(place) + moved:<17} {reason.id!s:<{width}}  {reason.because}".rstrip())
+        lines, count = [f"{title}; strength {self.strength:g}"], len(self.results)
+        names = [str(reason.id) for reason in self.results + self.left_out]
+        width = max(map(len, names), default=2)
+        for place, (name, reason) in enumerate(zip(names, self.results + self.left_out, strict=True), 1):
+            rank = f"was {ordinal_text(reason.was)}"
+            if place <= count:
+                rank = ordinal_text(place) + (f", {rank}" if place != reason.was else "")
+            lines.append(f"{rank:<17} {name:<{width}}  {reason.because}".rstrip())
         if self.left_out:
-            lines.append("left out")
-            lines += [
-                f"{'was ' + ordinal_text(reason.was):<17} {reason.id!s:<{width}}  {reason.because}".rstrip()
-                for reason in self.left_out
-            ]
+            lines.insert(1 + count, "left out")
         return "\n".join([*lines, *self.notes])
 
     def to_dict(self) -> dict[str, Any]:
@@ -139,6 +132,8 @@ class Explainer:
             for wish, labels, quota in zip(fitted.constraints, fitted.labels, fitted.quotas, strict=True)
             if isinstance(labels, SparseBins) and isinstance(quota, Quota)
         ]
+        rules = (wish for wish in fitted.constraints if isinstance(wish, Limit) and wish.places)
+        self.place_rules = [describe_wish(wish) for wish in rules]
         positions = problem.remaining.to_input(listed)
         values = positions, ranking._rank_of[positions], ranking._all_relevance[positions]
         self.known = list(zip(*(value.tolist() for value in values), strict=True))  # position, was and relevance
@@ -182,12 +177,11 @@ class Explainer:
 
     def _moves(self) -> list[str]:
         """Return for each result whether rules about places put one before it that would come later without them."""
-        rules = [wish for wish in self.fitted.constraints if isinstance(wish, Limit) and wish.places]
-        if not rules:
+        if not self.place_rules:
             return [""] * len(self.results)
         scores = self.ranking._problem.scores[self.results]
         wanted = -scores if getattr(self.ranking.method, "order", "") == "relevance" else np.array(self.steps)
-        text, latest, texts = f"moved back: {', '.join(map(describe_wish, rules))}", -np.inf, []
+        text, latest, texts = f"moved back: {', '.join(self.place_rules)}", -np.inf, []
         for place, is_pinned in zip(wanted.tolist(), self.pinned, strict=True):
             texts.append(text if place < latest and not is_pinned else "")
             latest = latest if is_pinned else max(latest, place)
@@ -197,6 +191,8 @@ class Explainer:
         """Return why candidate i, number m of those left out, is not a result."""
         if text := self._exclusion(m, i):
             return text
+        if self.place_rules and len(self.results) < self.ranking.k:
+            return f"fits no place: {', '.join(self.place_rules)}"
         if self.account is None:
             return f"not selected by {type(self.ranking.method).__name__}"
         if all(map(operator.or_, self.pinned, self.protected)):
@@ -317,7 +313,5 @@ class Explainer:
         if blocked.all():
             leave = "leaves" if len(limits) == 1 else "leave"
             yield f"{len(self.results)} of {self.ranking.k}: {' and '.join(limits)} {leave} no more candidates"
-        elif places := [
-            describe_wish(wish) for wish in self.fitted.constraints if isinstance(wish, Limit) and wish.places
-        ]:
-            yield f"{len(self.results)} of {self.ranking.k}: no other candidate fits {' and '.join(places)}"
+        elif self.place_rules:
+            yield f"{len(self.results)} of {self.ranking.k}: no other candidate fits {' and '.join(self.place_rules)}"

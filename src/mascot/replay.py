@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -59,23 +60,20 @@ class BinParts(NamedTuple):
         return [[name(code) for code in own[:_MOST_BINS]] for own in codes]
 
 
+@dataclass(frozen=True, eq=False)
 class Account:
     """Contributions to the gains, weighted by strength, and the bins that results open."""
 
-    def __init__(self, names: list[str], k: int, gains: Floats, parts: list[BinParts | None]) -> None:
-        self.names, self._k = names, k  # names [A] of the attributes
-        self.gains = (
-            gains  # [1 + A, k + M] of relevance and the attributes: of results, and of others in the last place
-        )
-        self.parts = parts  # [A]; None for vectors
+    k: int
+    names: list[str]  # [A] of the attributes
+    gains: Floats  # [1 + A, k + M] of relevance and the attributes: of results, and of others in place of the last one
+    parts: list[BinParts | None]  # [A]; None for vectors
 
     @cached_property
     def opened(self) -> list[dict[str, list[str]]]:
         """The names of the bins that each result opens, for each attribute; results are in the order of selection."""
-        columns: list[list[list[str]]] = [
-            [[]] * self._k if parts is None else parts.opened(self._k) for parts in self.parts
-        ]
-        return [dict(zip(self.names, row, strict=True)) for row in zip(*columns, strict=True)] or [{}] * self._k
+        columns = [parts.opened(self.k) if parts else [list[str]()] * self.k for parts in self.parts]
+        return [dict(zip(self.names, row, strict=True)) for row in zip(*columns, strict=True)] or [{}] * self.k
 
 
 def replay_gains(ranking: Ranking[Any]) -> Account | None:
@@ -107,7 +105,7 @@ def replay_gains(ranking: Ranking[Any]) -> Account | None:
         attribute_gains, uncovered = attribute.replay(len(already), len(results))
         gains.append(strength * attribute_gains)
         parts.append(BinParts(resolved, numbers, attribute.membership[len(already) :], uncovered))
-    return Account(names_of(ranking._fitted.coverage), len(results), np.array(gains), parts)
+    return Account(len(results), names_of(ranking._fitted.coverage), np.array(gains), parts)
 
 
 def _weighed(
@@ -118,17 +116,13 @@ def _weighed(
     neutral, weighed_rows = problem.rules[a] == "neutral", rows
     if neutral or options.query_weight:  # these depend on all candidates; otherwise a few rows are enough
         weighed_rows = np.arange(bins.rows)
-    pairs, numbers = bins.take(weighed_rows).sparse(), None
-    if pairs.count > _FEW_BINS:
-        pairs, numbers = pairs.compact()
-    missing = bins.missing(weighed_rows)
-    query_bins = reference.QueryBins(pairs.dense(), missing, problem.signs[a], problem.weights[a], neutral)
+    pairs = bins.take(weighed_rows).sparse()
+    pairs, numbers = pairs.compact() if pairs.count > _FEW_BINS else (pairs, np.arange(pairs.count))
+    wish = bins.missing(weighed_rows), problem.signs[a], problem.weights[a], neutral
+    query_bins = reference.QueryBins(pairs.dense(), *wish)
     membership, bin_weights = query_bins.weighed(relevance[weighed_rows], options.query_weight)
     last = query_bins.last
     if weighed_rows is not rows:
         membership, last = membership[rows], last[rows]
-    attribute = WeighedAttribute(
-        membership, bin_weights, last,
-        selection.gain_factors[0, a], selection.largest_gains[0, a], selection.coverage_per_result[0, a],
-    )  # fmt: skip
-    return attribute, np.arange(pairs.count) if numbers is None else numbers
+    worth = selection.gain_factors, selection.largest_gains, selection.coverage_per_result
+    return WeighedAttribute(membership, bin_weights, last, *(values[0, a] for values in worth)), numbers
