@@ -28,7 +28,7 @@ _EQUAL = 1e-9  # gains that differ by less are equal
 _COVERED = 0.05  # a value is covered if this part of its bins is
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Reason:
     """Why one candidate is a result or was left out. `because` is the reason in one sentence and is never empty."""
 
