@@ -16,7 +16,7 @@ from mascot.constraints import AtLeast, Limit, Share
 from mascot.kernels.constants import COPY_TOLERANCE
 from mascot.kernels.quotas import Quota
 from mascot.phrases import codes_of, coverage_texts, near_texts, ordinal_text, target_text
-from mascot.replay import Account, names_of
+from mascot.replay import Account
 from mascot.rule_counts import RuleCounts
 from mascot.serialize import plain
 from mascot.wishes import AnyWish
@@ -119,7 +119,7 @@ class Explainer:
         self.ranking, self.fitted, self.account = ranking, fitted, ranking._account
         self.gains = self.account.gains.T.tolist() if self.account else []
         self.results, self.others = ranking._problem_positions, ranking._runners_up
-        self.rows, self.names = problem.rows_of(0), names_of(fitted.coverage)
+        self.rows = problem.rows_of(0)
         steps = {position: step for step, position in enumerate(selection.positions[0].tolist())}
         self.steps = [steps[i] for i in self.results.tolist()]
         self.pinned = [step < selection.pinned for step in self.steps]
@@ -132,8 +132,7 @@ class Explainer:
             for wish, labels, quota in zip(fitted.constraints, fitted.labels, fitted.quotas, strict=True)
             if isinstance(labels, SparseBins) and isinstance(quota, Quota)
         ]
-        rules = (wish for wish in fitted.constraints if isinstance(wish, Limit) and wish.places)
-        self.place_rules = [describe_wish(wish) for wish in rules]
+        self.place_rules = [describe_wish(wish) for wish in fitted.constraints if getattr(wish, "places", False)]
         positions = problem.remaining.to_input(listed)
         values = positions, ranking._rank_of[positions], ranking._all_relevance[positions]
         self.known = list(zip(*(value.tolist() for value in values), strict=True))  # position, was and relevance
@@ -144,14 +143,11 @@ class Explainer:
         texts = ["; ".join(filter(None, dict.fromkeys(own))) or default for own in zip(*self._columns(), strict=True)]
         texts += [self._left_out(m, i) for m, i in enumerate(self.others.tolist())]
         listed = [*self.steps, *range(count, count + len(self.others))]
-        gains = self.gains or [()] * len(listed)
-        names = ["relevance", *self.names] if account else []
         reasons = []
-        for place, (step, text) in enumerate(zip(listed, texts, strict=True)):
-            position, was, relevance = self.known[place]
-            own_step, own_gains = step + 1 if place < count else None, dict(zip(names, gains[step], strict=True))
-            id_ = ranking._ids[position]
-            reasons.append(Reason(id_, position, was, relevance, own_step, own_gains, text, account))
+        for (position, was, relevance), step, text in zip(self.known, listed, texts, strict=True):
+            gains = dict(zip(account.names, self.gains[step], strict=True)) if account else {}
+            id_, order = ranking._ids[position], step + 1 if step < count else None
+            reasons.append(Reason(id_, position, was, relevance, order, gains, text, account))
         return Explanation(reasons[:count], reasons[count:], ranking.strength, ranking.wishes, tuple(self._notes()))
 
     def _columns(self) -> Iterator[list[str]]:
@@ -170,15 +166,14 @@ class Explainer:
             yield coverage_texts(wish, bins, rows)
         for counts in self.counts:
             yield counts.texts(self.pinned)
-        yield self._moves()
+        if self.place_rules:
+            yield self._moves()
         best = "closest good" if fitted.aims else "best"  # closeness to named values is part of relevance
         text = f"one of the {best} matches" if selection.protect > 1 else f"the {best} match"
         yield [text if protected else "" for protected in self.protected]
 
     def _moves(self) -> list[str]:
         """Return for each result whether rules about places put one before it that would come later without them."""
-        if not self.place_rules:
-            return [""] * len(self.results)
         scores = self.ranking._problem.scores[self.results]
         wanted = -scores if getattr(self.ranking.method, "order", "") == "relevance" else np.array(self.steps)
         text, latest, texts = f"moved back: {', '.join(self.place_rules)}", -np.inf, []
@@ -249,13 +244,11 @@ class Explainer:
     def _shortcoming(self, a: int, m: int, i: int, than: str) -> str:
         """Return why the value of attribute a speaks against candidate i, number m of those left out."""
         assert self.account is not None
-        name, bins, spread = self.names[a], self.fitted.bins[a], self.fitted.coverage[a].sign > 0
-        if bins.missing(self.rows[[i]])[0]:
+        name, parts, spread = self.account.names[1 + a], self.account.parts[a], self.fitted.coverage[a].sign > 0
+        if self.fitted.bins[a].missing(self.rows[[i]])[0]:
             return f"its {name} is unknown"
-        if isinstance(bins, VectorBins):
+        if parts is None:  # vectors
             return f"too {'like' if spread else 'unlike'} the other results"
-        parts = self.account.parts[a]
-        assert parts is not None  # the bins are not vectors
         covered = parts.covered(len(self.results) + m)
         if spread:
             return f"its {name} is already covered" if covered >= _COVERED else f"its {name} adds less than {than}"

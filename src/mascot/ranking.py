@@ -131,8 +131,7 @@ class Ranking(Generic[Id]):
             return {}
         step = {position: s for s, position in enumerate(self._selection.positions[0].tolist())}
         order = np.array([step[i] for i in self._problem_positions.tolist()], np.int64)
-        names = ["relevance", *account.names]
-        return {name: values[order] for name, values in zip(names, account.gains, strict=True)}
+        return {name: values[order] for name, values in zip(account.names, account.gains, strict=True)}
 
     def explain(self) -> Explanation:
         """Return why each result was selected, and why the best other candidates were not."""

@@ -24,17 +24,6 @@ _MOST_BINS = 3  # bins that are named per result and attribute
 _FEW_BINS = 100  # so few need not be reduced to those that occur
 
 
-def names_of(wishes: Sequence[Wish]) -> list[str]:
-    """Return the names of the attributes. Names that repeat, or that equal "relevance", get a number."""
-    names = ["relevance"]
-    for wish in wishes:
-        name, number = wish.attribute.name, 2
-        while name in names:
-            name, number = f"{wish.attribute.name} {number}", number + 1
-        names.append(name)
-    return names[1:]
-
-
 class BinParts(NamedTuple):
     """The bins of one attribute, and what k results and M others cover of them."""
 
@@ -65,7 +54,7 @@ class Account:
     """Contributions to the gains, weighted by strength, and the bins that results open."""
 
     k: int
-    names: list[str]  # [A] of the attributes
+    names: list[str]  # [1 + A] "relevance", and the attributes
     gains: Floats  # [1 + A, k + M] of relevance and the attributes: of results, and of others in place of the last one
     parts: list[BinParts | None]  # [A]; None for vectors
 
@@ -73,7 +62,7 @@ class Account:
     def opened(self) -> list[dict[str, list[str]]]:
         """The names of the bins that each result opens, for each attribute; results are in the order of selection."""
         columns = [parts.opened(self.k) if parts else [list[str]()] * self.k for parts in self.parts]
-        return [dict(zip(self.names, row, strict=True)) for row in zip(*columns, strict=True)] or [{}] * self.k
+        return [dict(zip(self.names[1:], row, strict=True)) for row in zip(*columns, strict=True)] or [{}] * self.k
 
 
 def replay_gains(ranking: Ranking[Any]) -> Account | None:
@@ -105,7 +94,18 @@ def replay_gains(ranking: Ranking[Any]) -> Account | None:
         attribute_gains, uncovered = attribute.replay(len(already), len(results))
         gains.append(strength * attribute_gains)
         parts.append(BinParts(resolved, numbers, attribute.membership[len(already) :], uncovered))
-    return Account(len(results), names_of(ranking._fitted.coverage), np.array(gains), parts)
+    return Account(len(results), ["relevance", *names_of(ranking._fitted.coverage)], np.array(gains), parts)
+
+
+def names_of(wishes: Sequence[Wish]) -> list[str]:
+    """Return the names of the attributes. Names that repeat, or that equal "relevance", get a number."""
+    names = ["relevance"]
+    for wish in wishes:
+        name, number = wish.attribute.name, 2
+        while name in names:
+            name, number = f"{wish.attribute.name} {number}", number + 1
+        names.append(name)
+    return names[1:]
 
 
 def _weighed(

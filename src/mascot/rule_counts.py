@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import repeat
-from operator import contains
 
 from mascot.bins import Ints, SparseBins
 from mascot.constraints import UNLIMITED, Constraint, Limit, Share
@@ -48,7 +46,7 @@ class RuleCounts:
         if code < 0 or self.quota.capacity[code] >= UNLIMITED or place >= (wish.first or self.k):
             return ""
         counted = [*self.before, *self.shown[: place + 1]][-(wish.window or 0) :]
-        count, most, name = sum(map(contains, counted, repeat(code))), int(self.quota.capacity[code]), self.names(code)
+        count, most, name = sum(code in own for own in counted), int(self.quota.capacity[code]), self.names(code)
         ordinal, where = ordinal_text(count, words=True), ""
         if wish.places:
             where = f" in every {wish.window}" if wish.window else f" among the first {wish.first}"
