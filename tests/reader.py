@@ -5,6 +5,8 @@ It knows only what a caller knows: the columns, the wishes, and the ids of the r
 
 from __future__ import annotations
 
+import math
+import operator
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -58,6 +60,29 @@ class Reader:
     def _labels(self, column: str, i: int) -> list[str]:
         return [] if isinstance(self.columns[column][i], float) else self.values(column, i)
 
+    def merits(self, i: int) -> list[float]:
+        """Return the score of a candidate and its closeness to each named value."""
+        parts = [float(self.scores[i])]
+        for wish in self.aims:
+            value = self.columns[wish.attribute.name][i]
+            distance = abs(value - wish.near) if isinstance(value, float) else float(value != wish.near)
+            parts.append(-math.inf if self.unknown(i, -1, wish.attribute.name) else -distance)
+        return parts
+
+    def falls_short(self, i: int, other: int) -> bool:
+        """Return whether a candidate is less relevant, or less close to a named value, than another one."""
+        return any(map(operator.lt, self.merits(i), self.merits(other)))
+
+    def may_be_protected(self, i: int) -> bool:
+        """Return whether fewer candidates than are protected are better in every respect."""
+        better = [j for j in range(len(self.scores)) if all(map(operator.gt, self.merits(j), self.merits(i)))]
+        protect = self.page._selection.protect
+        return len(better) < protect if self.aims else self.by_score.index(i) < protect
+
+    def gain_of(self, i: int) -> float:
+        (gain,) = (r.gain for r in [*self.explanation.results, *self.explanation.left_out] if r.id == i)
+        return gain
+
     def check(self) -> None:
         """Check the whole explanation."""
         page, explanation = self.page, self.explanation
@@ -101,7 +126,7 @@ class Reader:
         steps = {reason.id: reason.step or 0 for reason in self.page.explain().results}
         if getattr(self.page.method, "order", "") == "selection":
             return any(steps[j] > steps[i] for j in earlier)
-        return bool(self.aims) or any(self.scores[j] < self.scores[i] for j in earlier)
+        return any(self.falls_short(j, i) for j in earlier)
 
     def nth_of_limit(self, i: int, place: int, ordinal: str, most: str, label: str, every: str | None) -> bool:
         shown = self.page.ids[: place + 1]
@@ -159,8 +184,20 @@ class Reader:
         return (label in self.values("seller", i)) == (word == "seller")
 
     def best_match(self, i: int, place: int, close: str) -> bool:
-        protect = self.page._selection.protect
-        return bool(self.aims) if close == "closest good" else self.by_score.index(i) < protect
+        return bool(self.aims) == (close == "closest good") and self.may_be_protected(i)
+
+    def for_relevance(self, i: int, place: int) -> bool:
+        """No other reason applies, and no better candidate without a label of a rule was left out."""
+        if i in self.pin or self.aims or (self.covered and len(self.page) > 1):
+            return False
+        hidden = {*self.page.ids, *self.already}
+        better = [j for j in self.by_score[: self.by_score.index(i)] if j not in hidden]
+        return not self.is_ruled(i) and (bool(self.shares) or all(map(self.is_ruled, better)))
+
+    def is_ruled(self, i: int) -> bool:
+        """Return whether a limit counts a candidate or a share names its label."""
+        is_named = any(set(self.values(name, i)) & set(wish.named) for name, wish in self.shares.items())
+        return is_named or any(self.values(name, i) for name in self.limits)
 
     def label_full(self, i: int, place: int, label: str, count: str, over: str | None) -> bool:
         return any(
@@ -186,13 +223,31 @@ class Reader:
         )
 
     def less_relevant(self, i: int, place: int, close: str | None, than: str) -> bool:
-        return bool(close) == bool(self.aims) and (bool(close) or self.scores[i] < self.scores[self.id_of(than)])
+        return bool(close) == bool(self.aims) and self.falls_short(i, self.id_of(than))
+
+    def fits_better_without(self, i: int, place: int) -> bool:
+        """It would gain at least as much as the last one selected: only a focus or a rule can speak against it."""
+        last = max(self.explanation.results, key=lambda reason: reason.step or 0)
+        has_rule = bool(self.limits or self.shares or any(wish.sign < 0 for wish in self.covered))
+        return self.gain_of(i) >= last.gain - 1e-6 and (has_rule or last.id in self.pin)
+
+    def fits_nowhere(self, i: int, place: int, rules: str) -> bool:
+        """At every place after the pinned results it would exceed a limit in a window."""
+        windows = [(name, wish) for name, wish in self.limits.items() if wish.window]
+        pages = [[*self.page.ids[:at], i, *self.page.ids[at:]] for at in range(len(set(self.pin)), len(self.page) + 1)]
+        return len(self.page) < self.page.k and all(
+            any(
+                self.count(name, label, [*self.already, *page][end - wish.window : end]) > wish.n
+                for name, wish in windows
+                for label in self.values(name, i)
+                for end in range(wish.window, len(self.already) + len(page) + 1)
+            )
+            for page in pages
+        )
 
     def as_good(self, i: int, place: int, than: str) -> bool:
         other = self.id_of(than)
-        (own,) = (reason.gain for reason in self.explanation.left_out if reason.id == i)
-        (theirs,) = (reason.gain for reason in self.explanation.results if reason.id == other)
-        return i > other and abs(own - theirs) < 1e-6
+        return i > other and abs(self.gain_of(i) - self.gain_of(other)) < 1e-6
 
     def is_covered(self, i: int, place: int, name: str) -> bool:
         if isinstance(self.columns[name][i], float):
@@ -210,11 +265,7 @@ class Reader:
         return any(not self.count(name, label, self.page.ids[:-1]) for label in self.values(name, i))
 
     def every_result(self, i: int, place: int, what: str) -> bool:
-        protect = self.page._selection.protect
-        return all(
-            j in self.pin or (what == "protected" and (bool(self.aims) or self.by_score.index(j) < protect))
-            for j in self.page.ids
-        )
+        return all(j in self.pin or (what == "protected" and self.may_be_protected(j)) for j in self.page.ids)
 
     def missed_share(self, i: int, place: int, name: str, count: str, target: str, value: str, why: str) -> bool:
         available = [j for j in range(len(self.scores)) if j not in set(self.already) - set(self.pin)]
@@ -261,10 +312,6 @@ def _is_pinned(reader: Reader, i: int, place: int) -> bool:
     return i in reader.pin
 
 
-def _always(reader: Reader, i: int, place: int) -> bool:
-    return True
-
-
 RESULTS: dict[str, Callable[..., bool]] = {
     "pinned": _is_pinned,
     "moved back: .*": Reader.moved_back,
@@ -278,7 +325,7 @@ RESULTS: dict[str, Callable[..., bool]] = {
     r"(\d\S*)": Reader.exactly,
     r"(not|seller) (x)": Reader.is_named,
     r"(?:one of )?the (best|closest good) match(?:es)?": Reader.best_match,
-    "selected for its relevance": _always,
+    "selected for its relevance": Reader.for_relevance,
 }
 LEFT_OUT: dict[str, Callable[..., bool]] = {
     r"(.*) already has its share of (\w+)": Reader.share_full,
@@ -291,7 +338,8 @@ LEFT_OUT: dict[str, Callable[..., bool]] = {
     r"its (\w+) (adds less|costs more) than (.*)": Reader.adds_less,
     r"its (\w+) is too far from the other results": Reader.too_far,
     r"every result is (protected|pinned)": Reader.every_result,
-    "the results fit the wishes better without it": _always,
+    "the results fit the wishes better without it": Reader.fits_better_without,
+    r"fits no place: (at most .*)": Reader.fits_nowhere,
 }
 NOTES: dict[str, Callable[..., bool]] = {
     r"(?:share|at least) (\w+): (\d+) of (\d+) from (.*) \((.*)\)": Reader.missed_share,

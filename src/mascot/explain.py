@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mascot.attributes.vectors import Vectors
-from mascot.bins import Bins, Bools, Ints, SparseBins, VectorBins
+from mascot.bins import Bools, Ints, SparseBins, VectorBins
 from mascot.constraints import AtLeast, Limit, Share
 from mascot.kernels.constants import COPY_TOLERANCE
 from mascot.kernels.quotas import Quota
-from mascot.phrases import (
-    codes_of,
-    coverage_texts,
-    near_texts,
-    ordinal_text,
-    target_text,
-)
+from mascot.phrases import codes_of, coverage_texts, near_texts, ordinal_text, target_text
+from mascot.replay import Account
 from mascot.rule_counts import RuleCounts
 from mascot.serialize import plain
-from mascot.wishes import AnyWish, Wish
+from mascot.wishes import AnyWish
 
 if TYPE_CHECKING:
     from mascot.ranking import Ranking
@@ -34,7 +28,7 @@ _EQUAL = 1e-9  # gains that differ by less are equal
 _COVERED = 0.05  # a value is covered if this part of its bins is
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Reason:
     """Why one candidate is a result or was left out. `because` is the reason in one sentence and is never empty."""
 
@@ -45,16 +39,16 @@ class Reason:
     step: int | None  # when it was selected, from 1; None: left out
     gains: dict[str, float]  # of relevance and of each attribute; their sum is `gain`
     because: str
-    bins: dict[str, tuple[Bins, list[int]]] = field(default_factory=dict, repr=False, compare=False)  # of `opened`
+    account: Account | None = field(default=None, repr=False, compare=False)  # of the whole ranking
 
     @property
     def gain(self) -> float:
         return sum(self.gains.values())
 
-    @cached_property
+    @property
     def opened(self) -> dict[str, list[str]]:
         """The names of the bins that it was the first to cover, for each attribute."""
-        return {name: [bins.name(code) for code in codes] for name, (bins, codes) in self.bins.items()}
+        return {} if self.account is None or self.step is None else self.account.opened[self.step - 1]
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -75,17 +69,16 @@ class Explanation:
 
     def __str__(self) -> str:
         title = ", ".join(describe_wish(wish) for wish in self.wishes) or "relevance only"
-        lines = [f"{title}; strength {self.strength:g}"]
-        width = max((len(str(r.id)) for r in self.results + self.left_out), default=2)
-        for place, reason in enumerate(self.results, 1):
-            moved = "" if place == reason.was else f", was {ordinal_text(reason.was)}"
-            lines.append(f"{ordinal_text(place) + moved:<17} {reason.id!s:<{width}}  {reason.because}".rstrip())
+        lines, count = [f"{title}; strength {self.strength:g}"], len(self.results)
+        names = [str(reason.id) for reason in self.results + self.left_out]
+        width = max(map(len, names), default=2)
+        for place, (name, reason) in enumerate(zip(names, self.results + self.left_out, strict=True), 1):
+            rank = f"was {ordinal_text(reason.was)}"
+            if place <= count:
+                rank = ordinal_text(place) + (f", {rank}" if place != reason.was else "")
+            lines.append(f"{rank:<17} {name:<{width}}  {reason.because}".rstrip())
         if self.left_out:
-            lines.append("left out")
-            lines += [
-                f"{'was ' + ordinal_text(reason.was):<17} {reason.id!s:<{width}}  {reason.because}".rstrip()
-                for reason in self.left_out
-            ]
+            lines.insert(1 + count, "left out")
         return "\n".join([*lines, *self.notes])
 
     def to_dict(self) -> dict[str, Any]:
@@ -97,17 +90,6 @@ class Explanation:
             "left_out": [reason.to_dict() for reason in self.left_out],
             "notes": list(self.notes),
         }
-
-
-def names_of(wishes: Sequence[Wish]) -> list[str]:
-    """Return the names of the attributes. Names that repeat, or that equal "relevance", get a number."""
-    names = ["relevance"]
-    for wish in wishes:
-        name, number = wish.attribute.name, 2
-        while name in names:
-            name, number = f"{wish.attribute.name} {number}", number + 1
-        names.append(name)
-    return names[1:]
 
 
 def describe_wish(wish: AnyWish) -> str:
@@ -135,8 +117,9 @@ class Explainer:
     def __init__(self, ranking: Ranking[Any]) -> None:
         problem, fitted, selection = ranking._problem, ranking._fitted, ranking._selection
         self.ranking, self.fitted, self.account = ranking, fitted, ranking._account
+        self.gains = self.account.gains.T.tolist() if self.account else []
         self.results, self.others = ranking._problem_positions, ranking._runners_up
-        self.rows, self.names = problem.rows_of(0), names_of(fitted.coverage)
+        self.rows = problem.rows_of(0)
         steps = {position: step for step, position in enumerate(selection.positions[0].tolist())}
         self.steps = [steps[i] for i in self.results.tolist()]
         self.pinned = [step < selection.pinned for step in self.steps]
@@ -149,27 +132,23 @@ class Explainer:
             for wish, labels, quota in zip(fitted.constraints, fitted.labels, fitted.quotas, strict=True)
             if isinstance(labels, SparseBins) and isinstance(quota, Quota)
         ]
+        self.place_rules = [describe_wish(wish) for wish in fitted.constraints if getattr(wish, "places", False)]
         positions = problem.remaining.to_input(listed)
         values = positions, ranking._rank_of[positions], ranking._all_relevance[positions]
         self.known = list(zip(*(value.tolist() for value in values), strict=True))  # position, was and relevance
 
     def explanation(self) -> Explanation:
-        ranking, account = self.ranking, self.account
-        gains = account.gains[:, self.steps].T.tolist() if account else [()] * len(self.results)
+        ranking, account, count = self.ranking, self.account, len(self.results)
         default = "selected for its relevance" if account else f"selected by {type(ranking.method).__name__}"
-        results = []
-        for place, (step, texts) in enumerate(zip(self.steps, zip(*self._columns(), strict=True), strict=True)):
-            own = dict(zip(("relevance", *self.names), gains[place], strict=False))
-            opened = zip(self.names, account.opened, strict=True) if account else ()
-            bins = {name: (part, codes[step]) for name, (part, codes) in opened}
-            because = "; ".join(filter(None, dict.fromkeys(texts))) or default
-            results.append(self._reason(place, step + 1, own, because, bins))
-        left_out = [self._left_out(m, i) for m, i in enumerate(self.others.tolist())]
-        return Explanation(results, left_out, ranking.strength, ranking.wishes, tuple(self._notes()))
-
-    def _reason(self, place: int, step: int | None, gains: dict[str, float], because: str, bins: Any = None) -> Reason:
-        position, was, relevance = self.known[place]
-        return Reason(self.ranking._ids[position], position, was, relevance, step, gains, because, bins or {})
+        texts = ["; ".join(filter(None, dict.fromkeys(own))) or default for own in zip(*self._columns(), strict=True)]
+        texts += [self._left_out(m, i) for m, i in enumerate(self.others.tolist())]
+        listed = [*self.steps, *range(count, count + len(self.others))]
+        reasons = []
+        for (position, was, relevance), step, text in zip(self.known, listed, texts, strict=True):
+            gains = dict(zip(account.names, self.gains[step], strict=True)) if account else {}
+            id_, order = ranking._ids[position], step + 1 if step < count else None
+            reasons.append(Reason(id_, position, was, relevance, order, gains, text, account))
+        return Explanation(reasons[:count], reasons[count:], ranking.strength, ranking.wishes, tuple(self._notes()))
 
     def _columns(self) -> Iterator[list[str]]:
         """Yield for each kind of reason one text per result, which may be empty."""
@@ -187,36 +166,33 @@ class Explainer:
             yield coverage_texts(wish, bins, rows)
         for counts in self.counts:
             yield counts.texts(self.pinned)
-        yield self._moves()
+        if self.place_rules:
+            yield self._moves()
         best = "closest good" if fitted.aims else "best"  # closeness to named values is part of relevance
         text = f"one of the {best} matches" if selection.protect > 1 else f"the {best} match"
         yield [text if protected else "" for protected in self.protected]
 
     def _moves(self) -> list[str]:
         """Return for each result whether rules about places put one before it that would come later without them."""
-        rules = [wish for wish in self.fitted.constraints if isinstance(wish, Limit) and wish.places]
-        if not rules:
-            return [""] * len(self.results)
         scores = self.ranking._problem.scores[self.results]
         wanted = -scores if getattr(self.ranking.method, "order", "") == "relevance" else np.array(self.steps)
-        text, latest, texts = f"moved back: {', '.join(map(describe_wish, rules))}", -np.inf, []
+        text, latest, texts = f"moved back: {', '.join(self.place_rules)}", -np.inf, []
         for place, is_pinned in zip(wanted.tolist(), self.pinned, strict=True):
             texts.append(text if place < latest and not is_pinned else "")
             latest = latest if is_pinned else max(latest, place)
         return texts
 
-    def _left_out(self, m: int, i: int) -> Reason:
-        account, count, place = self.account, len(self.results), len(self.results) + m
-        because = self._exclusion(m, i)
-        if because or account is None:
-            method = type(self.ranking.method).__name__
-            return self._reason(place, None, {}, because or f"not selected by {method}")
-        names, gains = ["relevance", *self.names], account.gains[:, count + m].tolist()
+    def _left_out(self, m: int, i: int) -> str:
+        """Return why candidate i, number m of those left out, is not a result."""
+        if text := self._exclusion(m, i):
+            return text
+        if self.place_rules and len(self.results) < self.ranking.k:
+            return f"fits no place: {', '.join(self.place_rules)}"
+        if self.account is None:
+            return f"not selected by {type(self.ranking.method).__name__}"
         if all(map(operator.or_, self.pinned, self.protected)):
-            because = f"every result is {'pinned' if all(self.pinned) else 'protected'}"
-        else:
-            because = self._comparison(m, i)
-        return self._reason(place, None, dict(zip(names, gains, strict=True)), because)
+            return f"every result is {'pinned' if all(self.pinned) else 'protected'}"
+        return self._comparison(m, i)
 
     def _exclusion(self, m: int, i: int) -> str:
         """Return which limit excludes candidate i, number m of those left out; empty if no limit does."""
@@ -246,11 +222,10 @@ class Explainer:
 
     def _comparison(self, m: int, i: int) -> str:
         """Return what candidate i, number m of those left out, lacks compared with the last selected result."""
-        assert self.account is not None
-        gains, count, scores = self.account.gains, len(self.results), self.ranking._problem.scores
+        count, scores = len(self.results), self.ranking._problem.scores
         last = int(self.ranking._selection.positions[0, count - 1])
-        behind = gains[:, count - 1] - gains[:, count + m]
-        total, tie = float(behind.sum()), _EQUAL * max(float(np.abs(gains).max()), 1.0)
+        behind = list(map(operator.sub, self.gains[count - 1], self.gains[count + m]))
+        total, tie = sum(behind), _EQUAL * max(1.0, *map(abs, self.gains[count - 1] + self.gains[count + m]))
         than = "the last result"
         if last != self.results[-1]:
             than = str(self.ranking.ids[self.results.tolist().index(last)])
@@ -259,7 +234,7 @@ class Explainer:
             return text
         if not is_ahead and total <= tie:
             return f"as good as {than}, but later in the input"
-        worst = 0 if is_ahead else int(behind.argmax())
+        worst = 0 if is_ahead else behind.index(max(behind))
         if worst:
             return self._shortcoming(worst - 1, m, i, than)
         if behind[0] <= tie:
@@ -269,12 +244,12 @@ class Explainer:
     def _shortcoming(self, a: int, m: int, i: int, than: str) -> str:
         """Return why the value of attribute a speaks against candidate i, number m of those left out."""
         assert self.account is not None
-        name, bins, spread = self.names[a], self.fitted.bins[a], self.fitted.coverage[a].sign > 0
-        if bins.missing(self.rows[[i]])[0]:
+        name, parts, spread = self.account.names[1 + a], self.account.parts[a], self.fitted.coverage[a].sign > 0
+        if self.fitted.bins[a].missing(self.rows[[i]])[0]:
             return f"its {name} is unknown"
-        if isinstance(bins, VectorBins):
+        if parts is None:  # vectors
             return f"too {'like' if spread else 'unlike'} the other results"
-        covered = float(self.account.covered[a, m])
+        covered = parts.covered(len(self.results) + m)
         if spread:
             return f"its {name} is already covered" if covered >= _COVERED else f"its {name} adds less than {than}"
         far = covered < 1 - _COVERED
@@ -331,7 +306,5 @@ class Explainer:
         if blocked.all():
             leave = "leaves" if len(limits) == 1 else "leave"
             yield f"{len(self.results)} of {self.ranking.k}: {' and '.join(limits)} {leave} no more candidates"
-        elif places := [
-            describe_wish(wish) for wish in self.fitted.constraints if isinstance(wish, Limit) and wish.places
-        ]:
-            yield f"{len(self.results)} of {self.ranking.k}: no other candidate fits {' and '.join(places)}"
+        elif self.place_rules:
+            yield f"{len(self.results)} of {self.ranking.k}: no other candidate fits {' and '.join(self.place_rules)}"

@@ -19,7 +19,7 @@ from mascot.wishes import Wish
 def near_texts(wish: Wish, bins: Bins, point: Bins, rows: Ints) -> list[str]:
     """Return for each row for example "2 km from Paris" or "18:12, 12 minutes from 18:00"."""
     apart, unit, name = distances(bins, point, rows), unit_of(bins), wish.attribute.name
-    target = target_text(wish)
+    target, missing = target_text(wish), np.isnan(apart)
     if unit == "cosine":
         texts = [f"cosine {1 - distance:.2f} to {target}" for distance in apart.tolist()]
     elif unit == "label":
@@ -35,9 +35,9 @@ def near_texts(wish: Wish, bins: Bins, point: Bins, rows: Ints) -> list[str]:
             apart = np.where(apart >= 1, days, apart)
         texts = [
             value if distance == 0 or value == target else f"{value}, {_distance_text(distance, unit)} from {target}"
-            for value, distance in zip(values, np.nan_to_num(apart).tolist(), strict=True)
+            for value, distance in zip(values, np.where(missing, 0.0, apart).tolist(), strict=True)
         ]
-    return _or_unknown(texts, np.isnan(apart), name)
+    return _or_unknown(texts, missing, name)
 
 
 def coverage_texts(wish: Wish, bins: Bins, rows: Ints) -> list[str]:
@@ -83,7 +83,8 @@ def count_text(count: int, origin: str) -> str:
 
 def _value_texts(bins: AxisBins, rows: Ints) -> list[str]:
     """Return the values of rows as text: "18:30", "2019-07-14"; a missing value has an arbitrary text."""
-    values = np.nan_to_num(bins.values[0][rows])
+    values = bins.values[0][rows]
+    values = np.where(np.isnan(values), 0.0, values)
     if bins.unit == "hour":
         minutes = [round(value * 60) % 1440 for value in values.tolist()]
         return [f"{minute // 60}:{minute % 60:02}" for minute in minutes]

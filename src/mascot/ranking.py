@@ -12,7 +12,7 @@ import numpy as np
 from mascot.bins import Floats, Ints
 from mascot.candidates import Id, TableRows, scaled
 from mascot.errors import InputError
-from mascot.explain import Explainer, Explanation, names_of
+from mascot.explain import Explainer, Explanation
 from mascot.fitting import FittedWishes, Queries
 from mascot.methods.method import Method, Problem, Selection
 from mascot.replay import Account, replay_gains
@@ -131,8 +131,7 @@ class Ranking(Generic[Id]):
             return {}
         step = {position: s for s, position in enumerate(self._selection.positions[0].tolist())}
         order = np.array([step[i] for i in self._problem_positions.tolist()], np.int64)
-        names = ["relevance", *names_of(self._fitted.coverage)]
-        return {name: values[order] for name, values in zip(names, account.gains, strict=True)}
+        return {name: values[order] for name, values in zip(account.names, account.gains, strict=True)}
 
     def explain(self) -> Explanation:
         """Return why each result was selected, and why the best other candidates were not."""

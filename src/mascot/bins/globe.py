@@ -99,7 +99,8 @@ def cell_counts(ring: Ints, rings: int) -> Ints:
 
 def unit_vectors(lat: Floats, lon: Floats) -> Floats:
     """Return points [3, n] on the unit sphere, of coordinates in radians."""
-    return np.stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
+    across = np.cos(lat)
+    return np.array([across * np.cos(lon), across * np.sin(lon), np.sin(lat)])
 
 
 def rms_chord_km(lat: Floats, lon: Floats) -> float:

@@ -63,8 +63,8 @@ class SparseBins:
 
     def compact(self) -> tuple[SparseBins, Ints]:
         """Return the same rows over the bins that occur, in ascending order, and the numbers of those bins."""
-        used, indices = np.unique(self.indices, return_inverse=True)
-        return replace(self, indices=indices.astype(np.int64), count=len(used), labels=None), used
+        used = np.unique(self.indices)
+        return replace(self, indices=np.searchsorted(used, self.indices), count=len(used), labels=None), used
 
 
 def one_hot(codes: Ints, count: int, labels: tuple[str, ...] | None = None) -> SparseBins:

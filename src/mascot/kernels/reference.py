@@ -225,18 +225,18 @@ class WeighedAttribute(NamedTuple):
             worth = worth * (1 - self.coverage_per_result * self.membership[position])
         return worth
 
-    def replay(self, results: Ints, others: Ints, already: Ints) -> tuple[Floats, Floats]:
+    def replay(self, already: int, k: int) -> tuple[Floats, Floats]:
         """Return the gains [k + M] of results and other candidates, and the part of each bin [k + M, U] that they open.
 
-        Results are in the order of selection. Their gains are those at their selection; the other candidates have the
-        gains that they would have had in place of the last result.
+        The candidates are the results of earlier pages, k results in the order of selection, and M others. The gains of
+        results are those at their selection; the others have the gains that they would have had in the last place.
         """
-        steps = np.concatenate([already, results[:-1]])
-        left = np.ones((len(steps) + 1, len(self.bin_weights)))
-        np.cumprod(1 - self.coverage_per_result * self.membership[steps], axis=0, out=left[1:])
-        left = left[len(already) :]
-        parts = np.concatenate([self.membership[results] * left, self.membership[others] * left[-1]])
-        return (parts * self.worth).sum(axis=1) + self.offset[np.concatenate([results, others])], parts
+        left = np.ones((already + k, len(self.bin_weights)))
+        np.cumprod(1 - self.coverage_per_result * self.membership[: already + k - 1], axis=0, out=left[1:])
+        parts = self.membership[already:].copy()
+        parts[:k] *= left[already:]
+        parts[k:] *= left[-1]
+        return (parts * self.worth).sum(axis=1) + self.offset[already:], parts
 
 
 class Coverage:

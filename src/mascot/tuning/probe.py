@@ -10,12 +10,12 @@ import numpy as np
 
 from mascot.bins import Axis, Bins
 from mascot.candidates import Candidates
-from mascot.explain import names_of
 from mascot.kernels.reference import normalized
 from mascot.methods.mascot import Mascot
 from mascot.methods.method import Method
 from mascot.metrics.retrieval import relevance_kept
 from mascot.ranking import Ranking
+from mascot.replay import names_of
 from mascot.reranking import rerank
 from mascot.serialize import plain
 from mascot.wishes import AnyWish, Wish
