@@ -114,8 +114,10 @@ def select_arranged(
             break
         selection = select(quotas)
     order, selection = best
-    shown = [position for position in selection.positions[0].tolist() if position in order]
-    return replace(selection, positions=np.array([shown], np.int64), ranked=np.array([order], np.int64))
+    positions = selection.positions
+    if positions.shape[1] > len(order):
+        positions = np.array([[position for position in positions[0].tolist() if position in order]], np.int64)
+    return replace(selection, positions=positions, ranked=np.array([order], np.int64))
 
 
 def _cut_short(rules: Rules, arrangement: Arrangement, wanted: list[int], rows: Ints) -> list[int]:

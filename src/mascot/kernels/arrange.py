@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mascot.kernels.quotas import Quota
 
 _Ints = NDArray[np.int64]
-_STEPS_PER_PLACE = 40  # steps back of the search, before it gives up
+_STEPS_PER_PLACE = 10  # steps back of the search, before it gives up
 _NO_ROWS: _Ints = np.zeros(0, np.int64)
 
 
@@ -141,15 +141,19 @@ def _search(labels: list[_Label], of_item: list[_Labels], fixed: Mapping[int, in
 
     A label whose deadline has come must be at the next place.
     """
+    if not labels and not fixed:
+        return list(range(len(of_item)))
     if any(label.opens > label.deadline for label in labels):
         return None
     count, pinned = len(of_item), set(fixed.values())
     remaining, order = [item for item in range(count) if item not in pinned], list[int]()
     rejected: list[set[_Labels]] = [set()]  # for each place: labels of items that were tried
-    steps = _STEPS_PER_PLACE * count
+    steps, nearest = _STEPS_PER_PLACE * count, 0  # no deadline is before `nearest`
     while len(order) < count:
-        place, barred = len(order), rejected[-1]
-        urgent = [label for label in labels if label.deadline <= place]
+        place, barred, urgent = len(order), rejected[-1], list[_Label]()
+        if place >= nearest:  # deadlines only move back as results are put
+            urgent = [label for label in labels if label.deadline <= place]
+            nearest = place if urgent else min([label.deadline for label in labels], default=count)
         for item in [fixed[place]] if place in fixed else remaining:
             own = of_item[item]
             if own not in barred and _fits(own, place, urgent):
@@ -164,7 +168,7 @@ def _search(labels: list[_Label], of_item: list[_Labels], fixed: Mapping[int, in
         else:
             if not order or not steps:
                 break
-            steps -= 1
+            steps, nearest = steps - 1, 0
             rejected.pop()
             item = order.pop()
             rejected[-1].add(of_item[item])
