@@ -1,7 +1,8 @@
 """Rules together: how often limits and shares hold where an integer program finds a page, and what that costs.
 
 `python -m benchmarks.rules` prints, for each combination of rules, the problems that are met, the limits that are
-broken, and the time of the kernel with all rules divided by its time with the first rule alone.
+broken, and the time of the kernel with all rules divided by its time with the first rule alone. Windows are obeyed
+outside the kernel: for them it is the time of the whole call, divided by its time with limits over the page instead.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import argparse
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -23,6 +25,9 @@ COMBINATIONS: dict[str, tuple[str, ...]] = {
     "two limits": ("limit seller", "limit brand"),
     "two limits and a share": ("limit seller", "limit brand", "share ad"),
     "limit and two shares": ("limit seller", "share ad", "share brand"),
+    "limit and window": ("limit brand", "window seller"),
+    "share and window": ("share ad", "window seller"),
+    "two windows": ("window brand", "window seller"),
 }
 
 
@@ -46,18 +51,20 @@ def random_problem(rng: np.random.Generator, names: Sequence[str]) -> Problem:
     columns["brand"] = _zipf(rng, int(rng.integers(5, 12)), n)
     columns["ad"] = (rng.random(n) < rng.uniform(0.08, 0.3)).astype(int).tolist()
     part = float(rng.choice([0.2, 0.25, 0.3, 0.5]))
-    made = {
+    rules = {
         "limit seller": mc.limit("seller", -(-k // int(rng.integers(6, 13)))),
         "limit brand": mc.limit("brand", -(-k // int(rng.integers(4, 8)))),
         "share ad": mc.share("ad", {1: part}),
         "share brand": mc.share("brand", {"v0": 0.2, "v3": 0.25, "v4": 0.15}),
+        "window seller": mc.limit("seller", 1 + k % 2, window=5),
+        "window brand": mc.limit("brand", 2, window=5),
     }
     candidates = mc.Candidates(np.sort(rng.random(n))[::-1], columns=columns)
-    return Problem(candidates, [made[name] for name in names], k)
+    return Problem(candidates, [rules[name] for name in names], k)
 
 
 def bounds(problem: Problem, rule: Any) -> dict[str, tuple[int, int]]:
-    """Return the smallest and the largest count of each value under one rule; "" stands for all other values."""
+    """Return the smallest and the largest count of each value in a page or window; "" stands for all other values."""
     if isinstance(rule, mc.Limit):
         return {str(value): (0, rule.most(str(value))) for value in problem.candidates.columns[rule.attribute.name]}
     return {value: (count, count) for value, count in rule.targets(problem.k).items()}
@@ -69,20 +76,43 @@ def groups(problem: Problem, rule: Any) -> list[str]:
     return [v if v in named else "" for v in map(str, problem.candidates.columns[rule.attribute.name])]
 
 
+def spans(problem: Problem, rule: Any) -> list[slice]:
+    """Return the places that one rule counts together: every window, or the page."""
+    length = getattr(rule, "window", None) or problem.k
+    return [slice(start, start + length) for start in range(max(problem.k - length, 0) + 1)]
+
+
 def is_feasible(problem: Problem) -> bool:
-    """Return whether an integer program finds a page that obeys all rules."""
+    """Return whether an integer program finds a page that obeys all rules.
+
+    Its variables are the number of candidates with the same values at each place, or on the page if no rule is about
+    places.
+    """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
-    n = len(problem.candidates.scores)
-    rows, low, high = [np.ones(n)], [problem.k], [problem.k]
-    for rule in problem.rules:
-        values = np.array(groups(problem, rule))
+    types = Counter(zip(*(groups(problem, rule) for rule in problem.rules), strict=True))
+    places = problem.k if any(len(spans(problem, rule)) > 1 for rule in problem.rules) else 1
+    shape = len(types), places
+    rows, low, high = [], [], []
+
+    def bound(part: Any, least: int, most: int) -> None:
+        row = np.zeros(shape)
+        row[part] = 1
+        rows.append(row.reshape(-1))
+        low.append(least)
+        high.append(most)
+
+    for t, count in enumerate(types.values()):
+        bound(t, 0, count)
+    for place in range(places):
+        bound((slice(None), place), problem.k // places, problem.k // places)
+    for r, rule in enumerate(problem.rules):
         for value, (least, most) in bounds(problem, rule).items():
-            rows.append((values == value).astype(float))
-            low.append(least)
-            high.append(most)
-    constraint = LinearConstraint(np.array(rows), low, high)
-    return bool(milp(np.zeros(n), constraints=constraint, integrality=np.ones(n), bounds=Bounds(0, 1)).success)
+            of_value = np.array([values[r] == value for values in types])
+            for span in spans(problem, rule):
+                bound((of_value, span), least, most)
+    constraint, size = LinearConstraint(np.array(rows), low, high), shape[0] * places
+    return bool(milp(np.zeros(size), constraints=constraint, integrality=np.ones(size), bounds=Bounds(0)).success)
 
 
 def feasible_problems(names: Sequence[str], count: int, seed: int) -> Iterator[Problem]:
@@ -100,10 +130,11 @@ def judge(problem: Problem, positions: Sequence[int]) -> tuple[bool, bool]:
     met, broken = len(positions) == problem.k, False
     for rule in problem.rules:
         values = groups(problem, rule)
-        counts = Counter(values[i] for i in positions)
-        for value, (least, most) in bounds(problem, rule).items():
-            met &= least <= counts[value] <= most
-            broken |= isinstance(rule, mc.Limit) and counts[value] > most
+        for span in spans(problem, rule):
+            counts = Counter(values[i] for i in positions[span])
+            for value, (least, most) in bounds(problem, rule).items():
+                met &= least <= counts[value] <= most
+                broken |= isinstance(rule, mc.Limit) and counts[value] > most
     return met, broken
 
 
@@ -134,6 +165,28 @@ def kernel_seconds(problems: Sequence[Problem], rules: int | None, repeats: int)
     return method.seconds
 
 
+def call_seconds(problems: Sequence[Problem], windows: bool, repeats: int) -> float:
+    """Return the time of whole calls, with windows or with limits over the page instead."""
+    seconds = 0.0
+    for candidates, rules, k in problems:
+        if not windows:
+            rules = [replace(rule, window=None) if isinstance(rule, mc.Limit) else rule for rule in rules]
+        times = []
+        for _ in range(repeats):
+            start = time.perf_counter()
+            mc.rerank(candidates, rules, k, backend="native")
+            times.append(time.perf_counter() - start)
+        seconds += min(times)
+    return seconds
+
+
+def time_ratio(problems: Sequence[Problem], repeats: int) -> float:
+    """Return the time with all rules, divided by the time without the second rule or without windows."""
+    if any(getattr(rule, "window", None) for rule in problems[0].rules):
+        return call_seconds(problems, True, repeats) / call_seconds(problems, False, repeats)
+    return kernel_seconds(problems, None, repeats) / kernel_seconds(problems, 1, repeats)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--problems", type=int, default=300)
@@ -150,7 +203,7 @@ def main() -> None:
             verdicts[protect].append(judge(problem, page.positions.tolist()))
         met = [100 * np.mean([verdict[0] for verdict in verdicts[protect]]) for protect in (0, 3)]
         broken = sum(verdict[1] for both in verdicts.values() for verdict in both)
-        ratio = kernel_seconds(problems, None, arguments.repeats) / kernel_seconds(problems, 1, arguments.repeats)
+        ratio = time_ratio(problems, arguments.repeats)
         print(f"{name:24} {met[0]:6.1f}% {met[1]:8.1f}% {broken:6} {ratio:5.2f}")
 
 

@@ -41,15 +41,14 @@ class Rules(NamedTuple):
         shown = queries.already_rows(q)
         return cls(tuple(numbers), tuple(rules), shown[len(shown) - min(longest, len(shown)) :], fixed or {})
 
-    def arranged(self, positions: Ints, rows: Ints) -> Arrangement:
+    def arranged(self, positions: list[int], rows: Ints) -> Arrangement:
         """Return an arrangement of positions, which are in the wanted order; `rows` are those of all candidates."""
-        items = {position: item for item, position in enumerate(positions.tolist())}
-        fixed, last = {}, len(items) - 1
+        fixed, last = dict[int, int](), len(positions) - 1
         for position, place in sorted(self.fixed.items(), key=lambda pin: -pin[1]):
-            if position in items:  # a page that is too short shows pinned results further up
-                fixed[min(place, last)] = items[position]
+            if position in positions:  # a page that is too short shows pinned results further up
+                fixed[min(place, last)] = positions.index(position)
                 last = min(place, last) - 1
-        return arrange(rows[positions].tolist(), self.rules, self.before.tolist(), fixed)
+        return arrange(rows[positions], self.rules, self.before, fixed)
 
 
 def session_quotas(fitted: FittedWishes, quotas: Sequence[AnyQuota], rows: Ints) -> tuple[AnyQuota, ...]:
@@ -106,7 +105,7 @@ def select_arranged(
     quotas = list(quotas)
     best: tuple[list[int], Selection] = ([], selection)
     for _ in range(_MOST_EXCHANGES):
-        wanted = selection.ranked[0][selection.ranked[0] >= 0]
+        wanted = [position for position in selection.ranked[0].tolist() if position >= 0]
         arrangement = rules.arranged(wanted, rows)
         order = _cut_short(rules, arrangement, wanted, rows)
         if len(order) > len(best[0]):
@@ -115,22 +114,24 @@ def select_arranged(
             break
         selection = select(quotas)
     order, selection = best
-    shown = selection.positions[0][np.isin(selection.positions[0], order)]
-    return replace(selection, positions=shown[None], ranked=np.array(order, np.int64)[None])
+    positions = selection.positions
+    if positions.shape[1] > len(order):
+        positions = np.array([[position for position in positions[0].tolist() if position in order]], np.int64)
+    return replace(selection, positions=positions, ranked=np.array([order], np.int64))
 
 
-def _cut_short(rules: Rules, arrangement: Arrangement, wanted: Ints, rows: Ints) -> list[int]:
+def _cut_short(rules: Rules, arrangement: Arrangement, wanted: list[int], rows: Ints) -> list[int]:
     """Return positions in an order that the rules allow, without those that have no place."""
     while arrangement.left:
-        wanted = wanted[np.array(sorted(arrangement.order), np.int64)]
+        wanted = [wanted[item] for item in sorted(arrangement.order)]
         arrangement = rules.arranged(wanted, rows)
-    return wanted[arrangement.order].tolist() if arrangement.order else []
+    return [wanted[item] for item in arrangement.order]
 
 
 def _lower(quotas: list[AnyQuota], rules: Rules, arrangement: Arrangement, rows: Ints) -> bool:
     """Lower the capacity of the label that most of the items without a place have; return whether there is one."""
-    labels = [[(r, label) for r, rule in enumerate(rules.rules) for label in rule.quota.of(row)] for row in rows]
-    left = [label for item in arrangement.left for label in labels[item]]
+    unplaced = rows[arrangement.left].tolist()
+    left = [(r, label) for row in unplaced for r, rule in enumerate(rules.rules) for label in rule.quota.of(row)]
     if not left:
         return False
     r, label = max(reversed(left), key=left.count)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.rules import COMBINATIONS, feasible_problems
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -63,6 +64,20 @@ def test_no_cell_around_a_pole_is_lost_to_fused_multiply_add() -> None:
     pools = [ragged(seed) for seed in range(8)]
     for name in ("globe", "towns"):
         agree(pools, CASES[name], mc.Mascot(), 20, [[] for _ in pools], FUSED)
+
+
+@pytest.mark.parametrize("names", [names for name, names in COMBINATIONS.items() if "window" not in name], ids=repr)
+def test_several_rules_are_obeyed_as_on_the_cpu(names: tuple[str, ...]) -> None:
+    for problem in feasible_problems(names, 4, seed=2):
+        agree([problem.candidates], [mc.spread("brand"), *problem.rules], mc.Mascot(), problem.k, [[]])
+
+
+@pytest.mark.parametrize(
+    "wish", [mc.limit("who", 1, window=3), mc.limit("who", 0, first=2), mc.at_least("who", {"1": 1})], ids=repr
+)
+def test_rules_about_places_and_minimum_counts_are_refused(wish: Any) -> None:
+    with pytest.raises(mc.OptionError, match=r"backend 'gpu' cannot obey .*: use backend='native'"):
+        mc.rerank_many([world(20, 0)], [mc.limit("side", 4), wish], 5, backend="gpu")
 
 
 def test_largest_problems_fit() -> None:

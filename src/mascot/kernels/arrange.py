@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import insort
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mascot.kernels.quotas import Quota
 
-_Key = tuple[int, int]  # the number of a rule, and a label
-_STEPS_PER_PLACE = 40  # steps of the search, before it gives up
+_Ints = NDArray[np.int64]
+_STEPS_PER_PLACE = 10  # steps back of the search, before it gives up
+_NO_ROWS: _Ints = np.zeros(0, np.int64)
 
 
 class PlaceRule(NamedTuple):
@@ -28,73 +32,58 @@ class Arrangement(NamedTuple):
     left: list[int]
 
 
-class _Page:
-    """The places of a page, and the results that stand there so far."""
+class _Label:
+    """A label of one rule: where its results stand so far, and where the next ones may stand."""
 
-    def __init__(self, rows: Sequence[int], rules: Sequence[PlaceRule], before: Sequence[int], count: int) -> None:
-        self.rules, self.count = rules, count
-        self.keys = [self._keys(row) for row in rows]  # of each item
-        self.places: dict[_Key, list[int]] = {}  # of the results so far, ascending; earlier pages have negative places
-        self.fixed: dict[int, int] = {}
-        for place, row in enumerate(before, -len(before)):
-            for key in self._keys(row):
-                if not rules[key[0]].first:
-                    self.places.setdefault(key, []).append(place)
+    __slots__ = ("count", "deadline", "end", "first", "length", "n", "opens", "pins", "places")
 
-    def _keys(self, row: int) -> tuple[_Key, ...]:
-        return tuple((r, label) for r, rule in enumerate(self.rules) for label in rule.quota.of(row).tolist())
+    def __init__(self, rule: PlaceRule, n: int, end: int) -> None:
+        self.n, self.first, self.end = n, rule.first, end
+        self.length = min(rule.length, end) if rule.first else rule.length
+        self.count = 0  # results without a place
+        self.places: list[int] = []  # of the results so far, ascending; earlier pages have negative places
+        self.pins: list[int] = []  # places of pinned results
 
-    def most(self, key: _Key) -> int:
-        return int(self.rules[key[0]].quota.capacity[key[1]])
+    def update(self) -> None:
+        """Compute the first place of the next result, and the last place at which all others still have room."""
+        n, length = self.n, self.length
+        self.opens, self.deadline = -1, self.end
+        if len(self.places) >= n:
+            self.opens = length if self.first else self.places[-n] + length if n else self.end
+        if self.first:
+            needed = self.count - (self.end - length)  # results that must be among the first ones
+            if needed > 0:
+                self.deadline = length - needed if needed <= n - len(self.places) else -1
+        elif self.count:
+            windows, others = divmod(self.count - 1, max(n, 1))
+            self.deadline = self.end - 1 - windows * length - others
 
-    def allows(self, item: int, place: int) -> bool:
-        """Return whether an item may stand at a place: no n + 1 results of a label may lie within a window."""
-        for key in self.keys[item]:
-            rule, n, places = self.rules[key[0]], self.most(key), self.places.get(key, [])
-            if rule.first:
-                if place < rule.length and bisect_left(places, rule.length) >= n:
-                    return False
-                continue
-            at = bisect_left(places, place)
-            near = [*places[max(at - n, 0) : at], place, *places[at : at + n]]
-            if any(last - first < rule.length for first, last in zip(near, near[n:], strict=False)):
-                return False
-        return True
+    def put(self, place: int) -> None:
+        self.places.append(place)
+        self.count -= 1
+        self.update()
 
-    def put(self, item: int, place: int) -> None:
-        for key in self.keys[item]:
-            insort(self.places.setdefault(key, []), place)
+    def remove_last(self) -> None:
+        self.places.pop()
+        self.count += 1
+        self.update()
 
-    def remove(self, item: int, place: int) -> None:
-        for key in self.keys[item]:
-            self.places[key].remove(place)
+    def allows(self, place: int) -> bool:
+        """Return whether a result may stand at a place behind all others but pinned ones."""
+        if place < self.opens or not self.pins:
+            return place >= self.opens
+        later = [pin for pin in self.pins if pin > place]
+        if self.first:
+            return place >= self.length or len(self.places) + sum(pin < self.length for pin in later) < self.n
+        near = [*self.places[-self.n :], place, *later[: self.n]]
+        return all(last - first >= self.length for first, last in zip(near, near[self.n :], strict=False))
 
-    def has_room(self, remaining: Counter[_Key], start: int) -> bool:
-        """Return whether each label alone has enough places from `start` on for its remaining results."""
-        return all(count <= self._room(key, start, count) for key, count in remaining.items())
 
-    def _room(self, key: _Key, start: int, enough: int) -> int:
-        rule, n, places = self.rules[key[0]], self.most(key), self.places.get(key, [])
-        if places and places[-1] >= start:  # a pinned result stands further down: do not judge
-            return enough
-        if rule.first:
-            return max(n - len(places), 0) + self.count - max(start, rule.length)
-        if n == 0 or enough <= n * ((self.count - start - rule.length + 1) // rule.length):
-            return 0 if n == 0 else enough
-        recent, room = places[-n:], 0
-        while start < self.count and room < enough:
-            if len(recent) >= n and start - recent[-n] < rule.length:
-                start = recent[-n] + rule.length
-                continue
-            if start not in self.fixed:
-                recent.append(start)
-                room += 1
-            start += 1
-        return room
+_Labels = tuple[_Label, ...]
 
 
 def arrange(
-    rows: Sequence[int], rules: Sequence[PlaceRule], before: Sequence[int] = (), fixed: Mapping[int, int] | None = None
+    rows: _Ints, rules: Sequence[PlaceRule], before: _Ints = _NO_ROWS, fixed: Mapping[int, int] | None = None
 ) -> Arrangement:
     """Return the first order of items, as they are wanted, that the rules allow.
 
@@ -102,80 +91,125 @@ def arrange(
     that leaves an order of the others. `before` are the rows of earlier pages, and `fixed` the items that have a place.
     A search of bounded length finds that order. If it fails, the labels with most results go first.
     """
-    page = _Page(rows, rules, before, len(rows))
-    page.fixed = dict(fixed or {})
-    for place, item in sorted(page.fixed.items()):
-        if not page.allows(item, place):  # a short page has moved it up
+    labels, of_item = _binding_labels(rows, rules, before)
+    pins = sorted(fixed.items()) if fixed else []
+    for place, item in pins:
+        if any(label.opens > place for label in of_item[item]):  # a short page has moved it up
             return Arrangement([other for other in range(len(rows)) if other != item], [item])
-        page.put(item, place)
-    pinned = set(page.fixed.values())
-    items = [item for item in range(len(rows)) if item not in pinned]
-    places = [place for place in range(len(rows)) if place not in page.fixed]
-    order = _search(page, items, places, 0)
-    if order is None:
-        order = _search(page, items, places, _STEPS_PER_PLACE * len(rows))
-    return _crowded_first(page, items, places) if order is None else _joined(page, places, order, [])
+        for label in of_item[item]:
+            label.put(place)
+    for place, item in reversed(pins):
+        for label in of_item[item]:
+            label.remove_last()
+            label.pins.insert(0, place)
+    order = _search(labels, of_item, dict(pins))
+    return _crowded_first(of_item, dict(pins)) if order is None else Arrangement(order, [])
 
 
-def _joined(page: _Page, places: list[int], order: list[int], left: list[int]) -> Arrangement:
-    """Return the pinned items at their places, and the others in their order."""
-    at = {**page.fixed, **dict(zip(places, order, strict=False))}
-    return Arrangement([at[place] for place in sorted(at)], left)
+def _binding_labels(rows: _Ints, rules: Sequence[PlaceRule], before: _Ints) -> tuple[list[_Label], list[_Labels]]:
+    """Return the labels with more results than a rule allows in one window, and those of each item."""
+    binding: list[_Label] = []
+    of_item: list[_Labels] = [()] * len(rows)
+    for rule in rules:
+        quota, earlier = rule.quota, 0 if rule.first else len(before)
+        every = np.concatenate([before, rows]) if earlier else rows
+        begin = quota.indptr[every]
+        sizes = quota.indptr[every + 1] - begin
+        owners = np.arange(len(every)).repeat(sizes)
+        numbers = quota.labels[np.arange(len(owners)) + (begin - sizes.cumsum() + sizes)[owners]]
+        capacities, totals = quota.capacity[numbers].tolist(), Counter(numbers.tolist())
+        labels: dict[int, _Label] = {}
+        for owner, number, n in zip(owners.tolist(), numbers.tolist(), capacities, strict=True):
+            if totals[number] <= n:
+                continue
+            label = labels.get(number)
+            if label is None:
+                label = labels[number] = _Label(rule, n, len(rows))
+            if owner < earlier:
+                label.places.append(owner - earlier)
+            else:
+                label.count += 1
+                of_item[owner - earlier] += (label,)
+        binding += labels.values()
+    for label in binding:
+        label.update()
+    return binding, of_item
 
 
-def _search(page: _Page, items: list[int], places: list[int], steps: int) -> list[int] | None:
-    """Return the first order of items at places that the rules allow; None if it is not found in `steps` steps back.
+def _search(labels: list[_Label], of_item: list[_Labels], fixed: Mapping[int, int]) -> list[int] | None:
+    """Return the first order of items that the rules allow; None if it is not found in a bounded number of steps back.
 
-    Without steps back the search does not look ahead, which is enough for most pages.
+    A label whose deadline has come must be at the next place.
     """
-    remaining, order = list(items), list[int]()
-    counts = Counter(key for item in items for key in page.keys[item])
-    rejected: list[set[tuple[_Key, ...]]] = [set()]  # for each place: labels of items that were tried
-    look_ahead = steps > 0
-    while remaining:
-        place = places[len(order)]
-        for item in remaining:
-            if page.keys[item] in rejected[-1]:
-                continue
-            rejected[-1].add(page.keys[item])
-            if not page.allows(item, place):
-                continue
-            page.put(item, place)
-            counts.subtract(page.keys[item])
-            if not look_ahead or page.has_room(counts, place + 1):
-                remaining.remove(item)
+    if not labels and not fixed:
+        return list(range(len(of_item)))
+    if any(label.opens > label.deadline for label in labels):
+        return None
+    count, pinned = len(of_item), set(fixed.values())
+    remaining, order = [item for item in range(count) if item not in pinned], list[int]()
+    rejected: list[set[_Labels]] = [set()]  # for each place: labels of items that were tried
+    steps, nearest = _STEPS_PER_PLACE * count, 0  # no deadline is before `nearest`
+    while len(order) < count:
+        place, barred, urgent = len(order), rejected[-1], list[_Label]()
+        if place >= nearest:  # deadlines only move back as results are put
+            urgent = [label for label in labels if label.deadline <= place]
+            nearest = place if urgent else min([label.deadline for label in labels], default=count)
+        for item in [fixed[place]] if place in fixed else remaining:
+            own = of_item[item]
+            if own not in barred and _fits(own, place, urgent):
                 order.append(item)
                 rejected.append(set())
+                if item not in pinned:
+                    remaining.remove(item)
+                for label in own:
+                    label.put(place)
                 break
-            page.remove(item, place)
-            counts.update(page.keys[item])
+            barred.add(own)
         else:
-            if not order or steps <= 0:
+            if not order or not steps:
                 break
-            steps -= 1
+            steps, nearest = steps - 1, 0
             rejected.pop()
             item = order.pop()
-            page.remove(item, places[len(order)])
-            counts.update(page.keys[item])
-            insort(remaining, item)
-    for place, item in zip(places, order, strict=False):
-        page.remove(item, place)
-    return None if remaining else order
+            rejected[-1].add(of_item[item])
+            for label in of_item[item]:
+                label.remove_last()
+            if item not in pinned:
+                insort(remaining, item)
+    if len(order) == count:
+        return order
+    for item in reversed(order):
+        for label in of_item[item]:
+            label.remove_last()
+    return None
 
 
-def _crowded_first(page: _Page, items: list[int], places: list[int]) -> Arrangement:
+def _fits(own: _Labels, place: int, urgent: Sequence[_Label] = ()) -> bool:
+    """Return whether an item with these labels may stand at a place, at which urgent labels must stand."""
+    for label in urgent:
+        if label not in own:
+            return False
+    for label in own:  # noqa: SIM110 (a generator takes twice the time)
+        if not label.allows(place):
+            return False
+    return True
+
+
+def _crowded_first(of_item: list[_Labels], fixed: Mapping[int, int]) -> Arrangement:
     """Return an order in which the label with most remaining results goes first, as far as the rules allow."""
-    remaining, order = list(items), list[int]()
-    counts = Counter(key for item in items for key in page.keys[item])
-    for place in places:
-        allowed = [item for item in remaining if page.allows(item, place)]
-        if not allowed:
+    remaining, order = [item for item in range(len(of_item)) if item not in set(fixed.values())], list[int]()
+    for place in range(len(of_item)):
+        allowed = [item for item in remaining if _fits(of_item[item], place)]
+        if place not in fixed and not allowed:
             break
-        item = max(
-            allowed, key=lambda item: max((counts[key] / max(page.most(key), 1) for key in page.keys[item]), default=0)
-        )
-        page.put(item, place)
-        counts.subtract(page.keys[item])
-        remaining.remove(item)
+        item = fixed[place] if place in fixed else max(allowed, key=lambda item: _crowding(of_item[item]))
+        for label in of_item[item]:
+            label.put(place)
         order.append(item)
-    return _joined(page, places, order, remaining)
+        if place not in fixed:
+            remaining.remove(item)
+    return Arrangement([*order, *(item for item in fixed.values() if item not in order)], remaining)
+
+
+def _crowding(labels: _Labels) -> float:
+    return max((label.count / max(label.n, 1) for label in labels), default=0.0)

@@ -100,7 +100,8 @@ static int count_labels(const Query *q, int64_t i, int64_t by) {
             int64_t label = quota->labels[j];
             if (label < 0) continue;
             q->counts[c][label] += by;
-            full |= q->counts[c][label] >= quota->capacity[label];
+            int64_t excess = q->counts[c][label] - quota->capacity[label];
+            full |= excess == 0 || (excess > 0 && quota->stages != SHARED); /* a share beyond its capacity closes nothing */
         }
     }
     return full;
@@ -239,7 +240,7 @@ static double cover(const Query *q, int64_t best, double lam, double *state, int
 /* Close candidates that are not allowed at this stage. */
 static void close_candidates(const Query *q, int64_t stage) {
     for (int64_t i = 0; i < q->n; i++)
-        if (q->taken[i] != 0.0 || !allowed(q, i, stage)) q->bound[i] = NEVER;
+        if (q->bound[i] > NEVER && (q->taken[i] != 0.0 || !allowed(q, i, stage))) q->bound[i] = NEVER;
 }
 
 /* Forget all picks but the results of earlier pages. */

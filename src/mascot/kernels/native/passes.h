@@ -5,6 +5,32 @@
 #include "greedy.h"
 #include "planning.h"
 
+/* Return whether quotas have lower bounds. */
+static int has_lower_bounds(const Query *q) {
+    for (int64_t c = 0; c < q->quotas; c++)
+        if (q->quota[c].least) return 1;
+    return 0;
+}
+
+/* Return the plan of the page, which is made when it is first needed; NULL for a single quota without lower bounds. */
+static Plan *plan_of(Query *q) {
+    int64_t labelled = 0;
+    for (int64_t c = 0; c < q->quotas; c++) labelled += !q->quota[c].vectors;
+    if (!q->plan && (labelled > 1 || has_lower_bounds(q))) {
+        q->plan = make_plan(q->arena, q->quota, q->quotas, q->rows, q->already, q->already_count, q->n, q->k);
+        q->ahead.positions = take_integers(q->arena, q->k);
+    }
+    return q->plan;
+}
+
+/* Return whether looking ahead meets all quotas, so that a run that cannot need not be completed. */
+static int plan_meets_all(Query *q) {
+    for (int64_t c = 0; c < q->quotas; c++)
+        if (q->quota[c].vectors) return 0;
+    const Plan *plan = plan_of(q);
+    return plan && plan->paired && plan->size == q->k && plan->cost == 0;
+}
+
 /* Complete `run`, the protected candidates first. */
 static void complete_run(Query *q, double lam, double tie, double *state, int64_t stage, Run *run) {
     int64_t padded = whole_blocks(q->n), last = 1;
@@ -14,7 +40,7 @@ static void complete_run(Query *q, double lam, double tie, double *state, int64_
         int protected = run->count < q->protected_count && stage == 0;
         int64_t best = protected ? q->protected_positions[run->count] : choose_best(q, lam, tie, state, padded);
         if (best < 0) { /* the next stage lifts quotas */
-            if (!q->quotas || stage == last) {
+            if (!q->quotas || stage == last || (stage == 0 && plan_meets_all(q))) {
                 stage = 2;
                 break;
             }
@@ -60,24 +86,14 @@ static void look_ahead(Query *q, double lam, double tie, double *state, Run *run
                 if (plan->type_of[i] == plan->type_of[best]) q->bound[i] = NEVER;
         }
     }
+    if (run->count == q->k) return;
     for (int64_t i = 0; i < q->n; i++) q->taken[i] = is_already(q, i) ? 1.0 : 0.0;
     for (int64_t j = 0; j < run->count; j++) q->taken[run->positions[j]] = 1.0, count_labels(q, run->positions[j], 1);
     for (int64_t i = 0; i < q->n; i++) {
         q->bound[i] = NEVER;
-        if (q->taken[i] == 0.0 && run->count < q->k && allowed(q, i, 1)) evaluate(q, &i, 1, lam, state);
+        if (q->taken[i] == 0.0 && allowed(q, i, 1)) evaluate(q, &i, 1, lam, state);
     }
     complete_run(q, lam, tie, state, 1, run);
-}
-
-/* Return whether a run may have to look ahead: it breaks a rule, and there are several rules or lower bounds. */
-static int needs_plan(const Query *q, const Run *run) {
-    int64_t labelled = 0, bounded = 0;
-    for (int64_t c = 0; c < q->quotas; c++) {
-        labelled += !q->quota[c].vectors;
-        bounded |= q->quota[c].least != NULL;
-    }
-    if (bounded) return 1;
-    return labelled > 1 && (run->stages > 1 || run->count < q->k);
 }
 
 /* Fill `run` with at most k positions, the protected ones first. The first pass does not look ahead: if it meets all quotas,
@@ -87,12 +103,8 @@ static void select_greedily(Query *q, double lam, double tie, double *state, Run
     run->count = 0;
     begin_pass(q, lam, state, whole_blocks(q->n));
     complete_run(q, lam, tie, state, 0, run);
-    if (!needs_plan(q, run)) return;
-    if (!q->plan) {
-        for (int64_t i = 0; i < q->n; i++) q->taken[i] = is_already(q, i) ? 1.0 : 0.0;
-        q->plan = make_plan(q->arena, q->quota, q->quotas, q->rows, q->taken, q->n, q->k);
-        q->ahead.positions = take_integers(q->arena, q->k);
-    }
+    int met = run->stages == 1 && run->count == q->k && !has_lower_bounds(q);
+    if (met || !plan_of(q)) return;
     int64_t cost = cost_of_page(q->plan, run->positions, run->count);
     if (q->plan->size > run->count || (q->plan->size == run->count && q->plan->cost < cost)) {
         memcpy(state, q->state, (size_t)q->size * sizeof(double));

@@ -6,8 +6,9 @@
 
 /* Number the nodes and types of the candidates in the order of their first use. */
 static void number_types(Arena *arena, Plan *p, const Quota *quota, int64_t quotas, const int64_t *rows, int64_t n) {
-    int64_t most = 0, pairs = 0, labelled = 0, only_pairs = 1, begin, end;
-    for (int64_t c = 0; c < quotas; c++) labelled += !quota[c].vectors;
+    int64_t most = 0, pairs = 0, labelled = 0, only_pairs = 1, labels = 1, begin, end;
+    for (int64_t c = 0; c < quotas; c++)
+        if (!quota[c].vectors) labelled++, labels += quota[c].count + 1;
     for (int64_t i = 0; i < n; i++)
         for (int64_t c = 0; c < quotas; c++) {
             if (quota[c].vectors) continue;
@@ -15,7 +16,7 @@ static void number_types(Arena *arena, Plan *p, const Quota *quota, int64_t quot
             most += end > begin ? end - begin : 1;
         }
     most += n;
-    Table nodes = make_table(arena, most), prefixes = make_table(arena, most);
+    Table nodes = make_table(arena, labels < most ? labels : most), prefixes = make_table(arena, most);
     int64_t *type_of_prefix = take_integers(arena, most + 1), prefix_count = 1;
     for (int64_t j = 0; j <= most; j++) type_of_prefix[j] = -1;
     p->node = take_integers(arena, most + 1);
@@ -133,13 +134,15 @@ static void complete_plan(Plan *p, int64_t n) {
     settle_bounds(p);
 }
 
-/* Plan a page of `length` of n candidates, without those that are marked in `excluded`. */
+/* Plan a page of `length` of n candidates, without the positions `excluded`. */
 static Plan *make_plan(
-    Arena *arena, const Quota *quota, int64_t quotas, const int64_t *rows, const double *excluded, int64_t n, int64_t length
+    Arena *arena, const Quota *quota, int64_t quotas, const int64_t *rows, const int64_t *excluded, int64_t excluded_count,
+    int64_t n, int64_t length
 ) {
     Plan *p = arena_take(arena, sizeof(Plan));
     *p = (Plan){.length = length, .type_of = take_integers(arena, n)};
-    for (int64_t i = 0; i < n; i++) p->type_of[i] = excluded[i] != 0.0 ? -1 : 0;
+    memset(p->type_of, 0, (size_t)n * sizeof(int64_t));
+    for (int64_t j = 0; j < excluded_count; j++) p->type_of[excluded[j]] = -1;
     number_types(arena, p, quota, quotas, rows, n);
     bound_nodes(p, quota);
     int64_t **of_type[] = {&p->planned, &p->entered, &p->left}, **of_both[] = {&p->saved, &p->best, &p->initial};
