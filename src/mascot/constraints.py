@@ -100,9 +100,9 @@ class Limit(Value):
             owner = f"limit({self.attribute.name})"
             require(isinstance(self.n, int) and not self.places, owner, "with Vectors takes n and fill", self)
             return CopyQuota(labels.vectors, labels.copies, int(self.most("")), stages)
-        names = _names(labels) if isinstance(self.n, Mapping) else ("",) * labels.count
-        capacity = np.array([self.most(name) for name in names] or [UNLIMITED], np.int64)
-        return Quota(labels.indptr, labels.indices, capacity, stages)
+        named = isinstance(self.n, Mapping)
+        capacity = [self.most(name) for name in _names(labels)] if named else [self.most("")] * labels.count
+        return Quota(labels.indptr, labels.indices, np.array(capacity or [UNLIMITED], np.int64), stages)
 
     def for_k(self, quota: AnyQuota, k: int) -> AnyQuota:
         """Return the quota with the capacities of a page of k results."""

@@ -157,8 +157,10 @@ def rerank_many(
 
 def rank_one(fitted: FittedWishes, queries: Queries, call: Call) -> Ranking[Any]:
     """Rank one query over fitted wishes."""
-    problem, count = fitted.problem(queries, call), call.k - len(queries.pinned)
-    pinned = problem.remaining.from_input(0, queries.pinned)
+    problem = fitted.problem(queries, call)
+    if not len(queries.pinned) and not needs_arrangement(fitted):
+        return Ranking(queries, problem, call.method.select(problem, call.k), call.k, call.method, fitted)
+    pinned, count = problem.remaining.from_input(0, queries.pinned), call.k - len(queries.pinned)
     places = range(len(pinned)) if queries.places is None else queries.places
     rules = Rules.of(fitted, queries, 0, dict(zip(pinned.tolist(), places, strict=True)))
     check_pins(fitted, rules, problem.rows_of(0), exact=queries.places is not None)

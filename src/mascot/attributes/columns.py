@@ -94,6 +94,11 @@ def cells(column: NDArray[Any]) -> list[Any]:
     return column.tolist()
 
 
+def are_texts(values: Iterable[Any]) -> bool:
+    """Return whether all values are text or None."""
+    return set(map(type, values)) <= {str, type(None)}
+
+
 def is_missing(value: Any) -> bool:
     """Return whether a value is None, NaN, NaT, pandas.NA, masked, or empty text."""
     if value is None or (isinstance(value, str) and not value.strip(" \0")):

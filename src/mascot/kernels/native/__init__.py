@@ -90,11 +90,13 @@ def select(
     `already` are positions within each query that earlier pages showed. `bins` to `rules` describe the A attributes.
     """
     count, k = len(ptr) - 1, options.k
-    attributes = bytearray().join(map(_packed_attribute, bins, rules, signs.tolist(), weights.tolist()))
+    attributes = (
+        bytearray().join(map(_packed_attribute, bins, rules, signs.tolist(), weights.tolist())) if bins else None
+    )
     limits = bytearray().join(map(_packed_quota, quotas)) if quotas else None
     results, numbers = np.empty((2, count, k), np.int64), np.empty((3, count, len(bins)))
     strengths, stages = np.empty(count), np.empty(count, np.int64)
-    result, number = _address(results), _address(numbers)
+    result, number = _address(results), _address(numbers) if bins else 0  # addresses of empty arrays take long
     batch = _BATCH.pack(
         len(bins), len(quotas), k, options.protect, options.flags, options.starts, options.strength, options.keep,
         _address(ptr), _address(rows), _address(scores), _address(already_ptr), _address(already),
