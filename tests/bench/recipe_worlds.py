@@ -176,7 +176,11 @@ def fill_visual_genome(server: Server) -> dict[str, str]:
     def add(image: int, content: bytes, *names: str, **manners: Any) -> None:
         url = server.put(f"/VG_100K{'_2' if image % 2 else ''}/{image}.jpg", content, **manners)
         listing.append({"width": 300, "url": url, "height": 200, "image_id": image, "coco_id": None})
-        annotations = [{"synsets": ["x.n.01"], "object_id": 5, "names": ["shoe", name], "w": 3} for name in names]
+        # The field depends on the release.
+        annotations = [
+            {"object_id": 5, "w": 3} | ({"name": name} if image == 1003 else {"names": ["shoe", name]})
+            for name in names
+        ]
         objects.append({"image_id": image, "objects": annotations, "image_url": url})
 
     for i in range(GOOD):
@@ -312,11 +316,10 @@ WORLDS = (
         "pixelprose", fill_pixelprose, 30, "lat lon taken url uid part",
         {
             "place and time in the tables": {
-                "no metadata": 30, "no place": 10, "no time": 5, "out of range": 5, "no caption": 5, "bad address": 5,
-                "no whole numbers": 5,
+                "no metadata": 30, "no place": 10, "no time": 5, "bad address": 5, "no whole numbers": 5,
             },
             "duplicates": {"duplicate": 15},
-            "picture": {"dead link": 5, "not a picture": 5},
+            "picture": {"dead link": 5, "not a picture": 5, "out of range": 5, "no caption": 5},
             "queries": {},
         },
         2,  # the listing of the hub, and the picture
@@ -342,11 +345,13 @@ WORLDS = (
             "queries": {"few positives": 1},
         },
         1,
+        {"repeated": "drop"},
     ),
     World(
         "skyscript", fill_skyscript, 24, "lat lon path",
         {
-            "captions": {"duplicate": 2, "no caption": 1, "bad address": 1},
+            "captions": {"duplicate": 1, "no caption": 1, "bad address": 1},
+            "unique captions": {"duplicate": 1},
             "places and pictures": {
                 "not in archive": 2, "no place": 1, "out of range": 1, "not a picture": 1, "wrong content": 2,
                 "too small": 1,

@@ -20,7 +20,12 @@ from tests.retelling import run_command
         (["run", "mine.npz", "--seeds", "1", "--out", "x"], "--seeds must not be given with a file"),
         (["compare", "."], ". holds no test results"),
         (["figures", ".", "--data", "mine.csv"], "--data must be an encoded folder or a file .npz or .parquet, got"),
-        (["prepare", "skyscript", "--option", "?", "--out", "x"], "skyscript has rows=20000, smallest=32"),
+        (
+            ["prepare", "skyscript", "--option", "?x", "--out", "x"],
+            "skyscript has rows=20000, unique=after, smallest=32",
+        ),
+        (["prepare", "skyscript"], "prepare needs --out DIR"),
+        (["prepare", "pixelprose", "--images", "none.csv", "--out", "x"], "none.csv must be a list of pictures"),
     ],
 )
 def test_refusals_are_one_line(arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,6 +35,20 @@ def test_refusals_are_one_line(arguments: list[str], message: str, monkeypatch: 
     lines = done.stderr.strip().splitlines()
     assert len(lines) == 1
     assert message in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("flag", "lines"),
+    [
+        ("--option", ["noise=count (correct: capped); count or capped or none", "place_prefix=place: (correct: )"]),
+        ("--source", ["annotations= (not set)", "hosts= (not set)", "database= (not set)"]),
+    ],
+)
+def test_a_question_mark_lists_options_and_sources(flag: str, lines: list[str]) -> None:
+    done = run_command("bench", "prepare", "incidents1m", flag, "?")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert set(lines) <= set(done.stdout.splitlines())
+    assert ("annotations" in done.stdout) == (flag == "--source")
 
 
 def test_methods_and_tasks_of_div400_are_its_own(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

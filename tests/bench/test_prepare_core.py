@@ -118,9 +118,13 @@ def bomb() -> bytes:
     [
         (picture(), {}, (64, 48), True),
         (picture((3000, 1500)), {}, (1024, 512), False),
-        (picture(orientation=6), {"longest": None}, (48, 64), False),
+        (picture(orientation=6), {"longest": 0}, (48, 64), False),
         (picture(mode="RGBA", format="PNG"), {}, (64, 48), False),
         (picture(mode="CMYK"), {}, (64, 48), False),
+        (picture(), {"quality": 75}, (64, 48), False),
+        (picture((1300, 600)), {"quality": 75}, (1024, 472), False),
+        (picture((1300, 600)), {}, (1024, 473), False),
+        (picture((48, 64), orientation=6), {"turn": False}, (48, 64), False),
     ],
 )
 def test_pictures_become_upright_jpegs_that_are_small_enough(
@@ -132,7 +136,11 @@ def test_pictures_become_upright_jpegs_that_are_small_enough(
     with Image.open(tmp_path / entry["file"]) as image:
         assert (image.format, image.size, image.mode) == ("JPEG", size, "RGB")
         assert image.getexif().get(ExifTags.Base.Orientation, 1) == 1
-        assert np.allclose(image.getpixel((40, 5) if size == (48, 64) else (5, 5)), (200, 0, 0), atol=12)
+        turned = size == (48, 64) and options.get("turn", True)
+        assert np.allclose(image.getpixel((40, 5) if turned else (5, 5)), (200, 0, 0), atol=12)
+        if options.get("quality"):  # Pillow's default
+            with Image.open(io.BytesIO(picture())) as default:
+                assert image.quantization == default.quantization  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -181,16 +189,37 @@ def test_the_end_writes_sums_and_a_report_and_removes_other_pictures(tmp_path: P
     assert "20 images: 4 for validation, 16 for test. 20 queries. Seed 3" in report
 
 
+def test_validation_and_test_captions_are_sampled_by_a_seeded_permutation(tmp_path: Path) -> None:
+    (tmp_path / "images").mkdir()
+    rows = [{"id": f"{i}", "file": f"images/{i}.jpg", "caption": f"caption {i}"} for i in range(100)]
+    for row in rows:
+        (tmp_path / row["file"]).write_text(row["id"])
+    Preparation("pixelprose", tmp_path, Web()).finish(rows, ["id", "file"], most=(5, 30))
+    stored = read_folder(tmp_path)
+    asked = [query.positives[0] for query in stored.queries]
+    assert asked == sorted([*permutation(20, 42)[:5], *(20 + permutation(80, 42)[:30])])
+    assert len(set(permutation(199, 42)[:50].tolist()) & set(range(50))) == 18  # as torch.randperm, and the study
+
+
 def test_settings_that_are_none_are_refused(tmp_path: Path) -> None:
     refusals: list[tuple[str, Any, str]] = [
         ("coco", {}, "one of pixelprose, visual-genome, incidents1m, skyscript, got 'coco'"),
         ("pixelprose", {"shards": "x"}, "source or option of pixelprose must be one of hub, revision, .* got 'shards'"),
-        ("visual-genome", {"fallback": "maybe"}, "fallback must be like True, got 'maybe'"),
+        ("incidents1m", {"turn": "maybe"}, "turn must be like False, got 'maybe'"),
     ]
     for name, settings, words in refusals:
         with pytest.raises(OptionError, match=words):
             prepare(name, tmp_path, **settings)
     assert not list(tmp_path.iterdir())
+
+
+def test_half_of_the_workers_may_ask_one_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[int] = []
+    monkeypatch.setattr("mascot.bench.prepare.recipes.Web", lambda per_host: limits.append(per_host) or Web())
+    for workers in (2, 8, 64):
+        with pytest.raises(InputError, match="source images must be a web address or a file"):
+            prepare("visual-genome", tmp_path, workers=workers, images="absent.json")
+    assert limits == [4, 4, 32]
 
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
@@ -206,7 +235,7 @@ def test_a_preparation_continues_only_as_it_was_begun_and_alone(tmp_path: Path) 
     options: Any = {"images": "http://127.0.0.1:9/a", "objects": "http://127.0.0.1:9/b"}
     with pytest.raises(InputError, match=r"visual-genome: http://127.0.0.1:9/a: no answer .*again to continue"):
         prepare("visual-genome", tmp_path, web=local_web(retries=0), **options)
-    for name, changes in (("skyscript", {}), ("visual-genome", {**options, "fallback": "false"})):
+    for name, changes in (("skyscript", {}), ("visual-genome", {**options, "time": "date"})):
         with pytest.raises(InputError, match=r"was begun as visual-genome with .*another --out, or delete .*work"):
             prepare(name, tmp_path, web=local_web(retries=0), **changes)
     fcntl = pytest.importorskip("fcntl", reason="needs locks of files")

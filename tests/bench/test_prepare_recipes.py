@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from mmdb_writer import MMDBWriter
 from netaddr import IPSet
-from PIL import Image
+from PIL import ExifTags, Image
 
 from mascot.bench.datasets.folder import Stored, read_folder
 from mascot.bench.prepare.visual_genome import QUERIES
@@ -75,8 +75,8 @@ def check_pixelprose(stored: Stored, out: Path, server: Server) -> None:
         assert place == pytest.approx((10 * number + i + 0.5, 2 + 17 / 60 + 40 / 3600))
         assert str(stored.columns["taken"][row]).startswith(f"2018-01-1{i}T0{i}:30:00")
         with Image.open(out / stored.columns["file"][row]) as image:
-            assert image.size == ((1024, 473) if i == 1 else (120, 80))
-    note = "40 rows have a place and a time; the paper has 1799"
+            assert image.size == ((1024, 472) if i == 1 else (120, 80))
+    note = "50 rows have a place and a time; the paper has 1799"
     assert (stored.about["notes"], stored.about["validation_queries"]) == ([note], 50)
     digest = hashlib.sha256(server.files[f"{HUB_FILES}/{ORDER[0]}"]).hexdigest()
     expected = {"url": f"tomg-group-umd/pixelprose/{ORDER[0]}", "sha256": digest, "rows": 24}
@@ -106,12 +106,11 @@ def check_incidents1m(stored: Stored, out: Path, server: Server) -> None:
         assert host == ("127.0.0.1" if number % 3 else "localhost")
         # As published, the first image at a place stays, and the 26th is moved by up to 0.025 degrees.
         assert np.abs(np.subtract(place, recipe_worlds.HOSTS[host])).max() <= 0.001 * number
-    assert [query.text for query in stored.queries] == ["flooded", "on fire", "place:beach", "place:building outdoor"]
+    assert [query.text for query in stored.queries] == ["flooded", "on_fire", "place:beach", "place:building_outdoor"]
     annotations = json.loads(server.files["/multi_label_val.json"])
     for query in stored.queries:
         kind = "places" if query.text.startswith("place:") else "incidents"
-        type_ = query.text.removeprefix("place:").replace(" ", "_")
-        labels = [annotations[id_][kind][type_] for id_ in stored.columns["id"]]
+        labels = [annotations[id_][kind][query.text.removeprefix("place:")] for id_ in stored.columns["id"]]
         assert query.positives == tuple(np.flatnonzero(labels))
     lines = ["host,ip,lat,lon,source", "127.0.0.1,,48.855,2.345,table", "localhost,,-33.875,151.205,table"]
     assert (out / "hosts.csv").read_text().splitlines() == lines
@@ -133,13 +132,116 @@ def check_skyscript(stored: Stored, out: Path, server: Server) -> None:
 
 def test_correct_reads_what_the_study_dropped(server: Server, tmp_path: Path) -> None:
     sources = recipe_worlds.fill_pixelprose(server)
-    prepare("pixelprose", tmp_path, behaviour="correct", test_queries="10", split="numpy", **sources)
+    prepare("pixelprose", tmp_path, behaviour="correct", test_queries="10", **sources)
     stored = read_folder(tmp_path)
     assert "no whole numbers" not in losses(tmp_path)["place and time in the tables"]
     assert "\n" in stored.queries[0].text
-    assert stored.about["steps"][0]["kept"] == 14 * len(ORDER)
+    assert stored.about["steps"][0]["kept"] == 15 * len(ORDER)
     assert sum(query.positives[0] >= stored.validation for query in stored.queries) == 10
     assert losses(tmp_path)["queries"] == {"not sampled": 14}
+
+
+def test_published_visual_genome_reads_clocks_and_saves_pictures_again(server: Server, tmp_path: Path) -> None:
+    prepare("visual-genome", tmp_path, **recipe_worlds.fill_visual_genome(server))
+    stored = read_folder(tmp_path)
+    ids = stored.columns["id"].tolist()
+    assert sorted(map(int, ids)) == [*range(1, 2 * GOOD, 2), 1003, 1004, 1005, 1007]
+    assert str(stored.columns["taken"][ids.index("1003")]).endswith("T00:00:00")  # 0000:00:00 00:00:00
+    stored_picture = (tmp_path / stored.columns["file"][ids.index("1005")]).read_bytes()
+    assert stored_picture != server.files["/VG_100K_2/1005.jpg"]
+    queries = {query.text: len(query.positives) for query in stored.queries}
+    assert queries["dog"] == 2  # one in each split: picture 7, under `names`, and picture 1003, under `name`
+    assert list(queries) == [name for name in QUERIES if name in queries]
+    assert losses(tmp_path)["queries"] == {"few positives": len(QUERIES) - len(queries)}
+
+
+def test_published_incidents_keep_repeated_addresses_and_the_noise_counts_failed_downloads(
+    server: Server, tmp_path: Path
+) -> None:
+    exif = Image.Exif()
+    exif[ExifTags.Base.Orientation] = 6
+    annotations = recipe_worlds.annotations_of(server, 20)
+    lying = server.put("/lying.jpg", recipe_worlds.jpeg(1, (60, 40), exif=exif))
+    dead = {f"dead{i}.jpg": recipe_worlds.labelled(f"{server.url}/dead{i}.jpg") for i in range(300)}
+    annotations = {**dead, **annotations, "lying.jpg": recipe_worlds.labelled(lying)}
+    annotations["again.jpg"] = recipe_worlds.labelled(lying)
+    path, table = tmp_path / "a.json", tmp_path / "hosts.csv"
+    path.write_text(json.dumps(annotations))
+    table.write_text(recipe_worlds.HOSTS_TABLE)
+    for behaviour, images, size in (("published", 22, (60, 40)), ("correct", 21, (40, 60))):
+        out = tmp_path / behaviour
+        prepare("incidents1m", out, behaviour=behaviour, annotations=str(path), hosts=str(table))
+        stored = read_folder(out)
+        assert stored.images == images
+        with Image.open(out / stored.columns["file"][stored.columns["id"].tolist().index("lying.jpg")]) as image:
+            assert (image.size, image.getexif().get(ExifTags.Base.Orientation, 1)) == (size, 1)
+        near_paris = stored.columns["host"] == "127.0.0.1"
+        moved = np.abs(stored.columns["lat"][near_paris] - 48.855)
+        assert (moved.max() > 0.05) == (behaviour == "published")  # up to 0.3 degrees, after 300 failed downloads
+
+
+def test_a_caption_whose_first_picture_fails_has_the_next(server: Server, tmp_path: Path) -> None:
+    site = recipe_worlds.SkySite(server, good=10)
+    site.add("b1", "two towers", picture=None)
+    site.add("b2", "two towers")
+    site.add("b3", "two towers")
+    sources = site.publish()
+    for unique, images in (("after", 11), ("before", 10)):
+        prepare("skyscript", tmp_path / unique, rows="0", unique=unique, **sources)
+        stored = read_folder(tmp_path / unique)
+        assert stored.images == images
+        assert ("b2" in stored.columns["id"].tolist()) == (unique == "after")
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "jsonl", "captions"])
+def test_a_list_of_pictures_pins_the_test_split_and_names_the_missing(
+    form: str, server: Server, tmp_path: Path
+) -> None:
+    sources = recipe_worlds.fill_pixelprose(server)
+    names = [f"{number}-{i}" for number in (3, 1, 4) for i in range(6)]
+    pictures = [{"uid_name": f"uid{name}_{name}.jpg", "caption": f"photograph {name}"} for name in names]
+    pictures.insert(5, {"uid_name": "gone_gone.jpg", "caption": "A picture that vanished"})
+    texts = {
+        "csv": "uid\n" + "".join(f"{picture['uid_name'].split('_')[0]}\n" for picture in pictures),
+        "json": json.dumps({"results": {"test": pictures}}),
+        "jsonl": "".join(json.dumps(picture) + "\n" for picture in pictures),
+        "captions": "caption\n" + "".join(
+            f'"This image displays: photograph {name}, of café {ORDER[int(name[0])]}."\n' for name in names
+        ) + "A picture that vanished\n",
+    }  # fmt: skip
+    pins = tmp_path / "pins"
+    pins.write_text(texts[form], encoding="utf-8")
+    out = tmp_path / "out"
+    prepare("pixelprose", out, pinned=pins, **sources)
+    stored = read_folder(out)
+    assert (stored.images, stored.validation) == (30, 12)
+    assert stored.columns["uid"].tolist()[12:] == [f"uid{name}" for name in names]
+    missing = (out / "missing.txt").read_text().splitlines()
+    assert len(missing) == 1
+    assert missing[0].startswith("A picture" if form == "captions" else "gone")
+    assert losses(out)["pinned pictures"] == {"missing": 1}
+    assert stored.about["notes"][-1] == f"1 of the 19 pictures of {pins.name} are missing; missing.txt lists them"
+    assert stored.about["sources"]["pinned pictures"]["url"] == "pins"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [("", "must name pictures by uid_name"), ("nobody", "it names 0; its rows")]
+)
+def test_a_list_of_no_pictures_is_refused(text: str, words: str, server: Server, tmp_path: Path) -> None:
+    (tmp_path / "pins").write_text(text)
+    with pytest.raises(InputError, match=words):
+        prepare("visual-genome", tmp_path / "out", pinned=tmp_path / "pins", **recipe_worlds.fill_visual_genome(server))
+
+
+def test_visual_genome_is_pinned_by_numbers(server: Server, tmp_path: Path) -> None:
+    queries = [(41, "sky"), (7, "person"), (1005, "person"), (7, "dog")]  # a picture may answer several queries
+    listing = [{"image_id": number, "caption": query} for number, query in queries]
+    (tmp_path / "ids.json").write_text(json.dumps(listing))
+    sources = recipe_worlds.fill_visual_genome(server)
+    prepare("visual-genome", tmp_path / "out", pinned=tmp_path / "ids.json", **sources)
+    stored = read_folder(tmp_path / "out")
+    assert stored.columns["id"].tolist()[stored.validation :] == ["41", "7", "1005"]
+    assert not (tmp_path / "out" / "missing.txt").read_text()
 
 
 def test_the_hub_may_refuse(server: Server, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from PIL.PngImagePlugin import PngInfo
 from PIL.TiffImagePlugin import IFDRational
 
 from mascot.photos.files.images import Unreadable, open_image, upright
-from mascot.photos.metadata.exif import camera_name
+from mascot.photos.metadata.exif import camera_name, quietly
 from mascot.photos.metadata.metadata import Metadata, read_metadata
 from mascot.photos.metadata.validate import Implausible, Moment, height, human_text, minutes_east, moment
 
@@ -370,3 +370,10 @@ def test_threads_leave_the_warning_filters_as_they_were() -> None:
     with ThreadPoolExecutor(4) as pool:
         assert len(set(pool.map(read, [data] * 60))) == 1
     assert list(warnings.filters) == before
+
+
+def test_warnings_of_other_objects_are_no_damage_of_the_picture() -> None:
+    with quietly() as caught:
+        warnings.warn("unclosed file", ResourceWarning, stacklevel=1)
+        warnings.warn("Corrupt EXIF data", UserWarning, stacklevel=1)
+    assert [str(warning.message) for warning in caught] == ["Corrupt EXIF data"]

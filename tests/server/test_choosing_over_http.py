@@ -34,7 +34,7 @@ def test_pinned_photographs_come_first_and_are_marked(client: httpx.Client) -> N
         ({"pin": [1], "reject": [1]}, 400, "pinned and rejected"),
         ({"keep": 0.9, "strength": 0.1}, 400, "Mascot.keep searches for the strength"),
         ({"wishes": [{"limit": "place", "n": 1}]}, 400, "place has no values"),
-        ({"wishes": [{}]}, 422, "exactly one of spread, focus, limit, share"),
+        ({"wishes": [{}]}, 422, "exactly one of spread, focus, limit, at_least, share"),
         ({"k": 201}, 422, "k: Expected"),
     ],
 )

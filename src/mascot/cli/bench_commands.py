@@ -95,10 +95,17 @@ def run(
 @bench.command()
 def prepare(
     name: str = typer.Argument(metavar="NAME", help="pixelprose, visual-genome, incidents1m or skyscript."),
-    out: Path = typer.Option(metavar="DIR", help="Folder for the dataset; a stopped preparation resumes there."),
+    out: Path | None = typer.Option(
+        None, metavar="DIR", help="Folder for the dataset, required; a stopped preparation resumes there."
+    ),
     limit: int | None = typer.Option(None, metavar="N", min=1, help="Largest number of images."),
     workers: int = typer.Option(8, metavar="N", min=1, help="Number of parallel requests."),
     seed: int = typer.Option(42, min=0, help="Seed of the split into validation and test."),
+    images: Path | None = typer.Option(
+        None,
+        metavar="FILE",
+        help="List of the pictures of the test split, by uid, id or caption; see docs/reproduce.md.",
+    ),
     behaviour: _As = "published",
     option: list[str] | None = typer.Option(
         None, metavar="NAME=VALUE", help="Set an option of the recipe, which takes precedence over --as; ? lists them."
@@ -110,10 +117,16 @@ def prepare(
     """Download, filter and split one of the paper's datasets, and report what was lost and why."""
     from mascot.bench.prepare.recipes import prepare as run_prepare
 
+    if "?" in (option or ()) or "?" in (source or ()):
+        print("\n".join(_setting_lines(name, "?" in (option or ()))))
+        return
+    if out is None:
+        raise OptionError("prepare needs --out DIR, the folder for the dataset")
     settings: dict[str, Any] = dict(_pair(name, "--source", text, options=False) for text in source or ())
     settings |= dict(_pair(name, "--option", text, options=True) for text in option or ())
     with progress_bar(lines=True) as report:
-        run_prepare(name, out, behaviour=behaviour, limit=limit, workers=workers, seed=seed, report=report, **settings)
+        settings |= {"limit": limit, "workers": workers, "seed": seed, "pinned": images}
+        run_prepare(name, out, behaviour=behaviour, report=report, **settings)
     print("\n".join(_step_lines(out)))
     print(f"more in {out / 'report.md'}; next: mascot bench encode {out} --model blip2")
 
@@ -127,6 +140,20 @@ def _step_lines(out: Path) -> Iterator[str]:
         losses = sorted(step["lost"].items(), key=lambda pair: -pair[1])
         why = "; lost: " + ", ".join(f"{reason} {count}" for reason, count in losses) if losses else ""
         yield f"  {step['step']}: {step['kept']} of {step['looked_at']} kept{why}"
+
+
+def _setting_lines(recipe: str, options: bool) -> Iterator[str]:
+    """Yield a line for each option of a recipe, with both behaviours, or for each source."""
+    from mascot.bench.prepare.recipes import options_of, settings_of
+
+    correct, choices = settings_of(recipe, "correct"), options_of(recipe)
+    for key, value in settings_of(recipe).items():
+        if options and key in choices:
+            yield f"{key}={value} (correct: {correct[key]})" + (
+                f"; {' or '.join(choices[key])}" if choices[key] else ""
+            )
+        elif not options and key not in choices:
+            yield f"{key}={value}" if value else f"{key}= (not set)"
 
 
 def _pair(recipe: str, flag: str, text: str, options: bool) -> tuple[str, str]:

@@ -6,10 +6,11 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from mascot.bench.datasets.folder import ENCODED, content, read_folder, slug
+from mascot.bench.datasets.folder import ENCODED, Stored, content, read_folder, slug
 from mascot.bench.encode.scoring import Report, Vectors
 from mascot.bench.encode.vector_files import EncodedModel, append, read_encoding, resume, write_lists
 from mascot.bench.files import alone
@@ -46,8 +47,8 @@ def encode(
         ``"blip2"`` or ``"clip"``, the published ones; ``"blip2:MODEL"`` or ``"clip:MODEL"``, where MODEL is a folder or
         a name on the model hub.
     behaviour
-        ``"published"``: BLIP-2 reads texts in batches of 100, padded and without an attention mask, as the published
-        study did; ``"correct"``: the padding is masked.
+        ``"published"``: BLIP-2 reads the texts of a split in batches of 100, padded and without an attention mask, as
+        the published study did; ``"correct"``: the padding is masked.
     batch, candidates
         Images, and masked texts, at once (default: what suits the model); images in each query's list.
     report
@@ -80,17 +81,19 @@ def encode(
             with _enough_memory(f"encode.batch must fit into the GPU's memory, got {encoder.batch}: try a smaller one"):
                 batches = map(encoder.pictures, picture_batches(paths, encoder.batch))
                 encoding = append(where, encoding, "images", batches, report)
-                texts = [query.text for query in stored.queries[encoding.texts_done :]]
-                encoding = append(where, encoding, "texts", _text_vectors(encoder, texts, masked), report)
+                vectors = _text_vectors(encoder, stored, encoding.texts_done, masked)
+                encoding = append(where, encoding, "texts", vectors, report)
         write_lists(where, stored, encoding, candidates, report)
     return where
 
 
-def _text_vectors(encoder: Any, texts: Sequence[str], masked: bool) -> Iterator[Vectors]:
-    step = encoder.batch if masked else _TEXT_BATCH
-    for start in range(0, len(texts), step):
-        options = {} if masked else {"masked": False}  # which BLIP-2 alone has
-        yield encoder.texts(texts[start : start + step], **options)
+def _text_vectors(encoder: Any, stored: Stored, done: int, masked: bool) -> Iterator[Vectors]:
+    """Yield batches of vectors of the queries that are not done; as published, no batch has queries of two splits."""
+    step, options = (encoder.batch, {}) if masked else (_TEXT_BATCH, {"masked": False})  # which BLIP-2 alone has
+    for _, queries in groupby(stored.queries[done:], lambda query: masked or min(query.positives) < stored.validation):
+        texts = [query.text for query in queries]
+        for start in range(0, len(texts), step):
+            yield encoder.texts(texts[start : start + step], **options)
 
 
 @contextmanager

@@ -6,7 +6,8 @@ import ast
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, cast
 
@@ -19,14 +20,14 @@ from mascot.photos.metadata.validate import Implausible
 
 _BASE, _GPS = ExifTags.Base, ExifTags.GPS
 _LARGEST = {"GPSLatitude": 90, "GPSLongitude": 180}  # degrees
+_NEGATIVE = {"GPSLatitude": "S", "GPSLongitude": "W"}
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?:\s*/\s*\d+)?")
+_DATE = re.compile(r"(\d{4})(?:\D(\d{1,2})\D(\d{1,2}))?")
+_CLOCK = re.compile(r"[ T]+(\d{1,2}):(\d{1,2})(?::(\d{1,2}))?")
 
 
-def parse(text: str, fractions: bool = True) -> Exif:
-    """Return the tags of place and time. Names may have their block in front (`GPS GPSLatitude`) or not.
-
-    Without `fractions` a coordinate must be a Python literal, as in the published study; ``[51, 4467/100]`` is not one.
-    """
+def read_tags(text: str) -> dict[str, Any]:
+    """Return the tags by name, such as ``GPS GPSLatitude``."""
     try:
         content = json.loads(text)
         content = json.loads(content) if isinstance(content, str) else content
@@ -34,22 +35,69 @@ def parse(text: str, fractions: bool = True) -> Exif:
         raise Loss("no metadata", f"not JSON: {error}") from None
     if not isinstance(content, dict) or not content:
         raise Loss("no metadata")
+    return content
+
+
+def study_place(tags: Mapping[str, Any]) -> tuple[float, float]:
+    """Return latitude and longitude in degrees as the published study read them, perhaps out of range.
+
+    Only tags with their usual prefix are read. A coordinate is a Python literal of three numbers, of any size, and
+    ``[51, 45, 4467/100]`` is not one. An empty reference means north or east.
+    """
+    angles = []
+    for name, letter in _NEGATIVE.items():
+        value, reference = tags.get(f"GPS {name}"), tags.get(f"GPS {name}Ref")
+        if value is None or reference is None:
+            raise Loss("no place", f"no {name} or {name}Ref")
+        try:
+            parts = [float(number) for number in (ast.literal_eval(value) if isinstance(value, str) else value)]
+        except (ValueError, TypeError, SyntaxError, OverflowError, MemoryError, RecursionError):
+            raise Loss("no whole numbers", f"{name} {value!r:.60}") from None
+        if len(parts) != 3 or not any(parts):
+            raise Loss("no place", f"{name} is {value!r:.60}")
+        angle = parts[0] + parts[1] / 60 + parts[2] / 3600
+        angles.append(-angle if _text(reference) == letter else angle)
+    return angles[0], angles[1]
+
+
+def study_time(value: Any, clock_alone: bool = False) -> datetime:
+    """Return a time as the published study read it: a date without a time is 00:00, and no date is implausible.
+
+    With `clock_alone` the hours and minutes are read, and the date may be missing. A date that is not in the calendar
+    becomes 1 January of its year, of year 1 at the earliest: the benchmark uses only the time of day.
+    """
+    text = _text(value) or ""
+    date, clock = _DATE.match(text), _CLOCK.search(text)
+    if (clock if clock_alone else date) is not None:
+        year, month, day = (int(part or 0) for part in (date.groups() if date else (1, 1, 1)))
+        hour, minute, second = (int(part or 0) for part in (clock.groups() if clock else (0, 0, 0)))
+        for numbers in ((year, month, day), (max(year, 1), 1, 1)):
+            with suppress(ValueError):
+                return datetime(*numbers, hour, minute, min(second, 59))
+    raise Loss("no time", f"{text!r:.60}" if text else "")
+
+
+def study_clock(tags: Exif) -> datetime:
+    """Return hours and minutes of DateTimeOriginal, or if it is missing of DateTime (tag 306), whatever the date."""
+    return study_time(tags.exposure.get(_BASE.DateTimeOriginal) or tags.picture.get(_BASE.DateTime), clock_alone=True)
+
+
+def plausible_exif(content: Mapping[str, Any]) -> Exif:
+    """Return the tags of place and time. Names may have their block in front (`GPS GPSLatitude`) or not."""
     tags: dict[str, Any] = {}
     for name in sorted(content, key=lambda name: not name.startswith(("EXIF ", "GPS "))):
         tags.setdefault(name.rpartition(" ")[2], content[name])
     gps: dict[int, Any] = {}
     for name in _LARGEST:
         gps[_GPS[f"{name}Ref"]] = _text(tags.get(f"{name}Ref"))
-        gps[_GPS[name]] = tuple(_numbers(tags.get(name)) if fractions else _literal(name, tags.get(name, ())))
+        gps[_GPS[name]] = tuple(_numbers(tags.get(name)))
     return Exif(exposure={_BASE.DateTimeOriginal: _text(tags.get("DateTimeOriginal"))}, gps=gps)
 
 
-def taken(tags: Exif, fallback: bool = False) -> datetime:
-    """Return the time of the photograph; `fallback` takes DateTime (tag 306) if DateTimeOriginal is missing."""
+def plausible_time(tags: Exif) -> datetime:
+    """Return the time of the photograph: DateTimeOriginal."""
     try:
         moment = tags.original()
-        if moment is None and fallback:
-            moment = Exif(exposure={_BASE.DateTimeOriginal: tags.picture.get(_BASE.DateTime)}).original()
     except Implausible as wrong:
         raise Loss("no time", str(wrong)) from None
     if moment is None:
@@ -57,34 +105,29 @@ def taken(tags: Exif, fallback: bool = False) -> datetime:
     return moment.clock
 
 
-def place(tags: Exif, zero: str = "both") -> tuple[float, float]:
-    """Return latitude and longitude in degrees; `zero` refuses a place if ``"both"`` or ``"either"`` is 0."""
+def plausible_place(tags: Exif) -> tuple[float, float]:
+    """Return latitude and longitude in degrees."""
     try:
-        for name, largest in _LARGEST.items():
+        for name in _LARGEST:
             angle = tags.gps.get(_GPS[name])
             if not angle or not tags.gps.get(_GPS[f"{name}Ref"]):
                 raise Loss("no place", f"no {name} or {name}Ref")
-            degrees = validate.angle(angle)
-            if abs(degrees) > largest:
-                raise Loss("out of range", f"{name} {degrees:g}")
-            if zero == "either" and degrees == 0:
-                raise Loss("no place", f"{name} is [0, 0, 0]")
+            check_range(name, validate.angle(angle))
         return cast("tuple[float, float]", tags.place())  # both angles are there
     except Implausible as wrong:
         raise Loss("no place", str(wrong)) from None
+
+
+def check_range(name: str, degrees: float) -> None:
+    """Refuse a ``GPSLatitude`` or ``GPSLongitude`` that is not on the globe."""
+    if not abs(degrees) <= _LARGEST[name]:
+        raise Loss("out of range", f"{name} {degrees:g}")
 
 
 def _text(value: Any) -> str | None:
     while isinstance(value, Sequence) and not isinstance(value, str):
         value = value[0] if len(value) else None
     return value.strip() if isinstance(value, str) else None
-
-
-def _literal(name: str, value: Any) -> list[float]:
-    try:
-        return [float(number) for number in (ast.literal_eval(value) if isinstance(value, str) else value)]
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        raise Loss("no whole numbers", f"{name} {value!r:.60}") from None
 
 
 def _numbers(value: Any) -> list[float]:

@@ -40,8 +40,8 @@ _TEMPORARY = (socket.EAI_AGAIN, getattr(socket, "EAI_SYSTEM", None))
 class Incidents1M:
     """The multi-label validation set: images of an incident whose server can be located.
 
-    Noise moves an image by up to 0.001 degrees times the number of earlier images at its place (count), or times the
-    root of the number of all, 0.05 at most (capped).
+    Noise moves an image by up to 0.001 degrees times the number of earlier located images at its place, downloaded or
+    not (count), or times the root of the number of all downloaded images there, 0.05 at most (capped).
     """
 
     annotations: str = ""  # multi_label_val.json
@@ -50,6 +50,9 @@ class Incidents1M:
     services: str = option("geolocation-db,ip-api", "ip-api,geolocation-db")  # in this order
     noise: str = option("count", "capped", ("count", "capped", "none"))
     place_prefix: str = option("place:", "")  # of place queries, such as place:beach
+    underscores: str = option("keep", "blank", ("keep", "blank"))  # in queries, such as on_fire
+    repeated: str = option("keep", "drop", ("keep", "drop"))  # images with the address of an earlier one
+    turn: bool = option(False, True)  # turn pictures upright
     smallest: int = option(32, 32)  # side of a picture in pixels
 
     def run(self, prep: Preparation) -> None:
@@ -60,7 +63,8 @@ class Incidents1M:
             )
         names = [name.strip() for name in self.services.split(",")]
         require(set(names) <= set(SERVICES), "services", f"must be of {', '.join(SERVICES)}", self.services)
-        listing = read_annotations(prep.source("annotations", self.annotations), prep.tally("labels"))
+        path = prep.source("annotations", self.annotations)
+        listing = read_annotations(path, prep.tally("labels"), self.repeated == "keep")
         locate = (
             from_table(Path(self.hosts)) if self.hosts
             else from_database(Path(self.database)) if self.database
@@ -70,7 +74,8 @@ class Incidents1M:
 
             def task(row: Row) -> Row:
                 location = value_of(journal.settle(row["host"], lambda: locate(row["host"])))
-                return {"lat": location["lat"], "lon": location["lon"], **prep.picture(row, smallest=self.smallest)}
+                picture = prep.picture(row, smallest=self.smallest, turn=self.turn)
+                return {"lat": location["lat"], "lon": location["lon"], **picture}
 
             rows = prep.gather(listing, "id", task, "place of the host, and picture")
             table = io.StringIO()
@@ -80,22 +85,29 @@ class Incidents1M:
                 writer.writerow({"host": host, **journal.entries[host]["ok"]})
         replace_text(prep.out / "hosts.csv", table.getvalue())
         prep.sources["hosts"] = {"url": "hosts.csv", "sha256": sha256(prep.out / "hosts.csv")}
-        places = np.array([(row["lat"], row["lon"]) for row in rows], float).reshape(-1, 2)
-        moved = scattered([row["id"] for row in rows], places, prep.seed, self.noise).tolist()
-        rows = [row | {"lat": lat, "lon": lon} for row, (lat, lon) in zip(rows, moved, strict=True)]
-        columns, queries = ["id", "file", "lat", "lon", "host", "url"], queries_of(rows, self.place_prefix)
-        prep.finish(rows, columns, queries, least=2, measure="map")
+        counted = rows
+        if self.noise == "count":
+            counted = [row | spot["ok"] for row in listing if "ok" in (spot := journal.entries.get(row["host"], {}))]
+        places = np.array([(row["lat"], row["lon"]) for row in counted], float).reshape(-1, 2)
+        ids = [row["id"] for row in counted]
+        moved = dict(zip(ids, scattered(ids, places, prep.seed, self.noise).tolist(), strict=True))
+        rows = [row | {"lat": moved[row["id"]][0], "lon": moved[row["id"]][1]} for row in rows]
+        queries = queries_of(rows, self.place_prefix, self.underscores == "keep")
+        prep.finish(rows, ["id", "file", "lat", "lon", "host", "url"], queries, least=2, measure="map")
 
 
-def read_annotations(path: Path, tally: Tally) -> list[Row]:
-    """Return the images with at least one positive incident, each address once, in the order of the file."""
+def read_annotations(path: Path, tally: Tally, repeated: bool = False) -> list[Row]:
+    """Return the images with at least one positive incident, in the order of the file.
+
+    Unless `repeated`, an image with the address of an earlier one is lost.
+    """
     try:
         records = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path} must be a JSON file: {error}") from None
     if not isinstance(records, dict):
         raise InputError(f"{path} must be a JSON object of images by name, got a {type(records).__name__}")
-    rows: dict[str, Row] = {}  # by address
+    rows, urls = list[Row](), set[str]()
     for name, record in records.items():  # with url, incidents and places; a type that the image shows is 1
         with tally.item(name):
             if not isinstance(record, dict):
@@ -111,18 +123,20 @@ def read_annotations(path: Path, tally: Tally) -> list[Row]:
                 host = urlsplit(url).hostname if urlsplit(url).scheme in ("http", "https") else None
             if not host:
                 raise Loss("bad address", f"{url!r:.100}")
-            if url in rows:
+            if url in urls and not repeated:
                 raise Loss("duplicate", url)
-            rows[url] = {"id": name, "url": url, "host": host, "incidents": incidents, "places": places}
-    return list(rows.values())
+            rows.append({"id": name, "url": url, "host": host, "incidents": incidents, "places": places})
+            urls.add(url)
+    return rows
 
 
-def queries_of(rows: Sequence[Row], place_prefix: str = "") -> dict[str, set[int]]:
+def queries_of(rows: Sequence[Row], place_prefix: str = "", underscores: bool = False) -> dict[str, set[int]]:
     """Return the numbers of the rows of every type, incidents before places; types with equal texts are one query."""
     positives: dict[str, set[int]] = {}
     for kind, prefix in (("incidents", ""), ("places", place_prefix)):
         for type_, i in sorted((type_, i) for i, row in enumerate(rows) for type_ in row[kind]):
-            positives.setdefault(prefix + " ".join(type_.replace("_", " ").split()), set()).add(i)
+            text = type_ if underscores else " ".join(type_.replace("_", " ").split())
+            positives.setdefault(prefix + text, set()).add(i)
     return positives
 
 

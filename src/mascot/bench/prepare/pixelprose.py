@@ -31,11 +31,12 @@ class PixelProse:
 
     hub: str = ""  # endpoint (default: huggingface.co or HF_ENDPOINT)
     revision: str = "main"  # a branch or commit of the dataset
-    gps: str = option("whole", "fractions", ("whole", "fractions"))  # degrees, minutes and seconds that are read
-    zero: str = option("either", "both", ("either", "both"))  # of latitude and longitude is 0: drop the row
+    reader: str = option("study", "plausible", ("study", "plausible"))  # of place and time; see `exif_text`
     newest: int = option(2024, 9999)  # latest year of a photograph
     newlines: str = option("delete", "keep", ("delete", "keep"))  # in captions
-    test_queries: int = option(1000, 0)  # at most, a seeded sample; 0 asks all
+    validation_queries: int = option(50, 0)  # at most, a seeded sample; 0 asks all
+    test_queries: int = option(1000, 0)
+    quality: int = option(75, 0)  # see `Preparation.store`
 
     def run(self, prep: Preparation) -> None:
         with _hub() as client:
@@ -70,11 +71,20 @@ class PixelProse:
                     prep.report(f"note: {prep.notes[-1]}", 0, None)
                 # Without a limit all pictures are downloaded together: a few slow servers then delay nothing.
                 if prep.limit is not None or number == len(shards):
-                    rows = prep.gather(list(listing.values()), "url", prep.picture, "picture")
+                    rows = prep.gather(list(listing.values()), "url", partial(self._picture, prep), "picture")
                 if len(rows) == prep.limit:
                     break
         columns = ["id", "file", "lat", "lon", "taken", "url", "uid", "part"]
-        prep.finish(rows, columns, most=self.test_queries, validation_queries=50)
+        most = (self.validation_queries, self.test_queries)
+        prep.finish(rows, columns, most=most, validation_queries=self.validation_queries or None)
+
+    def _picture(self, prep: Preparation, row: Row) -> Row:
+        """Store the picture of a row; rows that are out of range or have no caption are in the published count."""
+        exif_text.check_range("GPSLatitude", row["lat"])
+        exif_text.check_range("GPSLongitude", row["lon"])
+        if not row["caption"].strip():
+            raise Loss("no caption")
+        return prep.picture(row, quality=self.quality)
 
     def _shard(self, prep: Preparation, name: str, part: str, commit: str, digest: str | None, step: str) -> Row:
         """Download a table, return its few rows with a place and a time, and delete it."""
@@ -93,7 +103,7 @@ class PixelProse:
         return {"source": source, "tally": asdict(tally), "rows": rows}
 
     def _rows(self, path: Path, name: str, part: str, tally: Tally, report: Progress) -> list[Row]:
-        """Return the rows with a place, a time and a caption."""
+        """Return the rows with a place and a time."""
         parquet = package("pyarrow.parquet", "prepare", "preparing PixelProse")
         rows, start = list[Row](), 0
         try:
@@ -113,16 +123,18 @@ class PixelProse:
         return rows
 
     def _row(self, part: str, exif: Any, uid: Any, url: Any, vlm_caption: Any) -> Row:
-        tags = exif_text.parse(exif or "null", self.gps == "fractions")
-        lat, lon = exif_text.place(tags, self.zero)
-        clock = exif_text.taken(tags)
+        tags = exif_text.read_tags(exif or "null")
+        if self.reader == "study":
+            (lat, lon), clock = exif_text.study_place(tags), exif_text.study_time(tags.get("EXIF DateTimeOriginal"))
+        else:
+            plausible = exif_text.plausible_exif(tags)
+            (lat, lon), clock = exif_text.plausible_place(plausible), exif_text.plausible_time(plausible)
         if clock.year > self.newest:
             raise Loss("no time", f"the year {clock.year}")
         if not isinstance(url, str) or not url.strip():
             raise Loss("bad address", "none")
-        if not isinstance(vlm_caption, str) or not vlm_caption.strip():
-            raise Loss("no caption")
-        caption = vlm_caption.replace("\n", "") if self.newlines == "delete" else vlm_caption
+        caption = vlm_caption if isinstance(vlm_caption, str) else ""
+        caption = caption.replace("\n", "") if self.newlines == "delete" else caption
         row = {"part": part, "uid": str(uid or ""), "url": url, "caption": caption, "lat": lat, "lon": lon}
         return row | {"taken": clock.isoformat(timespec="seconds")}
 

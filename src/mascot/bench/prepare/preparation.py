@@ -6,7 +6,6 @@ import csv
 import hashlib
 import io
 import json
-import random
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,11 +19,13 @@ from urllib.parse import unquote, urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import ExifTags, Image
 
 from mascot import __version__
 from mascot.bench.datasets.folder import Query, write_folder
 from mascot.bench.files import replace_text, replacing, sha256
 from mascot.bench.prepare.outcomes import NO_ANSWER, Journal, Loss, Outcome, Tally, value_of
+from mascot.bench.prepare.pins import Pins
 from mascot.bench.prepare.web import Web
 from mascot.errors import InputError
 from mascot.photos.files.images import Unreadable, open_image, orientation, upright
@@ -56,12 +57,12 @@ class Preparation:
     limit: int | None = None
     workers: int = 8
     seed: int = 42
-    split: str = "torch"
     report: Report = lambda step, count, total: None
     settings: Mapping[str, Any] = field(default_factory=dict)
     sources: dict[str, dict[str, Any]] = field(default_factory=dict)
     tallies: list[Tally] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    pins: Pins | None = None
 
     @property
     def work(self) -> Path:
@@ -89,25 +90,35 @@ class Preparation:
         """Download and store the picture of a row."""
         return self.store(self.web.get(row["url"]), row["id"], **options)
 
-    def store(self, data: bytes, id_: str, longest: int | None = _LONGEST, smallest: int = 0) -> Row:
+    def store(
+        self, data: bytes, id_: str, longest: int = _LONGEST, smallest: int = 0, quality: int = 0, turn: bool = True
+    ) -> Row:
         """Store the picture of an id as a JPEG, and return its file and size for a journal.
 
-        An upright JPEG whose sides have at most `longest` pixels is stored as it is, any other encoded again, without
-        applying its colour profile: so the published encoders saw it. A side below `smallest` pixels is a loss.
+        The longest side has at most `longest` pixels (0: any number); a side below `smallest` pixels is a loss. As
+        published, every picture is encoded again with `quality`, and the shorter side is rounded down. If `quality`
+        is 0, an upright JPEG that is small enough is stored as it is. Colour profiles are not applied: so the published
+        encoders saw the pictures. Without `turn` the orientation is ignored.
         """
         try:
             with open_image(data) as image:
                 if min(image.size) < smallest:
                     raise Loss("too small", f"{image.width} x {image.height} pixels, below {smallest}")
                 side = longest or max(image.size)
+                turned = orientation(image) != 1
                 plain = image.format in _FORMATS and image.mode in ("RGB", "L")
-                plain = plain and orientation(image) == 1 and max(image.size) <= side
-                decoded = upright(image, side, srgb=False)
+                plain = plain and not turned and max(image.size) <= side and not quality
+                if turned and not turn:
+                    Image.Image.getexif(image)[ExifTags.Base.Orientation] = 1
+                decoded = upright(image, max(image.size) if quality else side, srgb=False)
         except Unreadable as error:
             raise Loss("not a picture", f"{error}; it begins with {data[:16]!r}") from None
+        if quality and max(decoded.size) > side:
+            width, height = (max(1, pixels * side // max(decoded.size)) for pixels in decoded.size)
+            decoded = decoded.resize((width, height))
         if not plain:
             stream = io.BytesIO()
-            decoded.save(stream, "JPEG", quality=95)
+            decoded.save(stream, "JPEG", quality=quality or 95)
             data = stream.getvalue()
         path = self.out / file_of(id_)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -159,19 +170,28 @@ class Preparation:
         return accepted
 
     def finish(
-        self, rows: list[Row], columns: list[str], queries: Queries = None, least: int = 0, most: int = 0, **about: Any
+        self,
+        rows: list[Row],
+        columns: list[str],
+        queries: Queries = None,
+        least: int = 0,
+        most: tuple[int, int] = (0, 0),
+        **about: Any,
     ) -> None:
         """Split the dataset and write it. The same input gives the same bytes.
 
         Queries are numbers of rows by text (default: the caption of each row, in the order of the split). A query must
-        have `least` positives in each split. At most `most` test queries are asked, a seeded sample; 0 asks all.
+        have `least` positives in each split. At most `most` queries of validation and test are asked, a seeded sample;
+        0 asks all.
         """
         count = len(rows)
         if count < _LEAST_IMAGES:
             raise InputError(
                 f"{self.name}: at least {_LEAST_IMAGES} images are needed for two splits, got {count}\n{self._losses()}"
             )
-        order = permutation(count, self.seed, self.split)
+        validation, order = count // 5, permutation(count, self.seed)
+        if self.pins is not None:
+            validation, order = self._pinned_order(self.pins, rows)
         rows = [rows[i] for i in order]
         values = {column: [row[column] for row in rows] for column in columns}
         if queries is None:
@@ -179,7 +199,6 @@ class Preparation:
         else:
             row_of = np.argsort(order).tolist()
             candidates = [Query(text, tuple(sorted(row_of[i] for i in numbers))) for text, numbers in queries.items()]
-        validation = count // 5
         accepted = self._accepted(candidates, validation, least, most)
         if not accepted:
             raise InputError(f"{self.name}: no query has {least} positives in each split of {count} images")
@@ -205,11 +224,27 @@ class Preparation:
         sizes = f"{count} images: {validation} for validation, {count - validation} for test. {len(accepted)} queries."
         replace_text(self.out / "report.md", self._text(sizes))
 
-    def _accepted(self, queries: Sequence[Query], split: int, least: int, most: int) -> list[Query]:
+    def _pinned_order(self, pins: Pins, rows: Sequence[Row]) -> tuple[int, NDArray[np.int64]]:
+        """Return the size of the validation split and the order of the rows; the pinned pictures are the test split."""
+        tally = self.tally("pinned pictures")
+        test, missing = pins.match(rows, tally)
+        others = np.setdiff1d(np.arange(len(rows)), test)
+        if not test or not len(others):
+            raise InputError(
+                f"{pins.path} must name some of the {len(rows)} pictures and not all of them, it names {len(test)}; "
+                "its rows need uid, uid_name, id, image_id or caption"
+            )
+        replace_text(self.out / "missing.txt", "".join(f"{name}\n" for name in missing))
+        self.notes.append(f"{len(missing)} of the {len(test) + len(missing)} pictures of {pins.path.name} are missing")
+        self.notes[-1] += "; missing.txt lists them" if missing else ""
+        return len(others), np.concatenate([others[permutation(len(others), self.seed)], test])
+
+    def _accepted(self, queries: Sequence[Query], split: int, least: int, most: tuple[int, int]) -> list[Query]:
         """Return the queries without those that have too few positives in the rows before or after `split`."""
-        tally, accepted = self.tally("queries"), []
-        test = [i for i, query in enumerate(queries) if query.positives and query.positives[-1] >= split]
-        dropped = set(test) - set(random.Random(self.seed).sample(test, min(most or len(test), len(test))))
+        tally, accepted, dropped = self.tally("queries"), [], set[int]()
+        for number, count in enumerate(most):
+            part = [i for i, query in enumerate(queries) if (max(query.positives, default=-1) >= split) == number]
+            dropped |= {part[i] for i in permutation(len(part), self.seed)[count or len(part) :]}
         for i, query in enumerate(queries):
             early = sum(row < split for row in query.positives)
             late = len(query.positives) - early
@@ -224,7 +259,7 @@ class Preparation:
     def _text(self, sizes: str) -> str:
         """Return the report in Markdown."""
         limit = "" if self.limit is None else f" --limit {self.limit}."
-        lines = [f"# {self.name}", "", f"{sizes} Seed {self.seed}, split of {self.split}.{limit}", "", self._losses()]
+        lines = [f"# {self.name}", "", f"{sizes} Seed {self.seed}.{limit}", "", self._losses()]
         lines += ["", *(f"- {note}" for note in self.notes)]
         for tally in self.tallies:
             for reason, examples in sorted(tally.examples.items()):
@@ -271,10 +306,8 @@ def _item(text: str) -> str:
     return "- `" + " ".join(text.split()).replace("`", "'")[:300] + "`"
 
 
-def permutation(count: int, seed: int, generator: str = "torch") -> NDArray[np.int64]:
-    """Return the item of each row: as `torch.randperm` of that seed gives it, or numpy's generator."""
-    if generator == "numpy":
-        return np.random.default_rng(seed).permutation(count).astype(np.int64)
+def permutation(count: int, seed: int) -> NDArray[np.int64]:
+    """Return the item of each row: as `torch.randperm` of that seed gives it."""
     order = np.arange(count)
     draws = np.random.RandomState(seed).randint(0, 2**32, max(count - 1, 0), dtype=np.uint32).astype(np.int64)
     for i, draw in enumerate(draws):  # torch swaps forwards, by the remainder of 32 bits of the Mersenne twister

@@ -7,9 +7,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from mascot.bench.files import alone, read_json, replace_text
+from mascot.bench.files import alone, read_json, replace_text, sha256
 from mascot.bench.prepare.incidents1m import Incidents1M
 from mascot.bench.prepare.outcomes import NO_ANSWER, Loss
+from mascot.bench.prepare.pins import Pins
 from mascot.bench.prepare.pixelprose import PixelProse
 from mascot.bench.prepare.preparation import Preparation, Report
 from mascot.bench.prepare.skyscript import SkyScript
@@ -20,7 +21,6 @@ from mascot.errors import InputError, OptionError, require
 RECIPES: dict[str, Any] = {
     "pixelprose": PixelProse, "visual-genome": VisualGenome, "incidents1m": Incidents1M, "skyscript": SkyScript,
 }  # fmt: skip
-_SPLITS = ("torch", "numpy")
 
 
 def prepare(
@@ -31,6 +31,7 @@ def prepare(
     limit: int | None = None,
     workers: int = 8,
     seed: int = 42,
+    pinned: Path | None = None,
     report: Report = lambda step, count, total: None,
     web: Web | None = None,
     **settings: str,
@@ -39,23 +40,28 @@ def prepare(
 
     The behaviour is ``"published"``, to read the sources as the released study did, or ``"correct"``, without its
     mistakes. At most `limit` images are taken, in the order of the source, by `workers` requests at a time; `seed` is
-    that of the split. `report` is called as ``report(step, count, total)``; the total is None if it is unknown.
-    The client `web` (default: `Web()`) is stopped at the end. For the settings see `settings_of`.
+    that of the split. The test split consists of the pictures that the file `pinned` names (default: four fifths of the
+    pictures, by the seed); see `mascot.bench.prepare.pins`. `report` is called as ``report(step, count, total)``; the
+    total is None if it is unknown. The client `web` (default: half of the workers may ask one host) is stopped at the
+    end. For the settings see `settings_of`.
     """
     require(limit is None or limit >= 1, "limit", "must be >= 1", limit)
     require(workers >= 1, "workers", "must be >= 1", workers)
     require(seed >= 0, "seed", "must be >= 0", seed)
     values, recipe = settings_of(name, behaviour), RECIPES[name]
-    choices = {field.name: field.metadata.get("choices", ()) for field in fields(recipe)} | {"split": _SPLITS}
     for key, text in settings.items():
         require(key in values, f"a source or option of {name}", f"must be one of {', '.join(values)}", key)
-        require(not choices[key] or text in choices[key], key, f"must be {' or '.join(choices[key])}", text)
+        choices = options_of(name).get(key, ())
+        require(not choices or text in choices, key, f"must be {' or '.join(choices)}", text)
         try:
             values[key] = text if isinstance(values[key], str) else type(values[key])(json.loads(text.lower()))
         except (ValueError, TypeError):
             raise OptionError(f"{key} must be like {values[key]!r}, got {text!r}") from None
-    web, split = web or Web(), values.pop("split")
-    preparation = Preparation(name, Path(out), web, limit, workers, seed, split, report, values)
+    web = web or Web(per_host=max(4, workers // 2))
+    preparation = Preparation(name, Path(out), web, limit, workers, seed, report, values)
+    if pinned is not None:
+        preparation.pins = Pins.read(pinned)
+        preparation.sources["pinned pictures"] = {"url": pinned.name, "sha256": sha256(pinned)}
     _claim(Path(out), {"recipe": name, "settings": values})
     with alone(preparation.work / "lock", f"{out} is being prepared by another process"):
         try:
@@ -71,14 +77,13 @@ def settings_of(name: str, behaviour: str = "published") -> dict[str, Any]:
     """Return the sources and options of a recipe with their values."""
     require(behaviour in ("published", "correct"), "--as", "must be published or correct", behaviour)
     require(name in RECIPES, "the dataset", f"must be one of {', '.join(RECIPES)}", name)
-    published = {field.name: field.default for field in fields(RECIPES[name])} | {"split": _SPLITS[0]}
-    correct = {field.name: field.metadata.get("correct", field.default) for field in fields(RECIPES[name])}
-    return published if behaviour == "published" else published | correct
+    # The metadata has the value of another behaviour than the published one.
+    return {field.name: field.metadata.get(behaviour, field.default) for field in fields(RECIPES[name])}
 
 
-def options_of(name: str) -> list[str]:
-    """Return the names of the options, as opposed to the sources."""
-    return [*(field.name for field in fields(RECIPES[name]) if "correct" in field.metadata), "split"]
+def options_of(name: str) -> dict[str, tuple[str, ...]]:
+    """Return the options, as opposed to the sources, with the values that they may have (empty: any)."""
+    return {field.name: field.metadata["choices"] for field in fields(RECIPES[name]) if "choices" in field.metadata}
 
 
 def _claim(out: Path, claim: dict[str, Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,16 +30,20 @@ class SkyScript:
     """The CLIP-filtered test set of 30,000: images with a place, a caption of their own, and pixels that decode.
 
     Published are the first `rows` of the list, shuffled by ``random.Random(42)`` and cut before captions are made
-    unique; 0 takes all rows in the order of the list.
+    unique; 0 takes all rows in the order of the list. Captions are made unique before the download, or after it: then a
+    caption whose first image fails has the next image.
     """
 
     base: str = _BUCKET  # of the archives, images2.zip and meta2.zip up to 7
     table: str = f"{_BUCKET}dataframe/SkyScript_test_30K_filtered_by_CLIP_openai.csv"
     rows: int = option(20_000, 0)
+    unique: str = option("after", "before", ("after", "before"))
     smallest: int = option(32, 32)  # side of a picture in pixels
 
     def run(self, prep: Preparation) -> None:
         listing = self._listing(prep.source("table", self.table), prep.tally("captions"))
+        if self.unique == "before":
+            listing = _first_of_captions(listing, prep.tally("unique captions"))
         directories, lock = dict[str, dict[str, Member]](), threading.Lock()
 
         def read(row: Row, kind: str, suffix: str, most: int) -> bytes:
@@ -63,18 +68,20 @@ class SkyScript:
             return {"lat": lat, "lon": lon, **prep.store(data, row["id"], smallest=self.smallest)}
 
         rows = prep.gather(listing, "id", task, "places and pictures")
+        if self.unique == "after":
+            rows = _first_of_captions(rows, prep.tally("unique captions"))
         for part in sorted({row["part"] for row in rows}):  # too large to be hashed; the pictures are
             for name in (f"images{part}.zip", f"meta{part}.zip"):
                 prep.sources[name] = {"url": urljoin(self.base, name)}
         prep.finish(rows, ["id", "file", "lat", "lon", "path"], validation_queries=None)
 
     def _listing(self, table: Path, tally: Tally) -> list[Row]:
-        """Return the rows of the list with a caption that no earlier row has."""
+        """Return the rows of the list with a caption, each file once."""
         lines = [tuple((row[column] or "").strip() for column in _COLUMNS) for row in read_csv(table, _COLUMNS)]
         if self.rows:
             random.Random(42).shuffle(lines)
             lines = lines[: self.rows]
-        rows, ids = dict[str, Row](), set[str]()  # rows by caption
+        rows, ids = list[Row](), set[str]()
         for path, caption in lines:
             with tally.item(path):
                 match = _FILE.fullmatch(path)
@@ -83,11 +90,22 @@ class SkyScript:
                 if not caption:
                     raise Loss("no caption")
                 part, id_ = match.groups()
-                if caption in rows or id_ in ids:
-                    raise Loss("duplicate", "caption" if caption in rows else "file name")
-                rows[caption] = {"id": id_, "part": part, "path": path, "caption": caption}
+                if id_ in ids:
+                    raise Loss("duplicate", "file name")
+                rows.append({"id": id_, "part": part, "path": path, "caption": caption})
                 ids.add(id_)
-        return list(rows.values())
+        return rows
+
+
+def _first_of_captions(rows: Sequence[Row], tally: Tally) -> list[Row]:
+    """Return the first row of each caption."""
+    first: dict[str, Row] = {}
+    for row in rows:
+        with tally.item(row["path"]):
+            if row["caption"] in first:
+                raise Loss("duplicate", "caption")
+            first[row["caption"]] = row
+    return list(first.values())
 
 
 def centre(record: Any) -> tuple[float, float]:

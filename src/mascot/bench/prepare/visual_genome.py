@@ -32,7 +32,9 @@ class VisualGenome:
     images: str = f"{_TABLES}/image_data.json.zip"
     objects: str = f"{_TABLES}/objects.json.zip"
     pictures: str = ""  # a mirror with the folders VG_100K and VG_100K_2 (default: the addresses of the table)
-    fallback: bool = option(True, False)  # use DateTime (tag 306) if DateTimeOriginal is missing
+    time: str = option("clock", "date", ("clock", "date"))  # `exif_text.study_clock` or `exif_text.plausible_time`
+    least: int = option(1, 2)  # positives of a query in each split
+    quality: int = option(75, 0)  # see `Preparation.store`; 0 also keeps the size
 
     def run(self, prep: Preparation) -> None:
         table, objects = prep.source("images", self.images), prep.source("objects", self.objects)
@@ -57,17 +59,19 @@ class VisualGenome:
                 raise Loss("not a picture", str(error)) from None
             if not tags.picture and not tags.exposure:
                 raise Loss("no metadata")
-            taken = exif_text.taken(tags, self.fallback).isoformat(timespec="seconds")
-            return {"taken": taken, **prep.picture(row, longest=None)}
+            taken = (exif_text.study_clock if self.time == "clock" else exif_text.plausible_time)(tags)
+            options = {"quality": self.quality} if self.quality else {"longest": 0}
+            return {"taken": taken.isoformat(timespec="seconds"), **prep.picture(row, **options)}
 
         rows = prep.gather(list(listing.values()), "url", task, "time and picture")
         numbers = {row["id"]: i for i, row in enumerate(rows)}
         positives: dict[str, set[int]] = {name: set() for name in QUERIES}
         for record in _records(objects):
             i = numbers.get(str(record.get("image_id")), -1)
-            for name in (name for item in record.get("objects") or () for name in item.get("names") or () if i >= 0):
-                positives.get(str(name).strip().lower(), set()).add(i)
-        prep.finish(rows, ["id", "file", "taken", "url"], positives, least=2)
+            for item in record.get("objects") or () if i >= 0 else ():
+                for name in item.get("names") or [item.get("name")]:  # the field depends on the release
+                    positives.get(str(name).strip().lower(), set()).add(i)
+        prep.finish(rows, ["id", "file", "taken", "url"], positives, self.least)
 
 
 def _records(path: Path) -> Iterator[dict[str, Any]]:

@@ -32,6 +32,7 @@ def quietly() -> Iterator[list[warnings.WarningMessage]]:
     """Catch the warnings of Pillow about damaged files, in one thread at a time: warning filters are global."""
     with _LOCK, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        warnings.simplefilter("ignore", ResourceWarning)  # of a file elsewhere that is collected meanwhile
         yield caught
 
 
