@@ -82,7 +82,7 @@ def check_one_of(owner: str, value: Any, *options: str | None) -> None:
 
 def hashed(ids: Iterable[Any], rule: str) -> set[Hashable]:
     """Return the ids as a set; raise an error with the rule if an id cannot be hashed."""
-    names = list(ids)
+    names = ids if isinstance(ids, list) else list(ids)
     try:
         return set(names)
     except TypeError:

@@ -191,8 +191,9 @@ def rank_many(fitted: FittedWishes, queries: Queries, call: Call) -> Rankings[An
 
 def _require_use_of_vectors(wishes: Sequence[AnyWish], method: Any, candidates: Candidates[Any] | Batch) -> None:
     """Raise if vectors are passed and nothing reads them. Hits of an engine may carry vectors that nobody needs."""
-    is_of_engine = isinstance(candidates, Candidates) and not isinstance(candidates.source, TableRows | None)
-    if candidates.vectors is not None and not is_of_engine and not wishes and method is None:
+    if wishes or method is not None or candidates.vectors is None:
+        return
+    if isinstance(candidates, Batch) or isinstance(candidates.source, TableRows | None):
         raise OptionError("vectors are read by a wish or a method: ask for spread(mc.Vectors()), got no wish")
 
 
