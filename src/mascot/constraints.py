@@ -100,8 +100,7 @@ class Limit(Value):
             owner = f"limit({self.attribute.name})"
             require(isinstance(self.n, int) and not self.places, owner, "with Vectors takes n and fill", self)
             return CopyQuota(labels.vectors, labels.copies, int(self.most("")), stages)
-        named = isinstance(self.n, Mapping)
-        capacity = [self.most(name) for name in _names(labels)] if named else [self.most("")] * labels.count
+        capacity = [self.n] * labels.count if isinstance(self.n, int) else list(map(self.most, _names(labels)))
         return Quota(labels.indptr, labels.indices, np.array(capacity or [UNLIMITED], np.int64), stages)
 
     def for_k(self, quota: AnyQuota, k: int) -> AnyQuota:

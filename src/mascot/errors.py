@@ -55,7 +55,7 @@ def is_number(value: Any) -> bool:
 
 def is_whole(value: Any) -> bool:
     """Return whether a value is an integer of Python or numpy, and not a boolean."""
-    return isinstance(value, Integral) and not isinstance(value, bool)
+    return type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
 
 
 def check_positive(owner: str, value: Any) -> None:

@@ -62,9 +62,6 @@ class RecordColumns(Mapping[str, NDArray[Any]]):
     def __len__(self) -> int:
         return len(list(iter(self)))
 
-    def items(self) -> Any:
-        return [(name, self[name]) for name in self]
-
 
 class TableRows(Sequence[dict[str, Any]]):
     """The rows of a table as dictionaries, made when `Ranking.records()` asks for them."""

@@ -21,6 +21,7 @@ MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
     "December",
 )  # fmt: skip
+_axis = lru_cache(maxsize=64)(Axis)
 
 
 class _CircleAttribute(ColumnAttribute):
@@ -51,17 +52,13 @@ class _CircleAttribute(ColumnAttribute):
         return self._circle_bins(columns, self.count, self.width)
 
     def _circle_bins(self, columns: Columns, bins: int, width: float) -> AxisBins:
-        return AxisBins((_circle(self.period, bins, width),), (self._values(columns),), self.unit)
+        axis = _axis(0.0, self.period / bins, bins, width, self.period)
+        return AxisBins((axis,), (self._values(columns),), self.unit)
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
         """Return points on the unit circle; a missing value is a row of zeros."""
         angle = self._values(columns) * (2 * math.pi / self.period)
         return np.nan_to_num(np.stack([np.sin(angle), np.cos(angle)], axis=1), copy=False)
-
-
-@lru_cache(maxsize=64)
-def _circle(period: float, bins: int, width: float) -> Axis:
-    return Axis(0.0, period / bins, bins, width, period)
 
 
 def _named_codes(values: Floats, names: tuple[str, ...]) -> SparseBins:
