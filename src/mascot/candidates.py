@@ -116,25 +116,23 @@ class Candidates(Generic[Id]):
         [38.7, None]
         """
         source = list(records)
-        is_plain = set(map(type, source)) <= {dict}
-        columns = RecordColumns(source if is_plain else [_fields_of(record) for record in source])
-        scores: Any = np.arange(len(source), 0, -1, dtype=np.float64)
-        if score is not None:
-            scores = columns.usual_cells(score, "score")
+        is_plain = list(map(type, source)).count(dict) == len(source)
+        columns = RecordColumns(source if is_plain else [_fields_of(record) for record in source], is_plain)
+        scores: Any = np.arange(len(source), 0, -1.0) if score is None else columns.usual_cells(score, "score")
+        result: Candidates[Any] = Candidates.__new__(Candidates)
+        result.columns, result.source = columns, source
         try:
-            result: Candidates[Any] = Candidates(scores)
+            result.scores = finite_scores(scores, 1)
         except InputError:
             _require_all(scores, str(score))
             raise
-        result.columns, result.source = columns, source
-        ids = [] if id is None else columns.usual_cells(id, "id")
-        result.has_ids = id is None or id != "id" or not are_missing(ids)
-        if id is not None and result.has_ids:
-            if None in hashed(ids, "Candidates.ids must be hashable"):
-                _require_all(ids, id)
-            result.ids = ids
-        if vector is not None:
-            result.vectors = as_vectors(columns.cells(vector), (len(source),), "Candidates")
+        ids = list(range(len(source))) if id is None else columns.usual_cells(id, "id")
+        result.has_ids = id != "id" or not are_missing(ids)
+        if id is not None and result.has_ids and None in hashed(ids, "Candidates.ids must be hashable"):
+            _require_all(ids, id)
+        result.ids = ids if result.has_ids else list(range(len(source)))
+        vectors = None if vector is None else columns.cells(vector)
+        result.vectors = as_vectors(vectors, (len(source),), "Candidates")
         return result
 
     def __len__(self) -> int:
@@ -217,7 +215,7 @@ def finite_scores(scores: ArrayLike, dimensions: int, owner: str = "scores") -> 
         raise InputError(f"{owner} must be numbers, got {scores!r:.80}") from None
     if array.ndim != dimensions:
         raise InputError(f"{owner} must have {dimensions} dimension(s), got {array.ndim}")
-    if not np.isfinite(array).all():
+    if not math.isfinite(np.vdot(array, array)) and not np.isfinite(array).all():
         bad = ~np.isfinite(array)
         raise InputError(f"{owner} must be finite, got {array[bad][0]} at position {int(np.flatnonzero(bad)[0])}")
     return array

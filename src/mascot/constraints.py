@@ -100,9 +100,8 @@ class Limit(Value):
             owner = f"limit({self.attribute.name})"
             require(isinstance(self.n, int) and not self.places, owner, "with Vectors takes n and fill", self)
             return CopyQuota(labels.vectors, labels.copies, int(self.most("")), stages)
-        names = _names(labels) if isinstance(self.n, Mapping) else ("",) * labels.count
-        capacity = np.array([self.most(name) for name in names] or [UNLIMITED], np.int64)
-        return Quota(labels.indptr, labels.indices, capacity, stages)
+        capacity = [self.n] * labels.count if isinstance(self.n, int) else list(map(self.most, _names(labels)))
+        return Quota(labels.indptr, labels.indices, np.array(capacity or [UNLIMITED], np.int64), stages)
 
     def for_k(self, quota: AnyQuota, k: int) -> AnyQuota:
         """Return the quota with the capacities of a page of k results."""

@@ -55,7 +55,7 @@ def is_number(value: Any) -> bool:
 
 def is_whole(value: Any) -> bool:
     """Return whether a value is an integer of Python or numpy, and not a boolean."""
-    return isinstance(value, Integral) and not isinstance(value, bool)
+    return type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
 
 
 def check_positive(owner: str, value: Any) -> None:
@@ -82,7 +82,7 @@ def check_one_of(owner: str, value: Any, *options: str | None) -> None:
 
 def hashed(ids: Iterable[Any], rule: str) -> set[Hashable]:
     """Return the ids as a set; raise an error with the rule if an id cannot be hashed."""
-    names = list(ids)
+    names = ids if isinstance(ids, list) else list(ids)
     try:
         return set(names)
     except TypeError:

@@ -151,7 +151,9 @@ class FittedWishes:
         if already is not None and any(map(len, already)):
             already_ptr = np.concatenate([[0], np.cumsum([len(positions) for positions in already])]).astype(np.int64)
             already_flat = np.concatenate(already).astype(np.int64)
+        named_weight = 0.0
         if self.focuses:
+            named_weight = float(sum(focus.weight for focus in self.focuses))
             strength = getattr(call.method, "strength", None)
             strength = DEFAULT_STRENGTH if strength is None else float(strength)
             robust = getattr(call.method, "robust", True)
@@ -160,9 +162,7 @@ class FittedWishes:
             ptr=ptr, scores=scores, rows=rows, bins=self.bins, tables=tables,
             signs=self.signs, weights=self.weights, rules=self.rules,
             attributes=tuple(wish.attribute for wish in self.coverage), already_ptr=already_ptr, already=already_flat,
-            remaining=remaining, quotas=quotas,
-            named_weight=float(sum(focus.weight for focus in self.focuses)),
-            backend=call.backend, threads=call.threads,
+            remaining=remaining, quotas=quotas, named_weight=named_weight, backend=call.backend, threads=call.threads,
         )  # fmt: skip
 
 
@@ -191,11 +191,8 @@ def fit_wishes(wishes: tuple[AnyWish, ...], table: Table, rows: int, groups: int
         if groups == 1 or not getattr(attribute, "local", False):
             return make(table.columns, table.floats, rows)
         size = rows // groups
-        parts = []
-        for first in range(0, rows, size):
-            part = table.take(np.arange(first, first + size))
-            parts.append(make(part.columns, part.floats, size))
-        return _join_by_name(parts)
+        parts = (table.take(np.arange(first, first + size)) for first in range(0, rows, size))
+        return _join_by_name([make(part.columns, part.floats, size) for part in parts])
 
     bins = tuple(by_group(wish.bins, wish.attribute) for wish in coverage)
     focuses = tuple(wish.named_focus(by_group(wish.bins, wish.attribute)) for wish in aims)

@@ -8,20 +8,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.attributes.columns import as_array, cells
+from mascot.attributes.columns import are_texts, as_array, cells
 from mascot.attributes.nested import has_name, values_of
 
 
 class RecordColumns(Mapping[str, NDArray[Any]]):
     """Columns of a list of dictionaries, read on first use. A name may be a dotted path."""
 
-    def __init__(self, records: Sequence[Any]) -> None:
-        self._records = records
+    def __init__(self, records: Sequence[Any], plain: bool = False) -> None:
+        self._records, self._plain = records, plain  # plain: all are of type `dict`
+        self._cells: dict[str, list[Any]] = {}
         self._columns: dict[str, NDArray[Any]] = {}
 
     def cells(self, name: str) -> list[Any]:
         """Return the value of each record; None if it is missing."""
-        return values_of(self._records, name)
+        return values_of(self._records, name, self._plain)
 
     def usual_cells(self, name: str, usual: str) -> list[Any]:
         """Return the value of each record; if no record has the usual name, read it with an underscore in front."""
@@ -29,22 +30,28 @@ class RecordColumns(Mapping[str, NDArray[Any]]):
         return self.cells(f"_{usual}") if name == usual and are_missing(values) else values
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        if name not in self:
-            raise KeyError(name)
+        if name not in self._columns:
+            if name not in self:
+                raise KeyError(name)
+            values = self._cells[name]
+            self._columns[name] = np.array(values, object) if are_texts(values) else as_array(values)
         return self._columns[name]
 
     def __contains__(self, name: object) -> bool:
         """Return whether a record has this name. A column of no records has every name."""
-        if name in self._columns:
+        if name in self._cells:
             return True
         if not isinstance(name, str):
             return False
         values = self.cells(name)
         if are_missing(values) and not self._has_name(name):
             return False
-        is_text = set(map(type, values)) <= {str, type(None)}
-        self._columns[name] = np.array(values, object) if is_text else as_array(values)
+        self._cells[name] = values
         return True
+
+    def texts(self, name: str) -> list[str | None] | None:
+        """Return a column of text and None as a list; None if there is no such column, or it has other values."""
+        return self._cells[name] if name in self and are_texts(self._cells[name]) else None
 
     def _has_name(self, name: str) -> bool:
         return name in list(self) or any(has_name(record, name) for record in self._records)
@@ -54,9 +61,6 @@ class RecordColumns(Mapping[str, NDArray[Any]]):
 
     def __len__(self) -> int:
         return len(list(iter(self)))
-
-    def items(self) -> Any:
-        return [(name, self[name]) for name in self]
 
 
 class TableRows(Sequence[dict[str, Any]]):

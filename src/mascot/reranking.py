@@ -157,8 +157,10 @@ def rerank_many(
 
 def rank_one(fitted: FittedWishes, queries: Queries, call: Call) -> Ranking[Any]:
     """Rank one query over fitted wishes."""
-    problem, count = fitted.problem(queries, call), call.k - len(queries.pinned)
-    pinned = problem.remaining.from_input(0, queries.pinned)
+    problem = fitted.problem(queries, call)
+    if not len(queries.pinned) and not needs_arrangement(fitted):
+        return Ranking(queries, problem, call.method.select(problem, call.k), call.k, call.method, fitted)
+    pinned, count = problem.remaining.from_input(0, queries.pinned), call.k - len(queries.pinned)
     places = range(len(pinned)) if queries.places is None else queries.places
     rules = Rules.of(fitted, queries, 0, dict(zip(pinned.tolist(), places, strict=True)))
     check_pins(fitted, rules, problem.rows_of(0), exact=queries.places is not None)
@@ -189,8 +191,8 @@ def rank_many(fitted: FittedWishes, queries: Queries, call: Call) -> Rankings[An
 
 def _require_use_of_vectors(wishes: Sequence[AnyWish], method: Any, candidates: Candidates[Any] | Batch) -> None:
     """Raise if vectors are passed and nothing reads them. Hits of an engine may carry vectors that nobody needs."""
-    is_of_engine = isinstance(candidates, Candidates) and not isinstance(candidates.source, TableRows | None)
-    if candidates.vectors is not None and not is_of_engine and not wishes and method is None:
+    unused = candidates.vectors is not None and not wishes and method is None
+    if unused and (isinstance(candidates, Batch) or isinstance(candidates.source, TableRows | None)):
         raise OptionError("vectors are read by a wish or a method: ask for spread(mc.Vectors()), got no wish")
 
 
@@ -198,7 +200,8 @@ def as_candidates(candidates: Any, owner: str = "rerank") -> Candidates[Any]:
     """Return the candidates of one query, which may be a list of records."""
     if isinstance(candidates, Candidates):
         return candidates
-    if not isinstance(candidates, Iterable) or isinstance(candidates, (str, Mapping)):
+    is_list = isinstance(candidates, list)  # which is checked faster
+    if not is_list and (not isinstance(candidates, Iterable) or isinstance(candidates, (str, Mapping))):
         needs = "rerank needs" if owner == "rerank" else "rerank_many needs a Batch or a list of"
         remedy = ": rerank_many ranks several queries" if isinstance(candidates, Batch) else ""
         raise InputError(f"{needs} Candidates, got {type(candidates).__name__}{remedy}")
@@ -289,7 +292,7 @@ def per_query(entries: Any, owner: str) -> list[Any]:
 
 def pinned_positions(pin: Pins, ids: Sequence[Hashable], k: int) -> tuple[Ints, Sequence[int] | None]:
     """Return the position of each pinned id, and the places, from 0, that a dictionary gives them."""
-    if not isinstance(pin, Iterable) or isinstance(pin, str):
+    if not isinstance(pin, (tuple, list)) and (not isinstance(pin, Iterable) or isinstance(pin, str)):
         raise InputError(f"pin must be a list of ids, got {pin!r}")
     pinned_ids = list(pin)
     if not pinned_ids:

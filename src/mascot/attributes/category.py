@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import count, product, repeat
 from typing import Any
 
 import numpy as np
 
 from mascot.attributes.attribute import Columns, Missing, check_missing
-from mascot.attributes.columns import as_objects, cells, column_of, is_missing, printable
+from mascot.attributes.columns import are_texts, as_objects, cells, column_of, is_missing, printable
 from mascot.bins import Floats, SparseBins, one_hot
 from mascot.errors import InputError, require
 from mascot.serialize import Value
@@ -38,8 +39,9 @@ class Category(Value):
         object.__setattr__(self, "name", self.name or self.column)
 
     def membership(self, columns: Columns, vectors: Floats | None) -> SparseBins:
-        values = cells(column_of(columns, self.column, "Category"))
-        if set(map(type, values)) <= {str, type(None)}:  # the most common
+        texts = columns.texts(self.column) if hasattr(columns, "texts") else None  # of records
+        values = cells(column_of(columns, self.column, "Category")) if texts is None else texts
+        if texts is not None or are_texts(values):  # the most common
             return text_labels(values)
         codes: dict[str, int] = {}
         flat: list[int] = []
@@ -92,10 +94,12 @@ class Combination(Value):
 
 def text_labels(values: Sequence[str | None]) -> SparseBins:
     """Return one named label per row; None and empty text are missing."""
-    codes: dict[str | None, int] = dict.fromkeys(values, -1)
-    names = tuple(value for value in codes if value and value.strip(" \0"))
-    codes.update(zip(names, range(len(names)), strict=True))
-    return one_hot(np.array(list(map(codes.__getitem__, values)), np.int64), max(len(names), 1), names)
+    codes: dict[str | None, int] = defaultdict(count().__next__, {None: -1, "": -1})
+    rows = np.fromiter(map(codes.__getitem__, values), np.int64, len(values))
+    names = tuple(filter(None, codes))
+    if not all(map(str.strip, names, repeat(" \0"))):
+        return text_labels([value if value and value.strip(" \0") else None for value in values])
+    return one_hot(rows, max(len(names), 1), names)
 
 
 def label_text(label: Hashable) -> str:

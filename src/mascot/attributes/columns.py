@@ -94,6 +94,12 @@ def cells(column: NDArray[Any]) -> list[Any]:
     return column.tolist()
 
 
+def are_texts(values: Iterable[Any]) -> bool:
+    """Return whether all values are text or None."""
+    types = list(map(type, values))
+    return types.count(str) == len(types) or set(types) <= {str, type(None)}  # counting is faster
+
+
 def is_missing(value: Any) -> bool:
     """Return whether a value is None, NaN, NaT, pandas.NA, masked, or empty text."""
     if value is None or (isinstance(value, str) and not value.strip(" \0")):

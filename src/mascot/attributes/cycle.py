@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
     "December",
 )  # fmt: skip
+_axis = lru_cache(maxsize=64)(Axis)
 
 
 class _CircleAttribute(ColumnAttribute):
@@ -50,7 +52,7 @@ class _CircleAttribute(ColumnAttribute):
         return self._circle_bins(columns, self.count, self.width)
 
     def _circle_bins(self, columns: Columns, bins: int, width: float) -> AxisBins:
-        axis = Axis(0.0, self.period / bins, bins, width, self.period)
+        axis = _axis(0.0, self.period / bins, bins, width, self.period)
         return AxisBins((axis,), (self._values(columns),), self.unit)
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from itertools import repeat
+from operator import contains, itemgetter
 from typing import Any
 
 _NO_FIELDS: dict[str, Any] = {}
@@ -54,14 +56,22 @@ def has_name(record: Any, name: str) -> bool:
     )
 
 
-def values_of(records: Sequence[Any], name: str) -> list[Any]:
-    """Return `value_of` each record, which is a mapping. The path is followed once for all records, level by level."""
+def values_of(records: Sequence[Any], name: str, plain: bool = False) -> list[Any]:
+    """Return `value_of` each record, which is a mapping. The path is followed once for all records, level by level.
+
+    Records that are all of type `dict` are `plain`, and are read faster.
+    """
     if "." not in name:
+        try:
+            if plain:
+                return list(map(itemgetter(name), records))
+        except KeyError:
+            pass
         return [record.get(name) for record in records]
     head, rest = name.split(".", 1)
-    if not any(name in record for record in records):
+    if not any(map(contains, records, repeat(name))):
         inner = [record.get(head) or _NO_FIELDS for record in records]
         if set(map(type, inner)) == {dict}:
-            pairs = zip(records, values_of(inner, rest), strict=True)
+            pairs = zip(records, values_of(inner, rest, plain=True), strict=True)
             return [value_of(record, name) if value is None else value for record, value in pairs]
     return [value_of(record, name) for record in records]

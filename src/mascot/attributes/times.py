@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.attributes.attribute import Columns
-from mascot.attributes.columns import is_missing, numbers_within, printable, single
+from mascot.attributes.columns import are_texts, is_missing, numbers_within, printable, single
 from mascot.bins import Floats
 from mascot.errors import InputError, is_number, quoted
 
@@ -73,7 +73,7 @@ def _moments(columns: Columns, name: str, owner: str) -> _Moments:
 
 def _iso_moments(values: list[Any]) -> _Moments | None:
     """Return ISO texts of one form, read all at once; None if there are values of another form, or too few."""
-    if len(values) < _FEW or not set(map(type, values)) <= {str, type(None)}:
+    if len(values) < _FEW or not are_texts(values):
         return None
     length = 10 if {len(value) for value in values if value} == {10} else 19
     texts = [value or _EPOCH for value in values]

@@ -70,13 +70,13 @@ def description() -> str:
 
 
 def _address(data: Any) -> int:
-    """Return the address of an array or a bytearray, 0 for None. The caller keeps the object alive."""
-    if data is None:
+    """Return the address of an array or a bytearray, 0 for None and if it is empty. The caller keeps the object alive."""
+    if data is None or not len(data):
         return 0
     try:
         return _address_of(_from_buffer(data))  # four times as fast as array.ctypes.data
-    except (TypeError, ValueError):  # read-only, or empty
-        return 0 if isinstance(data, bytearray) else int(data.ctypes.data)
+    except (TypeError, ValueError):  # read-only, or rows of nothing
+        return int(data.ctypes.data)
 
 
 def select(
@@ -94,7 +94,7 @@ def select(
     limits = bytearray().join(map(_packed_quota, quotas)) if quotas else None
     results, numbers = np.empty((2, count, k), np.int64), np.empty((3, count, len(bins)))
     strengths, stages = np.empty(count), np.empty(count, np.int64)
-    result, number = _address(results), _address(numbers)
+    result, number = _address(results), _address(numbers) if bins else 0
     batch = _BATCH.pack(
         len(bins), len(quotas), k, options.protect, options.flags, options.starts, options.strength, options.keep,
         _address(ptr), _address(rows), _address(scores), _address(already_ptr), _address(already),
