@@ -211,7 +211,7 @@ def _pm2(weight: float, r: Any, v: Any, p: Any) -> list[int]:
         (IaSelect(), lambda *a: _xquad(1.0, *a)),
         *((Pm2(w), lambda *a, w=w: _pm2(w, *a)) for w in (0.2, 0.5, 1.0)),
     ],
-    ids=str,
+    ids=lambda value: "" if callable(value) else str(value),
 )
 def test_the_formulas_literally(method: Any, formula: Any, seed: int) -> None:
     candidates, wishes, r, v, p = _aspects(seed)

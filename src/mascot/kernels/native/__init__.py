@@ -70,7 +70,7 @@ def description() -> str:
 
 
 def _address(data: Any) -> int:
-    """Return the address of an array or a bytearray, 0 for None and if it is empty. The caller keeps the object alive."""
+    """Return the address of an array or a bytearray, 0 if it is None or empty. The caller keeps the object alive."""
     if data is None or not len(data):
         return 0
     try:
