@@ -16,7 +16,7 @@ from mascot.constraints import AtLeast, Limit, Share
 from mascot.kernels.constants import COPY_TOLERANCE
 from mascot.kernels.quotas import Quota
 from mascot.phrases import codes_of, coverage_texts, near_texts, ordinal_text, target_text
-from mascot.replay import Account
+from mascot.replay import is_replayed
 from mascot.rule_counts import RuleCounts
 from mascot.serialize import plain
 from mascot.wishes import AnyWish
@@ -37,9 +37,15 @@ class Reason:
     was: int  # its rank by score, from 1
     relevance: float  # in 0..1 over the candidates
     step: int | None  # when it was selected, from 1; None: left out
-    gains: dict[str, float]  # of relevance and of each attribute; their sum is `gain`
     because: str
-    account: Account | None = field(default=None, repr=False, compare=False)  # of the whole ranking
+    _ranking: Ranking[Any] = field(repr=False, compare=False)
+    _row: int = field(repr=False, compare=False)  # in the account of the ranking
+
+    @property
+    def gains(self) -> dict[str, float]:
+        """Contributions of relevance and of each attribute; their sum is `gain`."""
+        account = self._ranking._account
+        return dict(zip(account.names, account.rows[self._row], strict=True)) if account else {}
 
     @property
     def gain(self) -> float:
@@ -48,13 +54,16 @@ class Reason:
     @property
     def opened(self) -> dict[str, list[str]]:
         """The names of the bins that it was the first to cover, for each attribute."""
-        return {} if self.account is None or self.step is None else self.account.opened[self.step - 1]
+        account = self._ranking._account
+        return {} if account is None or self.step is None else account.opened[self.step - 1]
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
+    def to_dict(self, gains: bool = True) -> dict[str, Any]:
+        """Return the reason as plain data; without `gains` neither the gains nor the names of bins."""
+        values = {
             "id": plain(self.id), "position": self.position, "was": self.was, "relevance": self.relevance,
-            "step": self.step, "gain": self.gain, "gains": self.gains, "opened": self.opened, "because": self.because,
+            "step": self.step, "because": self.because,
         }  # fmt: skip
+        return values | {"gain": self.gain, "gains": self.gains, "opened": self.opened} if gains else values
 
 
 @dataclass(frozen=True)
@@ -81,13 +90,13 @@ class Explanation:
             lines.insert(1 + count, "left out")
         return "\n".join([*lines, *self.notes])
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the explanation as plain data, ready for JSON."""
+    def to_dict(self, gains: bool = True) -> dict[str, Any]:
+        """Return the explanation as plain data, ready for JSON; `gains` adds gains and the names of opened bins."""
         return {
             "strength": self.strength,
             "wishes": [plain(wish) for wish in self.wishes],
-            "results": [{"rank": rank, **reason.to_dict()} for rank, reason in enumerate(self.results, 1)],
-            "left_out": [reason.to_dict() for reason in self.left_out],
+            "results": [{"rank": rank, **reason.to_dict(gains)} for rank, reason in enumerate(self.results, 1)],
+            "left_out": [reason.to_dict(gains) for reason in self.left_out],
             "notes": list(self.notes),
         }
 
@@ -114,11 +123,11 @@ def describe_wish(wish: AnyWish) -> str:
 class Explainer:
     """Explains one ranking by its fitted wishes and gains."""
 
-    def __init__(self, ranking: Ranking[Any]) -> None:
+    def __init__(self, ranking: Ranking[Any], left_out: bool) -> None:
         problem, fitted, selection = ranking._problem, ranking._fitted, ranking._selection
-        self.ranking, self.fitted, self.account = ranking, fitted, ranking._account
-        self.gains = self.account.gains.T.tolist() if self.account else []
-        self.results, self.others = ranking._problem_positions, ranking._runners_up
+        self.ranking, self.fitted, self.has_gains = ranking, fitted, is_replayed(ranking)
+        self.results = ranking._problem_positions
+        self.others = ranking._runners_up if left_out else self.results[:0]
         self.rows = problem.rows_of(0)
         steps = {position: step for step, position in enumerate(selection.positions[0].tolist())}
         self.steps = [steps[i] for i in self.results.tolist()]
@@ -138,16 +147,15 @@ class Explainer:
         self.known = list(zip(*(value.tolist() for value in values), strict=True))  # position, was and relevance
 
     def explanation(self) -> Explanation:
-        ranking, account, count = self.ranking, self.account, len(self.results)
-        default = "selected for its relevance" if account else f"selected by {type(ranking.method).__name__}"
+        ranking, count = self.ranking, len(self.results)
+        default = "selected for its relevance" if self.has_gains else f"selected by {type(ranking.method).__name__}"
         texts = ["; ".join(filter(None, dict.fromkeys(own))) or default for own in zip(*self._columns(), strict=True)]
         texts += [self._left_out(m, i) for m, i in enumerate(self.others.tolist())]
         listed = [*self.steps, *range(count, count + len(self.others))]
         reasons = []
         for (position, was, relevance), step, text in zip(self.known, listed, texts, strict=True):
-            gains = dict(zip(account.names, self.gains[step], strict=True)) if account else {}
             id_, order = ranking._ids[position], step + 1 if step < count else None
-            reasons.append(Reason(id_, position, was, relevance, order, gains, text, account))
+            reasons.append(Reason(id_, position, was, relevance, order, text, ranking, step))
         return Explanation(reasons[:count], reasons[count:], ranking.strength, ranking.wishes, tuple(self._notes()))
 
     def _columns(self) -> Iterator[list[str]]:
@@ -188,7 +196,7 @@ class Explainer:
             return text
         if self.place_rules and len(self.results) < self.ranking.k:
             return f"fits no place: {', '.join(self.place_rules)}"
-        if self.account is None:
+        if not self.has_gains:
             return f"not selected by {type(self.ranking.method).__name__}"
         if all(map(operator.or_, self.pinned, self.protected)):
             return f"every result is {'pinned' if all(self.pinned) else 'protected'}"
@@ -224,8 +232,10 @@ class Explainer:
         """Return what candidate i, number m of those left out, lacks compared with the last selected result."""
         count, scores = len(self.results), self.ranking._problem.scores
         last = int(self.ranking._selection.positions[0, count - 1])
-        behind = list(map(operator.sub, self.gains[count - 1], self.gains[count + m]))
-        total, tie = sum(behind), _EQUAL * max(1.0, *map(abs, self.gains[count - 1] + self.gains[count + m]))
+        assert self.ranking._account is not None
+        of_last, own = self.ranking._account.rows[count - 1], self.ranking._account.rows[count + m]
+        behind = list(map(operator.sub, of_last, own))
+        total, tie = sum(behind), _EQUAL * max(1.0, *map(abs, of_last + own))
         than = "the last result"
         if last != self.results[-1]:
             than = str(self.ranking.ids[self.results.tolist().index(last)])
@@ -243,8 +253,9 @@ class Explainer:
 
     def _shortcoming(self, a: int, m: int, i: int, than: str) -> str:
         """Return why the value of attribute a speaks against candidate i, number m of those left out."""
-        assert self.account is not None
-        name, parts, spread = self.account.names[1 + a], self.account.parts[a], self.fitted.coverage[a].sign > 0
+        account = self.ranking._account
+        assert account is not None
+        name, parts, spread = account.names[1 + a], account.parts[a], self.fitted.coverage[a].sign > 0
         if self.fitted.bins[a].missing(self.rows[[i]])[0]:
             return f"its {name} is unknown"
         if parts is None:  # vectors

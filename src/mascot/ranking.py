@@ -133,9 +133,9 @@ class Ranking(Generic[Id]):
         order = np.array([step[i] for i in self._problem_positions.tolist()], np.int64)
         return {name: values[order] for name, values in zip(account.names, account.gains, strict=True)}
 
-    def explain(self) -> Explanation:
-        """Return why each result was selected, and why the best other candidates were not."""
-        return Explainer(self).explanation()
+    def explain(self, left_out: bool = True) -> Explanation:
+        """Return why each result was selected and, if `left_out`, why the best other candidates were not."""
+        return Explainer(self, left_out).explanation()
 
     def to_dict(self, gains: bool = True) -> dict[str, Any]:
         """Return the ranking as plain data, ready for JSON; without gains it is faster."""

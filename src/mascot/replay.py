@@ -59,17 +59,29 @@ class Account:
     parts: list[BinParts | None]  # [A]; None for vectors
 
     @cached_property
+    def rows(self) -> list[list[float]]:
+        """The gains of each result and other candidate."""
+        rows: list[list[float]] = self.gains.T.tolist()
+        return rows
+
+    @cached_property
     def opened(self) -> list[dict[str, list[str]]]:
         """The names of the bins that each result opens, for each attribute; results are in the order of selection."""
         columns = [parts.opened(self.k) if parts else [list[str]()] * self.k for parts in self.parts]
         return [dict(zip(self.names[1:], row, strict=True)) for row in zip(*columns, strict=True)] or [{}] * self.k
 
 
+def is_replayed(ranking: Ranking[Any]) -> bool:
+    """Return whether the results of a ranking have gains: those of `Mascot`."""
+    return isinstance(ranking.method, Mascot) and len(ranking) > 0
+
+
 def replay_gains(ranking: Ranking[Any]) -> Account | None:
     """Return the gains of each result and of the best candidates left out; None for methods other than `Mascot`."""
     method, problem, selection = ranking.method, ranking._problem, ranking._selection
-    if not isinstance(method, Mascot) or not len(ranking):
+    if not is_replayed(ranking):
         return None
+    assert isinstance(method, Mascot)
     options = method.kernel_options(len(ranking), problem.weights, problem.named_weight)
     strength = options.strength if method.keep is None else float(selection.strengths[0])
     relevance = problem.scores

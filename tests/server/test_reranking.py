@@ -133,8 +133,8 @@ def test_bad_vectors_are_refused_in_one_sentence(service: httpx.Client, vectors:
 
 
 def test_ids_and_labels_stay_what_they_are(service: httpx.Client) -> None:
-    request = {"scores": [2, 1], "ids": [2**62 + 1, "é"], "columns": {"n": [2**62 + 1, 2**62 + 2]}, "explain": True}
-    answer = _rerank(service, **request, wishes=[{"spread": "n"}])
+    request = {"scores": [2, 1], "ids": [2**62 + 1, "é"], "columns": {"n": [2**62 + 1, 2**62 + 2]}}
+    answer = _rerank(service, **request, wishes=[{"spread": "n"}], explain=True, gains=True)
     assert result_ids(answer) == [2**62 + 1, "é"]
     assert answer.json()["explanation"]["results"][0]["opened"]["n"] == [str(2**62 + 1)]
 

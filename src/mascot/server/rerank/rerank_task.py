@@ -68,8 +68,8 @@ class RerankTask:
             for place, result in enumerate(answer.results):
                 result.gains = {name: values[place] for name, values in gains.items()}
         if request.explain:
-            explanation = ranking.explain()
-            answer.explanation = explanation.to_dict()
+            explanation = ranking.explain(left_out=request.gains)
+            answer.explanation = explanation.to_dict(gains=request.gains)
             for result, reason in zip(answer.results, explanation.results, strict=True):
                 result.because = reason.because
         return answer
