@@ -1,151 +1,110 @@
-"""Run datasets of the paper's largest sizes with random vectors, and measure time and memory.
+"""Audit the package against the paper: 96 items, one line each, and how many are right.
 
-    python -m benchmarks.reproduce [skyscript|incidents1m] [--tokens 32] [--folder DIR]
+    python -m benchmarks.reproduce [--only NUMBER,NUMBER]
 
-`skyscript` has 15,650 images with a caption each, of which 12,520 are test queries, and runs every method except the
-DPPs; `incidents1m` has 26,517 images, 92 queries with many answers, and runs every method. The program writes a
-prepared folder with random places and vectors, without pictures, and runs the whole protocol of `mascot bench run` on
-it in a separate process.
+Each item is decided by computations in this run (the literal formulas of `audit/formulas.py`, the numbers of the paper,
+a small run of the whole protocol), by named tests, or by both. The tests run in a process of their own at the same
+time. The source of the paper and the real photographs are used if `../shared` has them.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
+from xml.etree import ElementTree
 
-import numpy as np
+from benchmarks.audit.items import ITEMS, Check, Item
+from benchmarks.audit.selections import Mismatch
 
-import mascot as mc
-from mascot.bench.datasets.folder import Query, write_folder
-from mascot.bench.encode import store_vectors
-from mascot.bench.protocol.search_space import DPPS, LABELS
-
-_DIM = 256
-_MINUTES, _GIB = 15.0, 8.0
+_ROOT = Path(__file__).resolve().parents[1]
 
 
-@dataclass(frozen=True)
-class Size:
-    """How large a dataset is, and what is run on it."""
+class TestRun:
+    """The tests of some items in a process of their own, and whether each of them passed."""
 
-    images: int
-    queries: int
-    methods: tuple[str, ...]
-    measure: str
+    def __init__(self, ids: Sequence[str], folder: Path) -> None:
+        self._report = folder / "tests.xml"
+        flags = ["-q", "-n", "0", "-p", "no:cacheprovider", f"--junitxml={self._report}"]
+        command = [sys.executable, "-m", "pytest", *flags, *ids]
+        self._process = subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.DEVNULL) if ids else None
 
-
-_SIZES = {
-    "skyscript": Size(15650, 15650, tuple(label for label in LABELS if label not in DPPS), "r@10"),
-    "incidents1m": Size(26517, 92, LABELS, "map"),
-}
-
-
-def make(folder: Path, name: str, tokens: int) -> None:
-    """Image i answers query i, or i modulo the queries; its vectors are those of the query with noise."""
-    size = _SIZES[name]
-    rng = np.random.default_rng(0)
-    texts = _unit(rng.normal(size=(size.queries, _DIM)).astype(np.float32))
-    query_of_image = np.arange(size.images) % size.queries
-    vectors = rng.normal(size=(size.images, tokens, _DIM)).astype(np.float32)
-    vectors *= 0.5
-    vectors += texts[query_of_image, None, :]
-    vectors /= np.linalg.norm(vectors, axis=-1, keepdims=True)
-    place = _unit(rng.normal(size=(size.images, 3)))
-    columns = {
-        "id": [str(row) for row in range(size.images)],
-        "file": [f"images/{row}.jpg" for row in range(size.images)],
-        "lat": np.degrees(np.arcsin(place[:, 2])).tolist(),
-        "lon": np.degrees(np.arctan2(place[:, 1], place[:, 0])).tolist(),
-    }
-    queries = [Query(f"query {q}", tuple(np.flatnonzero(query_of_image == q).tolist())) for q in range(size.queries)]
-    about = {"seed": 0, "measure": size.measure}
-    write_folder(folder, f"{name}-sim", columns, size.images // 5, queries, about)
-    store_vectors(folder, "random", vectors, texts)
+    def outcomes(self) -> dict[str, list[str]]:
+        """Wait for the end, and return "passed", "failed" or "skipped" for each case of a test, by its id."""
+        if self._process is None:
+            return {}
+        self._process.wait()
+        cases: dict[str, list[str]] = {}
+        for case in ElementTree.parse(self._report).iter("testcase"):
+            kinds = {child.tag for child in case}
+            outcome = "failed" if kinds & {"failure", "error"} else "skipped" if "skipped" in kinds else "passed"
+            name = f"{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}"
+            for key in {name, name.partition("[")[0]}:
+                cases.setdefault(key, []).append(outcome)
+        return cases
 
 
-def _unit(rows: np.ndarray) -> np.ndarray:
-    return rows / np.linalg.norm(rows, axis=-1, keepdims=True)
+def _evidence(checks: Sequence[Check], known: dict[Check, str | Mismatch]) -> tuple[list[str], list[str]]:
+    """Return the evidence of the checks that agree, and what differs in the others; each check runs once."""
+    for check in checks:
+        if check not in known:
+            try:
+                known[check] = check()
+            except Mismatch as error:
+                known[check] = error
+    texts = [known[check] for check in checks]
+    return [text for text in texts if isinstance(text, str)], [
+        str(text) for text in texts if isinstance(text, Mismatch)
+    ]
 
 
-class Watch:
-    """The most memory that a process and its children held together, looked at twice a second."""
-
-    def __init__(self, pid: int) -> None:
-        self.peak = 0
-        self._pid = pid
-        self._thread = threading.Thread(target=self._look, daemon=True)
-        self._thread.start()
-
-    def _look(self) -> None:
-        while Path(f"/proc/{self._pid}").exists():
-            self.peak = max(self.peak, sum(map(_proportional, _family(self._pid))))
-            time.sleep(0.5)
-
-
-def _family(pid: int) -> list[int]:
-    processes = [pid]
-    for process in processes:
-        try:
-            for task in Path(f"/proc/{process}/task").iterdir():
-                processes += [int(child) for child in (task / "children").read_text().split()]
-        except OSError:  # it has just ended
-            continue
-    return processes
-
-
-def _proportional(pid: int) -> int:
-    """Bytes; what several processes share is divided among them."""
-    try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    except OSError:
-        return 0
-    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+def judge(item: Item, known: dict[Check, str | Mismatch], outcomes: dict[str, list[str]]) -> tuple[str, str]:
+    """Return "right", "part" or "wrong" for an item, and how it was checked."""
+    evidence, differing = _evidence(item.checks, known)
+    skipped = 0
+    for test in item.tests:
+        results = outcomes.get(test, ["missing"])
+        name = test.rpartition("::")[2]
+        passed = results.count("passed")
+        if set(results) - {"passed", "skipped"}:
+            differing.append(f"{name} {', '.join(sorted(set(results) - {'passed', 'skipped'}))}")
+        elif passed:
+            evidence.append(f"{name}: {passed} passed")
+        else:
+            skipped += 1
+            evidence.append(f"{name}: skipped here")
+    if differing:
+        return "wrong", "; ".join(differing)
+    if item.gap or len(evidence) == skipped:
+        return "part", "; ".join([item.gap or "nothing could be checked here", *evidence])
+    return "right", "; ".join(evidence)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("dataset", nargs="?", choices=sorted(_SIZES), default="skyscript")
-    parser.add_argument("--tokens", type=int, default=32)
-    parser.add_argument("--folder", type=Path)
-    options = parser.parse_args()
-    size = _SIZES[options.dataset]
-    print(f"mascot {mc.__version__}, {os.cpu_count()} cores; {options.dataset}: {size.images:,} images, random vectors")
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = options.folder or Path(temporary)
-        data, out = folder / "data", folder / "results"
-        started = time.perf_counter()
-        make(data, options.dataset, options.tokens)
-        own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        listing = time.perf_counter() - started
-        print(f"vectors and lists ({options.tokens} vectors per image): {listing:.0f} s, {own:.1f} GiB", flush=True)
-        program = str(Path(sys.executable).with_name("mascot"))
-        command = [program, "bench", "run", str(data), "--out", str(out), "--methods", ",".join(size.methods)]
-        started = time.perf_counter()
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        watch = Watch(child.pid)
-        output = child.communicate()[0].strip().replace(str(out), "DIR")
-        minutes = (time.perf_counter() - started) / 60
-        if child.returncode:
-            raise SystemExit(f"the run failed: {output}")
-        print(output)
-        records = [json.loads(path.read_bytes()) for path in (out / "points").glob("*.json")]
-        tested = [record for record in records if record["split"] == "test"]
-    queries = max(len(record["queries"]) for record in tested)
-    print(f"{queries:,} test queries; methods: {', '.join(sorted({record['label'] for record in tested}))}")
-    peak = watch.peak / 2**30
-    searched = len(records) - len(tested)
-    bar = f" (bar {_MINUTES:.0f})" if options.dataset == "skyscript" else ""
-    print(f"{searched} points searched and {len(tested)} tested in {minutes:.1f} minutes{bar}")
-    print(f"peak memory of all its processes {peak:.2f} GiB (bar {_GIB:.0f})")
+    parser.add_argument("--only", type=lambda text: [int(part) for part in text.split(",")], help="numbers of items")
+    wanted = parser.parse_args().only or range(1, len(ITEMS) + 1)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    started = time.perf_counter()
+    known: dict[Check, str | Mismatch] = {}
+    states: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        tests = TestRun(sorted({test for number in wanted for test in ITEMS[number - 1].tests}), Path(folder))
+        for number in wanted:  # while the tests run
+            _evidence(ITEMS[number - 1].checks, known)
+        outcomes = tests.outcomes()
+    for number in wanted:
+        item = ITEMS[number - 1]
+        state, how = judge(item, known, outcomes)
+        states.append(state)
+        print(f"{number:>2}  {state:<5}  {item.section:<11}  {item.text}  [{how}]")
+    print(f"{states.count('right')} of {len(states)} right, in {(time.perf_counter() - started) / 60:.1f} minutes")
+    raise SystemExit(1 if "wrong" in states else 0)
 
 
 if __name__ == "__main__":

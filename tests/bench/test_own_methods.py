@@ -134,11 +134,34 @@ def test_an_edited_method_is_run_again(skipped: SimpleNamespace) -> None:
         (["--method", "mascot:Candidates"], "with select(problem, k), got 'mascot:Candidates'"),
         (["--method", "mascot:Mmr"], "--method must have a new label, got 'mmr'; write LABEL=module:Class"),
         (["--method", "my=mascot:Mmr", "--grid", "beta=1"], "with a parameter of a --method, got 'beta=1'"),
+        (["--method", "my=mascot:Mmr", "--grid", "streng=1"], "got 'streng=1'; there are "),
     ],
 )
 def test_refusals(words: list[str], message: str) -> None:
     done = run_command("bench", "run", "pixelprose-sim", "--out", "x", *words)
     assert (done.returncode, message in done.stderr) == (2, True), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (
+            "select_by(problem, k, lambda q, count: [1][q + 1])",
+            r"broken_\d+\.py, line 5: IndexError: list index out of range",
+        ),
+        ("[[0, 1]]", r"broken_\d+:Broken must return what select_by returns, got list"),
+    ],
+)
+def test_an_error_in_a_method_names_its_line(
+    body: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = ["from mascot.bench.running.own_method import select_by", "class Broken:"]
+    lines += ["    def select(self, problem, k):", "        # The next line fails.", f"        return {body}", ""]
+    name = f"broken_{len(body)}"  # imported once, under its own name
+    (tmp_path / f"{name}.py").write_text("\n".join(lines))
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(mc.InputError, match=message):
+        mc.rerank(mc.Candidates([0.3, 0.2]), [], k=2, method=OwnMethod(f"{name}:Broken"))
 
 
 def test_wrong_positions_are_refused() -> None:

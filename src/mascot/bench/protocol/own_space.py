@@ -65,7 +65,9 @@ def own_spaces(methods: Sequence[str], grids: Sequence[str], taken: Sequence[str
             if label in ("", space.label) and parameter in (*parameters_of(space.path), *WIDTHS)
         ]  # fmt: skip
         if not equals or not values or not owners:
-            raise OptionError(f"--grid must be PARAMETER=VALUE,VALUE with a parameter of a --method, got {text!r}")
+            names = sorted({name for space in spaces.values() for name in parameters_of(space.path)} | {*WIDTHS})
+            rule = "--grid must be PARAMETER=VALUE,VALUE with a parameter of a --method"
+            raise OptionError(f"{rule}, got {text!r}; there are {', '.join(names)}")
         for space in owners:
             grid = {**dict(space.grid), parameter: tuple(map(_value, values.split(",")))}
             spaces[space.label] = replace(space, grid=tuple(grid.items()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -31,8 +32,19 @@ class OwnMethod:
     parameters: tuple[tuple[str, Any], ...] = ()
 
     def select(self, problem: Any, k: int) -> Any:
-        """Select k of each query's candidates."""
-        return _instance(self).select(problem, k)
+        """Select k of each query's candidates. An error in the class is reported with its line in the module."""
+        try:
+            selection = _instance(self).select(problem, k)
+        except mc.MascotError:
+            raise
+        except Exception as error:
+            source = inspect.getfile(load_class(self.path))
+            lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == source]
+            where = f"{source}, line {lines[-1]}" if lines else source
+            raise mc.InputError(f"{self.path} failed in {where}: {type(error).__name__}: {error}") from error
+        if not hasattr(selection, "positions"):
+            raise mc.InputError(f"{self.path} must return what select_by returns, got {type(selection).__name__}")
+        return selection
 
     @property
     def strength(self) -> float | None:
