@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from mascot.errors import InputError
 from mascot.photos.database.schema import create_tables, transaction
 from mascot.photos.metadata.look import DIM
+from mascot.photos.metadata.sun import light_text
 from mascot.photos.photo import COLUMNS, Photo
-from mascot.photos.texts import composed, fold
+from mascot.photos.texts import composed, fold, words
 
 FOLDER = ".mascot"  # in the folder of a library: the only place that is written to
 _BUSY_S = 60.0  # timeout of waiting for another process to finish writing
@@ -126,8 +127,9 @@ def _connect(path: Path, options: str) -> sqlite3.Connection:
         address, uri=True, timeout=_BUSY_S, isolation_level=None, check_same_thread=False, factory=_Connection
     )
     connection.path = path
-    for function in (composed, fold):
+    for function in (composed, fold, words):
         connection.create_function(function.__name__, 1, function, deterministic=True)
+    connection.create_function("light", 6, light_text, deterministic=True)
     return connection
 
 
