@@ -239,6 +239,7 @@ def search(
       weekday       weekday=saturday
       moment        shots without a gap of an hour or a kilometre
       camera lens folder keywords rating part_of_day altitude
+      light         light=dusk: dawn, day, golden hour, dusk, blue hour, night
       look          groups of similar pictures
 
     With --source, --where is a filter in the engine's own language, and

@@ -8,7 +8,7 @@ from typing import Any
 
 from mascot.errors import OptionError, check_one_of
 from mascot.photos.metadata.gazetteer import gazetteer
-from mascot.photos.metadata.sun import LIGHTS
+from mascot.photos.metadata.sun import LIGHT_COLUMNS, LIGHTS
 from mascot.photos.texts import fold
 
 LabelOf = Callable[[str, str], Any]  # returns the label of a column that a value means: `PT` for Portugal
@@ -80,7 +80,7 @@ def _on_weekdays(text: str, _: LabelOf) -> Condition:
 def _in_light(text: str, _: LabelOf) -> Condition:
     def light(value: str) -> Condition:
         check_one_of("light", value.casefold(), *LIGHTS)
-        return "instr(light(taken, lat, lon, offset, city, country), ?) > 0", [value.casefold()]
+        return f"instr(light({', '.join(LIGHT_COLUMNS)}), ?) > 0", [value.casefold()]
 
     return _any_of(text, light)
 

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from mascot.photos.metadata.gazetteer import gazetteer
 
 LIGHTS = ("dawn", "day", "golden hour", "dusk", "blue hour", "night")
+LIGHT_COLUMNS = ("taken", "lat", "lon", "offset", "city", "country")  # on which the light depends
 _J2000 = datetime(2000, 1, 1, 12)
 # Hours of the day where the place is unknown.
 _CLOCK = {"dawn": ((5, 7),), "day": ((8, 18),), "golden hour": ((7, 8), (18, 20)), "dusk": ((20, 22),),

@@ -29,11 +29,18 @@ class Span:
         """Return the fields of a search request."""
         if self.recurring is not None:
             return {"date": self.recurring}
-        is_day = self.first == self.last
-        fields = {} if self.first is None else {"since": _shortest(self.first, is_day, is_first=True)}
+        fields = {} if self.first is None else {"since": self.first.isoformat()[: self._precision()]}
         if self.last is not None:
-            fields["until"] = _shortest(self.last, is_day, is_first=False)
+            fields["until"] = self.last.isoformat()[: self._precision()]
         return fields | ({} if self.season is None else {"season": self.season})
+
+    def _precision(self) -> int:
+        """Return the length of the dates: 4 for whole years, 7 for whole months, otherwise 10."""
+        edges = [] if self.first is None else [self.first]
+        edges += [] if self.last is None else [self.last + timedelta(days=1)]
+        if any(edge.day != 1 for edge in edges):
+            return 10
+        return 4 if all(edge.month == 1 for edge in edges) else 7
 
     def excluding(self) -> dict[str, str]:
         """Return the field of a search request that excludes these days."""
@@ -60,14 +67,6 @@ def date_at(roles: str, lexemes: Sequence[Lexeme], at: int, today: date) -> Span
         if days is not None:
             return Span(match.end(), *days, season=parts["s"] if "s" in parts and "y" in parts else None)
     return None
-
-
-def _shortest(day: date, is_day: bool, is_first: bool) -> str:
-    """Return a day, or the month or the year that begins or ends with it."""
-    edge = day if is_first else day + timedelta(days=1)
-    if is_day or edge.day != 1:
-        return day.isoformat()
-    return day.isoformat()[: 4 if edge.month == 1 else 7]
 
 
 def _months(year: int, month: int, count: int = 1) -> _Days:

@@ -120,7 +120,7 @@ class _Reader:
             count = counts[0].fields["k"]
             self.chips.remove(counts[0])
         count = count or 1
-        wish = {"limit": attribute, "n": count}
+        wish = {"limit": attribute, "n": count, "missing": "drop"}
         return self._add("limit", match.start(), match.end(), f"{count} per {attribute}", {"wishes": [wish]})
 
     def _count(self, match: re.Match[str]) -> int | None:
