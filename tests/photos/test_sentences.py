@@ -167,6 +167,31 @@ def test_a_sentence_finds_the_right_photographs_of_the_sample(sample: Library, s
 
 
 @pytest.mark.integration
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("boats", "Boats at their moorings"),
+        ("northern lights", "Northern lights over the harbour of Tromsø"),
+        ("OUR RIDE for the day", "Our ride for the day"),
+        ("IMG_0086", "Sunset over the water at Guincho"),
+    ],
+)
+def test_exact_matches_come_first(sample: Library, text: str, first: str) -> None:
+    results = sample.search(text, k=5)
+    assert results.photos[0].caption == first
+    assert results.results[0].good
+
+
+@pytest.mark.integration
+def test_good_matches_end_and_nothing_fits_nonsense(sample: Library) -> None:
+    boats = sample.search("boats", k=60)
+    assert boats.good_matches is not None and 8 <= boats.good_matches <= 30
+    assert [result.good for result in boats] == [rank < boats.good_matches for rank in range(60)]
+    assert [sample.search(text).good_matches for text in ("asdfgh qwerty", "xyzzy", "tax declaration")] == [0, 0, 0]
+    assert sample.search(SearchRequest(country="Portugal")).good_matches is None
+
+
+@pytest.mark.integration
 @pytest.mark.skipif(not REAL.is_dir(), reason="needs the real photographs")
 @pytest.mark.parametrize("sentence", PHOTOGRAPHS)
 def test_a_sentence_finds_the_right_real_photographs(real: Library, sentence: str) -> None:

@@ -388,7 +388,7 @@ class Library(AbstractContextManager["Library"]):
         if cancelled is not None and cancelled():
             raise SearchCancelled("the search was cancelled")
         label = text if text is not None else "" if like is None else f"like {path}"
-        return self._photos.matches(label, query, allowed, candidates, like_id, by_look)
+        return self._photos.matches(label, query, allowed, candidates, like_id, by_look, text)
 
     def hits_of(self, ids: Iterable[int]) -> Hits:
         """Return these photographs, all equally relevant, in the order of their ids."""

@@ -280,6 +280,7 @@ class ResultOut(Struct):
     photo: PhotoOut
     similar: Annotated[list[int], Meta(description="Ids of the photographs that it stands for: a burst, copies.")] = []
     pinned: bool = False
+    good: Annotated[bool | None, Meta(description="Whether it matches the text well; null without words.")] = None
 
 
 class LeftOut(Struct):
@@ -366,6 +367,9 @@ class SearchOut(Struct, kw_only=True):
     targets: Annotated[list[TargetOut], Meta(description="What each focus with `near` is near to.")] = []
     took_ms: dict[str, float]
     understood: UnderstoodOut | None = None
+    good_matches: Annotated[
+        int | None, Meta(description="How many candidates match the text well; 0: nothing fits. Null without words.")
+    ] = None
 
 
 class ChoiceIn(_Body):

@@ -338,6 +338,7 @@ def _print_notes(library: Library, request: SearchRequest, results: Results) -> 
     note(None if len(results) else "no photograph matches these conditions")
     for shortfall in results.explain().notes if any("share" in wish for wish in request.wishes) else ():
         note(shortfall)
+    note("nothing fits well; these are the nearest" if results.good_matches == 0 and len(results) else None)
     note(library.unfinished)
     note(library.words_only if request.text is not None else None)
     if results.hits.newest_of is not None and results.hits.newest_of > results.hits.count:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import sqlite3
 import threading
@@ -286,6 +287,16 @@ class Store:
         cursor.row_factory = None
         with database_errors(self.path):
             return cursor.execute(f"SELECT {', '.join(names)} FROM photos").fetchall()
+
+    def ids_with_words(self, text: str) -> NDArray[np.int64]:
+        """Return the ids of photographs whose file name, title, caption or keywords contain a text, as whole words."""
+        file = "iif(folder = '.', path, substr(path, length(folder) + 2))"
+        columns = f"coalesce(title, '') || ' . ' || coalesce(caption, '') || ' . ' || keywords || ' . ' || {file}"
+        # `lower` is fast but knows only ASCII: it finds the rows for which the slow `words` is called.
+        part = max(re.findall("[a-z0-9]+", fold(text)), key=len, default="")
+        query = f"SELECT id FROM photos WHERE instr(lower({columns}), ?) AND instr(words({columns}), words(?))"
+        rows = self.connection.execute(query, (part, text)) if words(text).strip() else ()
+        return np.array([row[0] for row in rows], np.int64)
 
     def looks(self, ids: Sequence[int]) -> NDArray[np.float32]:
         """Return the visual descriptors of these photographs, a row each."""

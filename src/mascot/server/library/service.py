@@ -248,7 +248,7 @@ def _answer(results: Results, request: SearchRequest) -> schemas.SearchOut:
             schemas.ResultOut(
                 result.rank, result.was, result.score, result.relevance, result.gains,
                 {name: bins for name, bins in reason.opened.items() if bins}, reason.because,
-                result.photo.to_dict(), list(result.similar), result.pinned,
+                result.photo.to_dict(), list(result.similar), result.pinned, result.good,
             )
             for result, reason in zip(results, explanation.results, strict=True)
         ],
@@ -258,6 +258,7 @@ def _answer(results: Results, request: SearchRequest) -> schemas.SearchOut:
             for reason in explanation.left_out
         ],
         took_ms={},
+        good_matches=results.good_matches,
     )  # fmt: skip
 
 
