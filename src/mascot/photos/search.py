@@ -164,7 +164,7 @@ def _exact_first(scores: NDArray[np.float64], is_exact: NDArray[np.bool_]) -> ND
     exact = scores[is_exact]
     shares = (exact - exact.min()) / max(float(np.ptp(exact)), 1e-9)
     raised = scores.copy()
-    raised[is_exact] = best + span * (0.001 + 0.05 * shares)
+    raised[is_exact] = best + span * (0.001 + 0.02 * shares)
     return raised
 
 
