@@ -185,7 +185,8 @@ def test_exact_matches_come_first(sample: Library, text: str, first: str) -> Non
 @pytest.mark.integration
 def test_good_matches_end_and_nothing_fits_nonsense(sample: Library) -> None:
     boats = sample.search("boats", k=60)
-    assert boats.good_matches is not None and 8 <= boats.good_matches <= 30
+    assert boats.good_matches is not None
+    assert 8 <= boats.good_matches <= 30
     assert [result.good for result in boats] == [rank < boats.good_matches for rank in range(60)]
     assert [sample.search(text).good_matches for text in ("asdfgh qwerty", "xyzzy", "tax declaration")] == [0, 0, 0]
     assert sample.search(SearchRequest(country="Portugal")).good_matches is None

@@ -307,7 +307,11 @@ def _filters(texts: list[str] | None) -> dict[str, str]:
 
 def _print_understanding(library: Library, understood: Understanding, base: SearchRequest, results: Results) -> None:
     """Print on standard error what was understood, what was ignored, and which part leaves too few results."""
-    note(f"understood: {understood.line} (--as-words searches for the sentence itself)" if understood.chips else None)
+    note(
+        f"understood: {visible(understood.line)} (--as-words searches for the sentence itself)"
+        if understood.chips
+        else None
+    )
     for part in understood.ignored:
         note(f"ignored: {visible(part.words)!r}: {part.reason}")
     if len(results) < FEW:

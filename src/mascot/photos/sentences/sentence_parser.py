@@ -176,7 +176,7 @@ class _Reader:
             span = _open_ended(span, prefix)
         fields = span.excluding() if "z" in prefix else span.fields()
         if len(days) > 1:
-            dates = " or ".join(span.excluding()["date"].removeprefix("not ") for span in days)
+            dates = " or ".join(dict.fromkeys(span.excluding()["date"].removeprefix("not ") for span in days))
             fields = {"date": f"not {dates}" if "z" in prefix else dates}
         return self._add("date", match.start(), end, _date_label(fields), fields)
 
