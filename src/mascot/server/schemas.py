@@ -13,6 +13,7 @@ from mascot import registry
 from mascot.constraints import Bound, Uncounted
 from mascot.photos.photo import json_types
 from mascot.photos.request import SearchRequest
+from mascot.photos.sentences import Chip, Ignored
 
 MOST_RESULTS = 200
 MOST_OWN_CANDIDATES = 5000
@@ -304,27 +305,6 @@ class TargetOut(Struct):
     nearest: Annotated[str | None, Meta(description="If no result is close: `nearest is 5,000 km away`.")] = None
 
 
-class ChipOut(Struct):
-    """A part of a sentence that was understood: its words, their position, and the fields of a search it stands for."""
-
-    kind: str
-    words: str
-    start: int
-    end: int
-    label: str
-    filled: Annotated[bool, Meta(description="Whether it filters or limits; otherwise it expresses a preference.")]
-    fields: dict[str, Any]
-
-
-class IgnoredOut(Struct):
-    """Words of a sentence that are not searched for, and why."""
-
-    words: str
-    start: int
-    end: int
-    reason: str
-
-
 class DropOut(Struct):
     """A chip, by its position, and the number of results without it."""
 
@@ -339,8 +319,8 @@ class UnderstoodOut(Struct):
     sentence: str
     text: Annotated[str | None, Meta(description="The words that are searched for.")]
     line: Annotated[str, Meta(description="What was understood, in one line.")]
-    chips: list[ChipOut]
-    ignored: list[IgnoredOut]
+    chips: list[Chip]
+    ignored: list[Ignored]
     drop: Annotated[list[DropOut], Meta(description="If there are few results: which chip to drop, best first.")] = []
 
 
