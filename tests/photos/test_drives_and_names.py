@@ -15,7 +15,7 @@ import pytest
 
 import mascot as mc
 from mascot.photos import Library
-from mascot.photos.database.filters import within
+from mascot.photos.database.conditions import within
 from mascot.photos.encoders import hub
 from tests.photos.bag_of_words import BagOfWords
 from tests.photos.jpegs import write_jpeg

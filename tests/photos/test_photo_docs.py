@@ -11,7 +11,8 @@ import pytest
 from tests.retelling import retold
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = [DOCS / "photos.md", DOCS / "photos-reference.md"]  # the second uses the library that the first one makes
+# The others use the library that the first one makes.
+PAGES = [DOCS / "photos.md", DOCS / "photos-reference.md", DOCS / "sentences.md"]
 
 
 @pytest.mark.slow

@@ -398,3 +398,18 @@ def test_the_examples_of_the_documentation_answer_what_they_say(server: Served) 
                 assert done.stdout.strip() == (bracket + output).strip(), command
                 checked += 1
     assert checked == 5
+
+
+def test_a_sentence_is_understood(client: httpx.Client) -> None:
+    sentence = "2 photos of boats, one per year, without people"
+    answer = client.post("/api/search", json={"sentence": sentence}).json()
+    understood = answer["understood"]
+    assert [(chip["kind"], chip["filled"]) for chip in understood["chips"]] == [("count", True), ("limit", True)]
+    assert (understood["text"], understood["ignored"][0]["words"]) == ("boats", "without people")
+    assert (answer["request"]["text"], answer["request"]["k"], len(answer["results"])) == ("boats", 2, 2)
+    assert client.post("/api/understand", json={"sentence": sentence}).json() == understood | {"drop": []}
+    none = client.post("/api/search", json={"sentence": "boats in 1950"}).json()
+    assert (none["results"], none["understood"]["drop"][0]["label"]) == ([], "1950")
+    both = client.post("/api/search", json={"sentence": "boats", "text": "boats"})
+    assert both.status_code == 400
+    assert client.post("/api/understand", json={"sentence": "x" * 1001}).status_code == 422

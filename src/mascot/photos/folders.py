@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mascot.errors import InputError, OptionError
-from mascot.photos.database.filters import within
+from mascot.photos.database.conditions import within
 from mascot.photos.database.store import FOLDER, DamagedLibrary, Store
 from mascot.photos.locations import confirm_folders, confirmed_folders, name_of
 from mascot.photos.texts import is_text, require_text

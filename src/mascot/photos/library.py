@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
+from datetime import date
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,8 @@ from mascot.photos.locations import DATABASE, enclosing, index_of, name_of, reme
 from mascot.photos.request import CANDIDATES, K, SearchRequest
 from mascot.photos.results import Hits, Results, ids_before
 from mascot.photos.search import PhotoSearch
+from mascot.photos.sentences import Chip, Understanding, Vocabulary, parse
+from mascot.photos.sentences.vocabulary import remember_city_names
 from mascot.photos.sharing.saved_sets import Choices
 from mascot.photos.texts import as_text, is_text, require_text
 from mascot.photos.wish_text import PhotoResolver, StoredRows, place_meant, wish_of
@@ -61,6 +64,7 @@ class Library(AbstractContextManager["Library"]):
         self._is_confirmed = True  # whether this user, and not only the index, named the folder
         self.exact = exact  # photographs up to which every vector is compared
         self._encoders = encodings.LibraryEncoders(self.root, device)
+        self._vocabulary: tuple[int, Vocabulary | None] = (0, None)  # and the number of changes it belongs to
 
     @classmethod
     def open(cls, folder: _Path | None = None, device: str = "auto", index: _Path | None = None) -> Library:
@@ -220,6 +224,7 @@ class Library(AbstractContextManager["Library"]):
                     hidden=hidden, follow_links=follow_links, report=report,
                 ).run()  # fmt: skip
             encodings.finish(self.store, encoding)
+            remember_city_names(self.store)
             arranging = None if report is None else partial(report, "arranging vectors")
             self._photos.open_nearest(arranging, hurry=False)
             self._photos.open_nearest(by_look=True)
@@ -383,7 +388,7 @@ class Library(AbstractContextManager["Library"]):
         if cancelled is not None and cancelled():
             raise SearchCancelled("the search was cancelled")
         label = text if text is not None else "" if like is None else f"like {path}"
-        return self._photos.matches(label, query, allowed, candidates, like_id, by_look)
+        return self._photos.matches(label, query, allowed, candidates, like_id, by_look, text)
 
     def hits_of(self, ids: Iterable[int]) -> Hits:
         """Return these photographs, all equally relevant, in the order of their ids."""
@@ -453,6 +458,43 @@ class Library(AbstractContextManager["Library"]):
             return results(request)
         except UnknownPhoto:  # another process has removed a result meanwhile, or the id of a pin is wrong
             return results(request)
+
+    def understand(self, sentence: str, today: date | None = None) -> Understanding:
+        """Return which parts of a sentence are filters, limits and wishes, and which words are left to search for.
+
+        >>> with Library.open("Pictures") as library:  # doctest: +SKIP
+        ...     understood = library.understand("boats in Portugal at dusk, one per year")
+        ...     results = library.search(understood.request())
+
+        Parameters
+        ----------
+        sentence
+            English or German; what stands in double quotes is searched for as it is.
+        today
+            The day to which `last summer` refers (default: the current one).
+        """
+        require_text(sentence, "the text to search for")
+        changes, vocabulary = self._vocabulary
+        if vocabulary is None or changes != self.store.changes:
+            changes, vocabulary = self.store.changes, Vocabulary.of_library(self.store)
+            self._vocabulary = (changes, vocabulary)
+        return parse(sentence, vocabulary, today or date.today())
+
+    def without_chips(
+        self, understood: Understanding, base: SearchRequest | None = None, **options: Any
+    ) -> list[tuple[Chip, int]]:
+        """Return how many results there are without each chip that filters or limits, the most first.
+
+        Parameters
+        ----------
+        base
+            As for `Understanding.request`.
+        options
+            `where`, `values`, `encoder` and `cancelled` of `search`.
+        """
+        chips = [chip for chip in understood.chips if chip.filled and chip.kind != "count"]
+        counts = [(chip, len(self.search(understood.request(base, without=chip), **options))) for chip in chips]
+        return sorted((pair for pair in counts if pair[1]), key=lambda pair: -pair[1])
 
     def candidates(
         self,

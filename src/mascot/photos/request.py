@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
@@ -21,10 +21,10 @@ from mascot.errors import (
     is_whole,
     require,
 )
+from mascot.photos.database.conditions import CONDITIONS, LabelOf
 from mascot.registry import METHOD_NAMES
 
 K = 24  # default number of results
-LabelOf = Callable[[str, str], Any]  # returns the label of a column that a value means: `PT` for Portugal
 CANDIDATES = 5000  # photographs that are re-ranked: all of a small library, else the best matches or the newest
 
 
@@ -39,8 +39,16 @@ class SearchRequest:
         either, all photographs match equally, newest first.
     since, until
         The first and the last day on which photographs were taken: ``2019-07-14``, or a whole ``2019-07`` or ``2019``.
-    country, city, camera
-        Values that photographs must have, as people write them.
+    country, city, camera, season, weekday, part_of_day, light
+        Values that photographs must have, as people write them: ``Portugal``, ``Portugal or Spain``, ``not Portugal``.
+        A weekday may be ``weekend``.
+    place
+        A city or country, in which photographs were taken; if their place is unknown, that their words name.
+    date
+        Days on which photographs were taken: ``2019``, ``2017-06..2018``, ``07`` (every July), ``12-24..12-26``; also
+        with ``or`` and ``not``.
+    name
+        A part of the name of the file.
     rating
         The lowest rating.
     folder
@@ -70,6 +78,13 @@ class SearchRequest:
     country: str | None = None
     city: str | None = None
     camera: str | None = None
+    place: str | None = None
+    date: str | None = None
+    season: str | None = None
+    weekday: str | None = None
+    part_of_day: str | None = None
+    light: str | None = None
+    name: str | None = None
     rating: int | None = None
     folder: str | None = None
     box: tuple[float, float, float, float] | None = None
@@ -152,14 +167,14 @@ class SearchRequest:
         There are at least `k` candidates that are neither rejected nor on an earlier page.
         """
         count = max(self.candidates or CANDIDATES, self.k + len({*self.already, *self.reject}))
-        filters = {name: getattr(self, name) for name in _CONDITIONS}
+        filters = {name: getattr(self, name) for name in CONDITIONS}
         return SearchRequest(self.text, self.like, k=1, candidates=count, **filters)
 
     def conditions(self, label_of: LabelOf) -> tuple[list[str], list[Any]]:
         """Return the filters as SQL expressions, and the values of their question marks."""
         parts: list[str] = []
         values: list[Any] = []
-        for name, condition in _CONDITIONS.items():
+        for name, condition in CONDITIONS.items():
             value = getattr(self, name)
             if value is not None:
                 part, part_values = condition(value, label_of)
@@ -240,28 +255,6 @@ def _plain(value: Any) -> Any:
     return value.to_dict() if hasattr(value, "to_dict") else value
 
 
-def _inside(box: tuple[float, float, float, float], _: LabelOf) -> tuple[str, list[Any]]:
-    south, west, north, east = box
-    across = "lon BETWEEN ? AND ?" if west <= east else "(lon >= ? OR lon <= ?)"  # around the 180th meridian
-    return f"lat BETWEEN ? AND ? AND {across}", [south, north, west, east]
-
-
-def _in_folder(name: str, _: LabelOf) -> tuple[str, list[Any]]:
-    from mascot.photos.database.filters import within  # loads the database, which other uses of a request do not need
-
-    return within(name.rstrip("/")) if name.endswith("/") else ("instr(fold(folder), fold(?)) > 0", [name])
-
-
-# The filters: for each field the SQL condition, with its values. A new filter is a field above and a line here.
-_CONDITIONS: dict[str, Callable[[Any, LabelOf], tuple[str, list[Any]]]] = {
-    "since": lambda day, _: ("taken >= ?", [day]),
-    "until": lambda day, _: ("taken <= ?", [f"{day}\uffff"]),  # every time of that day, month or year is below it
-    "country": lambda country, label_of: ("country = ?", [label_of("country", country)]),
-    "city": lambda city, label_of: ("city = ?", [label_of("city", city)]),
-    "camera": lambda camera, label_of: ("camera = ?", [label_of("camera", camera)]),
-    "rating": lambda rating, _: ("rating >= ?", [rating]),
-    "folder": _in_folder,
-    "box": _inside,
-}
-_TEXTS = ("since", "until", "country", "city", "camera", "folder")
+_TEXTS = ("since", "until", "country", "city", "camera", "place", "date", "season", "weekday", "part_of_day", "light",
+          "name", "folder")  # fmt: skip
 _DEFAULTS = {field.name: field.default for field in fields(SearchRequest)}

@@ -39,6 +39,7 @@ class Result:
     gains: dict[str, float]  # contributions of relevance and of each wish when it was selected
     similar: tuple[int, ...] = ()  # ids of the photographs that it represents: shots of one burst, copies
     pinned: bool = False  # selected by the caller
+    good: bool | None = None  # whether it matches the text well; None without a text
 
 
 class Hits:
@@ -56,6 +57,7 @@ class Hits:
     ) -> None:
         self.root, self.query, self.ids, self.scores = root, query, ids, scores
         self.newest_of = newest_of  # without a query: the number of photographs of which these are the newest
+        self.least_good: float | None = None  # the lowest score of a good match; None if it is unknown
         self.count = len(ids)  # of the candidates, including those in stacks
         self._rows, self._vectors = rows, vectors
         self._photos: dict[int, Photo] = {}  # those read so far, by position
@@ -70,6 +72,11 @@ class Hits:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def good_matches(self) -> int | None:
+        """How many candidates match the text well; 0 if none does, None without a text."""
+        return None if self.least_good is None else int((self.scores >= self.least_good).sum())
 
     @property
     def photos(self) -> list[Photo]:
@@ -159,7 +166,9 @@ class Hits:
         return hits
 
     def _selection(self, ids: NDArray[np.int64], scores: NDArray[np.float64], rows: PhotoTable) -> Hits:
-        return Hits(self.root, self.query, ids, scores, rows, self._vectors, self.newest_of)
+        hits = Hits(self.root, self.query, ids, scores, rows, self._vectors, self.newest_of)
+        hits.least_good = self.least_good
+        return hits
 
     def around(self, pinned: Hits | None, reject: Iterable[int] = ()) -> Hits:
         """Return the candidates without the rejected ids, followed by the pinned photographs that are not among them.
@@ -228,7 +237,7 @@ class Results:
     def results(self) -> list[Result]:
         if self.ranking is None:
             return []
-        gains = self.ranking.gains
+        gains, least = self.ranking.gains, self.hits.least_good
         return [
             Result(
                 rank=place + 1,
@@ -239,6 +248,7 @@ class Results:
                 gains={name: float(values[place]) for name, values in gains.items()},
                 similar=self.hits.similar.get(photo.id, ()),
                 pinned=photo.id in self.pinned,
+                good=None if least is None else bool(self.ranking.scores[place] >= least),
             )
             for place, photo in enumerate(self.hits.read_photos(self.ranking.positions))
         ]
@@ -246,6 +256,11 @@ class Results:
     @property
     def photos(self) -> list[Photo]:
         return [result.photo for result in self.results]
+
+    @property
+    def good_matches(self) -> int | None:
+        """How many candidates match the text well; 0 if nothing fits, None without a text."""
+        return self.hits.good_matches
 
     @property
     def paths(self) -> list[Path]:

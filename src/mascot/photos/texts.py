@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import Any
 
 from mascot.errors import OptionError
+
+_WORD = re.compile(r"[^\W_]+")
 
 
 def is_text(text: str) -> bool:
@@ -33,6 +36,11 @@ def composed(value: Any) -> Any:
 def fold(value: Any) -> Any:
     """Return text in NFC and case-folded, for comparison, and other values unchanged."""
     return composed(composed(value).casefold()) if isinstance(value, str) else value
+
+
+def words(value: Any) -> str:
+    """Return the words of a text, folded, each between spaces, so that `instr` finds whole words and phrases."""
+    return f" {' '.join(_WORD.findall(fold(value) or ''))} "
 
 
 def require_text(text: str, owner: str) -> str:

@@ -18,12 +18,13 @@ from mascot.errors import OptionError, require
 from mascot.photos.database.store import Store
 from mascot.photos.metadata.gazetteer import gazetteer
 from mascot.photos.metadata.moments import PARTS_OF_DAY, SEASONS
+from mascot.photos.metadata.sun import LIGHTS
 from mascot.photos.photo import CALENDAR, NUMBERS
 from mascot.photos.texts import fold, require_text
 
 _TIMES: dict[str, Callable[..., Any]] = {"hour": mc.HourOfDay, "date": mc.Date, "weekday": mc.Weekday}
-NAMES = ("place", "city", "country", *_TIMES, *CALENDAR, "season", "part_of_day", "moment", "camera", "lens", "folder",
-         "look", "keywords", "title", "rating", "altitude", "width", "height", "size")  # fmt: skip
+NAMES = ("place", "city", "country", *_TIMES, *CALENDAR, "season", "part_of_day", "light", "moment", "camera", "lens",
+         "folder", "look", "keywords", "title", "rating", "altitude", "width", "height", "size")  # fmt: skip
 _PLURALS = {"city": "cities", "country": "countries", "keywords": "keywords", "lens": "lenses"}
 _MAX_LABELS = 8  # labels in a message
 _TWELVE_HOURS = re.compile(r"(\d{1,2})(?:[:.](\d{2}))?\s*([ap])\.?\s?m\.?", re.IGNORECASE)
@@ -72,6 +73,8 @@ class StoredRows:
         return f"{column} IN ({', '.join('?' * len(names))}) AND lat IS NOT NULL", names
 
     def labels(self, column: str) -> list[Any]:
+        if column == "light":
+            return list(LIGHTS)
         if column == "keywords":
             query = "SELECT DISTINCT value FROM photos, json_each(keywords) WHERE value IS NOT NULL"
         elif column in CALENDAR:

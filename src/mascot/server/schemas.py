@@ -13,6 +13,7 @@ from mascot import registry
 from mascot.constraints import Bound, Uncounted
 from mascot.photos.photo import json_types
 from mascot.photos.request import SearchRequest
+from mascot.photos.sentences import Chip, Ignored
 
 MOST_RESULTS = 200
 MOST_OWN_CANDIDATES = 5000
@@ -205,6 +206,11 @@ class RerankOut(Struct, omit_defaults=True):
 
 
 _TEXT = Meta(max_length=_LONGEST_TEXT, description="Without words all are equally relevant.")
+_SENTENCE = Meta(
+    max_length=_LONGEST_TEXT,
+    description="Instead of `text`: a sentence, parts of which become filters and wishes. Fields of the request "
+    "override it, and its wishes are added.",
+)
 _PIN = Meta(max_length=MOST_RESULTS, description="Always in the result, first, and completed by the others up to k.")
 _CANDIDATES = Meta(ge=1, le=_MOST_CANDIDATES, description="Default: 5000; without words the newest.")
 _BOX = Meta(description="South, west, north and east in degrees.")
@@ -252,6 +258,7 @@ def _search_struct() -> Any:
     for field in fields(SearchRequest):
         hint = Name | None if hints[field.name] == str | None else hints[field.name]
         members.append((field.name, _SEARCH_TYPES.get(field.name, hint), field.default))
+    members.append(("sentence", Annotated[str, _SENTENCE] | None, None))
     text = "Search the library for a text, for photographs like one of them, or without either for the newest."
     return msgspec.defstruct("Search", members, bases=(_Body,), namespace={"__doc__": text})
 
@@ -274,6 +281,7 @@ class ResultOut(Struct):
     photo: PhotoOut
     similar: Annotated[list[int], Meta(description="Ids of the photographs that it stands for: a burst, copies.")] = []
     pinned: bool = False
+    good: Annotated[bool | None, Meta(description="Whether it matches the text well; null without words.")] = None
 
 
 class LeftOut(Struct):
@@ -297,6 +305,31 @@ class TargetOut(Struct):
     nearest: Annotated[str | None, Meta(description="If no result is close: `nearest is 5,000 km away`.")] = None
 
 
+class DropOut(Struct):
+    """A chip, by its position, and the number of results without it."""
+
+    chip: int
+    label: str
+    count: int
+
+
+class UnderstoodOut(Struct):
+    """What was understood of a sentence."""
+
+    sentence: str
+    text: Annotated[str | None, Meta(description="The words that are searched for.")]
+    line: Annotated[str, Meta(description="What was understood, in one line.")]
+    chips: list[Chip]
+    ignored: list[Ignored]
+    drop: Annotated[list[DropOut], Meta(description="If there are few results: which chip to drop, best first.")] = []
+
+
+class Sentence(_Body):
+    """A sentence to be understood."""
+
+    sentence: Text
+
+
 class SearchOut(Struct, kw_only=True):
     """The steered results, and beside them the results by relevance alone."""
 
@@ -313,6 +346,10 @@ class SearchOut(Struct, kw_only=True):
     left_out: list[LeftOut]
     targets: Annotated[list[TargetOut], Meta(description="What each focus with `near` is near to.")] = []
     took_ms: dict[str, float]
+    understood: UnderstoodOut | None = None
+    good_matches: Annotated[
+        int | None, Meta(description="How many candidates match the text well; 0: nothing fits. Null without words.")
+    ] = None
 
 
 class ChoiceIn(_Body):

@@ -47,6 +47,9 @@ def results_table(library: Library, results: Results, explain: bool, pictures: b
         file = _file(photo, photo.id in results.gone, len(result.similar))
         grid.add_row(str(result.rank), *picture, file, *relevance, place_of(photo), time_of(photo), why)
     parts: list[Any] = [grid]
+    good_count = sum(bool(result.good) for result in results)
+    if results.good_matches and good_count < len(results):
+        parts.append(Text(f"{good_count} of these {len(results)} match well", "dim"))
     if explain and reasons.left_out:
         parts.append(Text("left out"))
         for reason in reasons.left_out:

@@ -21,15 +21,19 @@ from mascot.cli import options, printing
 from mascot.cli.hit_tables import RecordedQuery
 from mascot.cli.photos import set_commands
 from mascot.cli.photos.encoder_choice import ENCODERS
-from mascot.cli.printing import note, number_of
+from mascot.cli.printing import note, number_of, visible
+from mascot.errors import check_one_of
 from mascot.photos.database.filters import matching
 from mascot.photos.library import Library
 from mascot.photos.request import K, SearchRequest
 from mascot.photos.results import Results
+from mascot.photos.sentences import Understanding
+from mascot.photos.sentences.understanding import FEW
 from mascot.photos.sharing.album import album as album_lines
 from mascot.photos.sharing.album import section_of
 from mascot.photos.wish_text import parse
 
+_FILTERS = ("place", "date", "season", "weekday", "part_of_day", "light", "name")
 Format = Literal["table", "json", "jsonl", "paths"]
 
 
@@ -80,8 +84,15 @@ class Output:
 def search(
     text: Annotated[
         str | None,
-        typer.Argument(metavar="TEXT", help="Words to search for (default: all photographs, newest first)."),
+        typer.Argument(
+            metavar="SENTENCE",
+            help="What to search for: words, and places, dates, light, cameras, counts and limits, which become "
+            "filters and wishes (default: all photographs, newest first).",
+        ),
     ] = None,
+    as_words: Annotated[
+        bool, typer.Option("--as-words", help="Search for the whole sentence as words; no part becomes a filter.")
+    ] = False,
     k: Annotated[int | None, typer.Option("-k", help="Number of results (default: 24).")] = None,
     spread: options.Spread = None,
     focus: options.Focus = None,
@@ -134,6 +145,14 @@ def search(
     ] = None,
     box: Annotated[
         str | None, typer.Option(metavar="S,W,N,E", help="Taken between these latitudes and longitudes, in degrees.")
+    ] = None,
+    filter: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="place=Lisbon, date=2017..2018, season=summer, weekday=weekend, part_of_day=evening, light=dusk or "
+            "name=IMG_10. Repeatable. Filters take `A or B` and `not A`.",
+        ),
     ] = None,
     where: Annotated[
         str | None, typer.Option(metavar="SQL", help="Photographs that meet this condition: \"country = 'PT'\".")
@@ -200,6 +219,7 @@ def search(
     """Search the photographs of a library, and steer the results.
 
     \b
+    mascot search "boats in Portugal at dusk, one per year, from different cities"
     mascot search "sunset over water" --spread place --focus hour
     mascot search "old harbour" --focus place=Lisbon --spread moment
     mascot search boats --country Portugal --since 2019 --format paths
@@ -219,6 +239,7 @@ def search(
       weekday       weekday=saturday
       moment        shots without a gap of an hour or a kilometre
       camera lens folder keywords rating part_of_day altitude
+      light         light=dusk: dawn, day, golden hour, dusk, blue hour, night
       look          groups of similar pictures
 
     With --source, --where is a filter in the engine's own language, and
@@ -227,7 +248,7 @@ def search(
     typed = options.TypedWishes(spread or (), focus or (), limit or (), share or (), fill)
     filters = {
         "since": since, "until": until, "country": country, "city": city, "camera": camera, "rating": rating,
-        "folder": folder, "box": box,
+        "folder": folder, "box": box, **_filters(filter),
     }  # fmt: skip
     output = Output(explain, compare, format, print0, pictures)
     chosen = set_commands.Chosen(pin, reject, choice, from_)
@@ -257,8 +278,12 @@ def search(
     }  # fmt: skip
     with Library.open(options.single_library(library), device) as opened:
         fields |= {**filters, "like": _like(opened, like), "folder": _folder(opened, folder), "box": _box(box)}
-        request = chosen.request(opened, fields)
+        understood = None if text is None or as_words else opened.understand(text)
+        request = chosen.request(opened, fields | ({} if understood is None else {"text": None}))
+        base, request = request, request if understood is None else understood.request(request)
         results = opened.search(request, where=where, encoder=encoder)
+        if understood is not None:
+            _print_understanding(opened, understood, base, results)
         _print_notes(opened, request, results)
         _print_results(opened, results, output)
         if save_choice is not None:
@@ -270,6 +295,28 @@ def search(
             target.take(opened, results.photos, section_of(results))
         if open_:
             _open(opened, results)
+
+
+def _filters(texts: list[str] | None) -> dict[str, str]:
+    """Return the fields of a request from `--filter`."""
+    fields = dict(text.partition("=")[::2] for text in texts or ())
+    for name in fields:
+        check_one_of("--filter NAME", name, *_FILTERS)
+    return fields
+
+
+def _print_understanding(library: Library, understood: Understanding, base: SearchRequest, results: Results) -> None:
+    """Print on standard error what was understood, what was ignored, and which part leaves too few results."""
+    note(
+        f"understood: {visible(understood.line)} (--as-words searches for the sentence itself)"
+        if understood.chips
+        else None
+    )
+    for part in understood.ignored:
+        note(f"ignored: {visible(part.words)!r}: {part.reason}")
+    if len(results) < FEW:
+        counts = [f"without {chip.label}: {count}" for chip, count in library.without_chips(understood, base)]
+        note("; ".join(counts) or None)
 
 
 def _like(library: Library, name: str | None) -> int | str | None:
@@ -295,6 +342,7 @@ def _print_notes(library: Library, request: SearchRequest, results: Results) -> 
     note(None if len(results) else "no photograph matches these conditions")
     for shortfall in results.explain().notes if any("share" in wish for wish in request.wishes) else ():
         note(shortfall)
+    note("nothing fits well; these are the nearest" if results.good_matches == 0 and len(results) else None)
     note(library.unfinished)
     note(library.words_only if request.text is not None else None)
     if results.hits.newest_of is not None and results.hits.newest_of > results.hits.count:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mascot.photos.database.store import DamagedLibrary, Store
 from mascot.photos.database.vector_index import is_member
+from mascot.photos.metadata.sun import LIGHT_COLUMNS, lights
 from mascot.photos.photo import CALENDAR, LABELS, NUMBERS, Photo
 
 MAX_COLUMN_ROWS = 200_000  # photographs up to which columns are cached; beyond, only the needed cells are read
@@ -62,6 +63,11 @@ class PhotoTable:
                 raise DamagedLibrary(self._store.path, f"column {name}: {error}") from None
         return columns
 
+    def lights(self, ids: Ids) -> NDArray[Any]:
+        """Return the names of the light of each photograph; see `mascot.photos.metadata.sun.lights`."""
+        rows = self._store.cells(LIGHT_COLUMNS, ids.tolist())
+        return self._read(["light"], ids, [(row[0], list(lights(*row[1:]))) for row in rows])["light"]
+
     def photos(self, ids: Ids) -> list[Photo]:
         return self._store.photos(ids.tolist())
 
@@ -78,7 +84,7 @@ def _typed(name: str, cells: NDArray[Any]) -> NDArray[Any]:
 class PhotoColumns(Mapping[str, NDArray[Any]]):
     """The columns of photographs for `mascot.rerank`, made on first use; `look` are the visual descriptors."""
 
-    NAMES = (*LABELS, *NUMBERS, *CALENDAR, "taken", "keywords", "look")
+    NAMES = (*LABELS, *NUMBERS, *CALENDAR, "taken", "keywords", "look", "light")
 
     def __init__(self, rows: PhotoTable, ids: Ids) -> None:
         self._rows, self._ids = rows, ids
@@ -90,6 +96,8 @@ class PhotoColumns(Mapping[str, NDArray[Any]]):
         if name not in self._columns:
             if name == "look":
                 self._columns[name] = self._rows.looks(self._ids)
+            elif name == "light":
+                self._columns[name] = self._rows.lights(self._ids)
             elif name in CALENDAR:
                 times = self["taken"]
                 labels = np.datetime_as_string(times, unit="D").astype(f"U{CALENDAR[name]}").astype(object)

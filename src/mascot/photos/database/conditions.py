@@ -1,0 +1,116 @@
+"""The filters of a search request as conditions in SQL."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from mascot.errors import OptionError, check_one_of
+from mascot.photos.metadata.gazetteer import gazetteer
+from mascot.photos.metadata.sun import LIGHT_COLUMNS, LIGHTS
+from mascot.photos.texts import fold
+
+LabelOf = Callable[[str, str], Any]  # returns the label of a column that a value means: `PT` for Portugal
+Condition = tuple[str, list[Any]]  # an SQL expression, and the values of its question marks
+_DAYS = re.compile(r"\d{4}(-\d\d(-\d\d)?)?|\d\d(-\d\d)?")
+_WEEKDAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")  # as SQLite numbers them
+
+
+def _inside(box: tuple[float, float, float, float], _: LabelOf) -> Condition:
+    south, west, north, east = box
+    across = "lon BETWEEN ? AND ?" if west <= east else "(lon >= ? OR lon <= ?)"  # around the 180th meridian
+    return f"lat BETWEEN ? AND ? AND {across}", [south, north, west, east]
+
+
+def within(folder: str) -> Condition:
+    """Return the condition that a photograph lies in a folder of the library or below it."""
+    if folder == ".":
+        return "1", []
+    name = f"{fold(folder)}/"
+    return "substr(fold(folder) || '/', 1, ?) = ?", [len(name), name]
+
+
+def _in_folder(name: str, _: LabelOf) -> Condition:
+    return within(name.rstrip("/")) if name.endswith("/") else ("instr(fold(folder), fold(?)) > 0", [name])
+
+
+def _values_of(text: str) -> tuple[bool, list[str]]:
+    """Return whether a filter excludes its values, and the values: `not Portugal or Spain`."""
+    negated = text[:4].casefold() == "not "
+    return negated, [value.strip() for value in (text[4:] if negated else text).split(" or ") if value.strip()]
+
+
+def _any_of(text: str, condition: Callable[[str], tuple[str, list[Any]]]) -> Condition:
+    """Return the SQL condition that one of the values applies, or with `not` that none does, or is unknown."""
+    negated, values = _values_of(text)
+    parts = [condition(value) for value in values]
+    joined = " OR ".join(f"({part})" for part, _ in parts) or "FALSE"
+    bound_values = [value for _, more in parts for value in more]
+    return f"NOT coalesce({joined}, FALSE)" if negated else f"({joined})", bound_values
+
+
+def _labelled(column: str) -> Callable[[str, LabelOf], Condition]:
+    """Return the filter of a column with labels."""
+    return lambda text, label_of: _any_of(text, lambda value: (f"{column} = ?", [label_of(column, value)]))
+
+
+def _on_dates(text: str, _: LabelOf) -> Condition:
+    def days(value: str) -> Condition:
+        first, _, last = value.partition("..")
+        last = last or first
+        if not all(_DAYS.fullmatch(day) for day in (first, last)) or (first[:4].isdigit() != last[:4].isdigit()):
+            raise OptionError(f"date must be like 2019, 2019-07, 2017..2018, 07 or 12-24..12-26, got {value!r}")
+        day = "taken" if first[:4].isdigit() else "substr(taken, 6)"
+        joint = "AND" if first <= last else "OR"  # from December to January
+        return f"{day} >= ? {joint} {day} <= ?", [first, f"{last}\uffff"]
+
+    return _any_of(text, days)
+
+
+def _on_weekdays(text: str, _: LabelOf) -> Condition:
+    def weekdays(value: str) -> Condition:
+        check_one_of("weekday", value.casefold(), *_WEEKDAYS, "weekend")
+        numbers = "'0', '6'" if value.casefold() == "weekend" else f"'{_WEEKDAYS.index(value.casefold())}'"
+        return f"strftime('%w', taken) IN ({numbers})", []
+
+    return _any_of(text, weekdays)
+
+
+def _in_light(text: str, _: LabelOf) -> Condition:
+    def light(value: str) -> Condition:
+        check_one_of("light", value.casefold(), *LIGHTS)
+        return f"instr(light({', '.join(LIGHT_COLUMNS)}), ?) > 0", [value.casefold()]
+
+    return _any_of(text, light)
+
+
+def _at_place(text: str, _: LabelOf) -> Condition:
+    words = "words(coalesce(title, '') || ' ' || coalesce(caption, '') || ' ' || keywords || ' ' || path)"
+
+    def place(value: str) -> Condition:
+        condition = f"city = ? COLLATE NOCASE OR country = ? OR (city IS NULL AND instr({words}, words(?)) > 0)"
+        return condition, [value, gazetteer().country(value), value]
+
+    return _any_of(text, place)
+
+
+def _named(name: str, _: LabelOf) -> Condition:
+    fold = "lower" if name.isascii() else "fold"
+    return f"instr({fold}(iif(folder = '.', path, substr(path, length(folder) + 2))), {fold}(?)) > 0", [name]
+
+
+# The filters: for each field the SQL condition, with its values. A new filter is a field above and a line here.
+CONDITIONS: dict[str, Callable[[Any, LabelOf], Condition]] = {
+    "since": lambda day, _: ("taken >= ?", [day]),
+    "until": lambda day, _: ("taken <= ?", [f"{day}\uffff"]),  # every time of that day, month or year is below it
+    **{column: _labelled(column) for column in ("country", "city", "camera", "season", "part_of_day")},
+    "place": _at_place,
+    "date": _on_dates,
+    "weekday": _on_weekdays,
+    "light": _in_light,
+    "name": _named,
+    "rating": lambda rating, _: ("rating >= ?", [rating]),
+    "folder": _in_folder,
+    "box": _inside,
+}

@@ -1,0 +1,293 @@
+"""Read a sentence: which parts filter, limit or steer a search, and which words are left to search for.
+
+Each phrase has a role, written as one letter, and the rules are patterns of these letters. At each position the first
+rule that matches counts; what no rule matches is searched for. The time is linear in the length of the sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import date, timedelta
+from typing import Any
+
+from mascot.errors import OptionError
+from mascot.photos.sentences.dates import Span, date_at
+from mascot.photos.sentences.understanding import Chip, Ignored, Understanding
+from mascot.photos.sentences.vocabulary import LONGEST_SENTENCE, Vocabulary
+
+LETTERS = {
+    "number": "n", "year": "y", "years": "Y", "day": "d", "month": "m", "season": "s", "weekday": "w",
+    "part_of_day": "t", "light": "l", "holiday": "h", "clock": "K", "camera": "c", "place": "g", "file": "f",
+    "attribute": "x", "unit": "u", "in": "p", "with": "W", "article": "a", "per": "e", "different": "v", "same": "o",
+    "together": "O", "near": "k", "not": "z", "best": "b", "since": "S", "before": "B", "after": "A", "until": "U",
+    "between": "E", "or": "j", "last": "L", "this": "H", "today": "R", "ago": "G", "stars": "q", "rating": "r",
+    "favourite": "F", "filler": "i", "punctuation": "C", "quoted": "Q", "word": "X",
+}  # fmt: skip
+_EDGES = "paijCuUWekSBEHb"  # not searched for at the beginning or the end of what is left
+_LABELS = {"s": "season", "w": "weekday", "t": "part_of_day", "l": "light"}
+_PLURALS = {"city": "cities", "country": "countries", "lens": "lenses", "keywords": "keywords"}
+_EXCLUDABLE = "only places, dates, seasons, light and cameras can be excluded"
+_BEST = "results are sorted by how well they match"
+
+
+def parse(sentence: str, vocabulary: Vocabulary, today: date) -> Understanding:
+    """Return what a sentence means for a library with this vocabulary; `today` is what `last summer` refers to."""
+    if len(sentence) > LONGEST_SENTENCE:
+        raise OptionError(f"a sentence has at most {LONGEST_SENTENCE} characters, got {len(sentence):,}")
+    return _Reader(sentence, vocabulary, today).understanding()
+
+
+class _Reader:
+    """The state of reading one sentence."""
+
+    def __init__(self, sentence: str, vocabulary: Vocabulary, today: date) -> None:
+        self.sentence, self.vocabulary, self.today = sentence, vocabulary, today
+        self.lexemes = vocabulary.lexemes(sentence)
+        self.roles = "".join(LETTERS[lexeme.role] for lexeme in self.lexemes)
+        self.chips: list[Chip] = []
+        self.ignored: list[Ignored] = []
+        self.rest: list[int] = []  # positions of lexemes that no rule matched
+
+    def understanding(self) -> Understanding:
+        at = 0
+        while at < len(self.roles):
+            end = next(filter(None, (self._apply(rule, at) for rule in _RULES)), None)
+            if end is None:
+                self.rest.append(at)
+            at = end or at + 1
+        self._nest_places()
+        is_plain = not self.chips and not self.ignored
+        text = self.sentence.replace('"', " ") if is_plain else self._text()
+        return Understanding(self.sentence, " ".join(text.split()) or None, tuple(self.chips), tuple(self.ignored))
+
+    def _apply(self, rule: tuple[re.Pattern[str], Callable[..., int | None]], at: int) -> int | None:
+        match = rule[0].match(self.roles, at)
+        return None if match is None else rule[1](self, match)
+
+    def _add(self, kind: str, start: int, end: int, label: str, fields: Mapping[str, Any], filled: bool = True) -> int:
+        """Add a chip for the lexemes from `start` to `end`; return `end`."""
+        first, last = self.lexemes[start].start, self.lexemes[end - 1].end
+        self.chips.append(Chip(kind, self.sentence[first:last], first, last, label, filled, fields))
+        return end
+
+    def _ignore(self, start: int, end: int, reason: str) -> int:
+        first, last = self.lexemes[start].start, self.lexemes[end - 1].end
+        self.ignored.append(Ignored(self.sentence[first:last], first, last, reason))
+        return end
+
+    def _value(self, match: re.Match[str], group: int = 1) -> Any:
+        return self.lexemes[match.start(group)].value if match[group] else None
+
+    def _text(self) -> str:
+        """Return the words to search for: runs of lexemes that no rule matched, without their edges."""
+        runs: list[list[int]] = []
+        for at in self.rest:
+            if runs and runs[-1][-1] == at - 1:
+                runs[-1].append(at)
+            else:
+                runs.append([at])
+        texts = []
+        for run in runs:
+            while run and self.roles[run[0]] in _EDGES:
+                run.pop(0)
+            while run and self.roles[run[-1]] in _EDGES:
+                run.pop()
+            if run:
+                texts.append(self.sentence[self.lexemes[run[0]].start : self.lexemes[run[-1]].end])
+        return re.sub('["“”„«»]', " ", " ".join(texts))
+
+    def _nest_places(self) -> None:
+        """Let a country of which a city is named as well restrict that city: `Lisbon in Portugal` is one place."""
+        names = [chip.fields["place"] for chip in self.chips if chip.kind == "place"]
+        countries = {country for name in names for country in self.vocabulary.cities.get(name, ())}
+        self.chips = [
+            replace(chip, fields={"country": chip.fields["place"]})
+            if chip.kind == "place" and chip.fields["place"] in countries
+            else chip
+            for chip in self.chips
+        ]
+
+    # Rules: each takes the match of its pattern, and returns the position after it, or None if it does not apply.
+
+    def _limit(self, match: re.Match[str]) -> int | None:
+        attribute, count = self._value(match, 2), self._value(match)
+        if attribute in ("place", "week", "look") or count == 0:
+            return None
+        counts = [chip for chip in self.chips if chip.kind == "count"]
+        if count is None and counts:  # one photo of mountains per year
+            count = counts[0].fields["k"]
+            self.chips.remove(counts[0])
+        count = count or 1
+        wish = {"limit": attribute, "n": count, "missing": "drop"}
+        return self._add("limit", match.start(), match.end(), f"{count} per {attribute}", {"wishes": [wish]})
+
+    def _count(self, match: re.Match[str]) -> int | None:
+        count = next(self.lexemes[i].value for i in range(*match.span()) if self.roles[i] == "n")
+        if not 1 <= count <= 200:
+            return None
+        return self._add("count", match.start(), match.end(), _counted(count, "photograph"), {"k": count})
+
+    def _spread(self, match: re.Match[str]) -> int:
+        attribute = self._value(match)
+        name = "place" if attribute in (None, "week") else attribute
+        label = f"different {_PLURALS.get(name, f'{name}s')}"
+        return self._add("spread", match.start(), match.end(), label, {"wishes": [{"spread": name}]}, False)
+
+    def _focus(self, match: re.Match[str]) -> int | None:
+        attribute = self._value(match) or "moment"
+        number = self.lexemes[match.start(1) - 1] if match[1] else None
+        if attribute == "week" or (number is not None and number.role == "number" and number.value != 1):
+            return None
+        return self._add(
+            "focus", match.start(), match.end(), f"same {attribute}", {"wishes": [{"focus": attribute}]}, False
+        )
+
+    def _near(self, match: re.Match[str]) -> int | None:
+        lexeme, end = self.lexemes[match.end() - 1], match.end()
+        if lexeme.role in ("place", "clock"):
+            name, near = ("place", lexeme.value) if lexeme.role == "place" else ("hour", lexeme.value)
+        else:
+            span = date_at(self.roles, self.lexemes, match.end() - 1, self.today)
+            if span is None or span.first is None or span.last is None:
+                return None
+            name, near, end = "date", (span.first + (span.last - span.first) / 2).isoformat(), span.end
+        wish = {"focus": name, "near": near}
+        return self._add("focus", match.start(), end, f"near {near}", {"wishes": [wish]}, False)
+
+    def _date(self, match: re.Match[str]) -> int | None:
+        """Read days, with what stands before them: since, before, between, not."""
+        prefix, at = match[1] + match[2], match.end()
+        if self.roles.startswith("Bnx", at - 1):  # vor zwei Jahren
+            prefix, at = prefix[:-1], at - 1
+        spans = [date_at(self.roles, self.lexemes, at, self.today)]
+        while spans[-1] is not None:
+            joint = re.compile("C?U[pa]*|jp?a?|C(?=[yYdh])").match(self.roles, spans[-1].end)
+            spans.append(date_at(self.roles, self.lexemes, joint.end(), self.today) if joint else None)
+        days = [span for span in spans if span is not None]
+        if not days or (not prefix and self._is_plain_word(at, days[0].end)):
+            return None
+        joints = {self.roles[before.end] for before in days[:-1]} | set(prefix)
+        if len(days) > 1 and joints & {"U", "E"}:
+            days = [Span(days[-1].end, days[0].first, days[-1].last)]
+        end, span = days[-1].end, days[0]
+        if len(days) == 1 and {"S", "A", "B", "U"} & set(prefix):
+            span = _open_ended(span, prefix)
+        fields = span.excluding() if "z" in prefix else span.fields()
+        if len(days) > 1:
+            dates = " or ".join(dict.fromkeys(span.excluding()["date"].removeprefix("not ") for span in days))
+            fields = {"date": f"not {dates}" if "z" in prefix else dates}
+        return self._add("date", match.start(), end, _date_label(fields), fields)
+
+    def _is_plain_word(self, at: int, end: int) -> bool:
+        """Return whether a single word such as May or spring is rather an ordinary word."""
+        lexeme = self.lexemes[at]
+        return end == at + 1 and self.vocabulary.is_ambiguous(self.sentence[lexeme.start : lexeme.end])
+
+    def _label(self, match: re.Match[str]) -> int | None:
+        """Read seasons, weekdays, parts of the day and light: `in summer or autumn`, `not at night`."""
+        letter, first = match[2][0], match.start(2)
+        values = [self.lexemes[i].value for i in range(first, match.end()) if self.roles[i] == letter]
+        single = match.end() == first + 1
+        follows_word = self.roles[match.end() : match.end() + 1] in ("X", "Q") and match.end() > 0
+        is_certain = match.start() < first or letter == "w" or " " in str(values[0]) or values[0] in ("dusk", "dawn")
+        if not is_certain and (follows_word or (single and self._is_plain_word(first, match.end()))):
+            return None  # winter coats, a night market
+        name, value = _LABELS[letter], " or ".join(dict.fromkeys(map(str, values)))
+        value = f"not {value}" if "z" in match[1] else value
+        return self._add(name, match.start(), match.end(), value, {name: value})
+
+    def _place(self, match: re.Match[str]) -> int | None:
+        first = match.start(2)
+        values = [self.lexemes[i].value for i in range(first, match.end()) if self.roles[i] == "g"]
+        if match[1][-1:] != "p" and self._is_plain_word(first, match.end()):
+            return None  # nice boats
+        around = {country for name in values for country in self.vocabulary.cities.get(name, ())}
+        value = " or ".join(name for name in dict.fromkeys(values) if name not in around)  # Lisbon, Portugal
+        value = f"not {value}" if "z" in match[1] else value
+        return self._add("place", match.start(), match.end(), value, {"place": value})
+
+    def _camera(self, match: re.Match[str]) -> int | None:
+        lexeme, (before, after) = self.lexemes[match.start(2)], (match[1], match[3])
+        words = self.sentence[lexeme.start : lexeme.end]
+        stands_alone = match.end() == len(self.roles) or self.roles[match.end()] in "pC"
+        is_first = match.start() == 0 or self.roles[match.start() - 1] in "Cui"
+        is_certain = bool({"W", "z"} & set(before) or after or re.search(r"\d|iphone", words.casefold()))
+        if not is_certain and not (stands_alone and is_first):
+            return None  # apple pie
+        sign = "not " if "z" in before else ""
+        return self._add(
+            "camera", match.start(), match.end(), sign + words, {"camera": sign + " or ".join(lexeme.value)}
+        )
+
+    def _file(self, match: re.Match[str]) -> int:
+        name = self._value(match)
+        return self._add("name", match.start(), match.end(), name, {"name": name})
+
+    def _rating(self, match: re.Match[str]) -> int | None:
+        stars = next(self.lexemes[i].value for i in range(*match.span()) if self.roles[i] in "nrF")
+        if not 1 <= stars <= 5:
+            return None
+        return self._add("rating", match.start(), match.end(), _counted(stars, "star"), {"rating": stars})
+
+    def _excluded_words(self, match: re.Match[str]) -> int | None:
+        if self._value(match) == "no":  # no parking
+            return None
+        return self._ignore(match.start(), match.end(), _EXCLUDABLE)
+
+    def _best(self, match: re.Match[str]) -> int:
+        return self._ignore(match.start(), match.end(), _BEST)
+
+
+def _open_ended(span: Span, prefix: str) -> Span:
+    """Return the days since, after, before or until some days."""
+    if span.first is None or span.last is None:
+        return span
+    if "S" in prefix or "A" in prefix:
+        return Span(span.end, span.first if "S" in prefix else span.last + timedelta(days=1))
+    return Span(span.end, None, span.last if "U" in prefix else span.first - timedelta(days=1))
+
+
+def _date_label(fields: dict[str, str]) -> str:
+    """Return days as text: `2019-07`, `since 2019`, `2017 to 2018`, `every 12-24 to 12-26`."""
+    since, until = fields.get("since"), fields.get("until")
+    if "date" in fields:
+        return re.sub(r"\b(\d\d)(?= or |$)(?<!-\d\d)", _month_name, fields["date"]).replace("..", " to ")
+    season = f"{fields['season']} " if "season" in fields else ""
+    if since == until:
+        return f"{season}{since}"
+    if since is None or until is None:
+        return f"since {since}" if until is None else f"until {until}"
+    return f"{since} to {until}"
+
+
+def _month_name(match: re.Match[str]) -> str:
+    return date(2000, int(match[0]), 1).strftime("%B")
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+_RULES: list[tuple[re.Pattern[str], Callable[[Any, re.Match[str]], int | None]]] = [
+    (re.compile(pattern), rule)
+    for pattern, rule in (
+        ("[ai]*(n)?u?[pa]{0,2}e[pa]?(x)", _Reader._limit),
+        ("[ai]{0,3}(?:nb?u|b+nu?|nbu?)(?!e)", _Reader._count),
+        ("[pai]{0,3}vp?(x)", _Reader._spread),
+        ("[pai]{0,3}(?:[pa]?o|pn)(x)", _Reader._focus),
+        ("[ai]{0,2}v()(?=X)", _Reader._spread),
+        ("i?()O", _Reader._focus),
+        ("ka?[gKymdshY]", _Reader._near),
+        ("pa?K", _Reader._near),
+        ("(i?z?i?)([paSABUE]{0,3})(?=[dYnymshLHRB])", _Reader._date),
+        ("(z?[pai]{0,3})((s)(?:jp?a?s)*|(w)(?:jp?a?w)*|(t)(?:jp?a?t)*|(l)(?:jp?a?l)*)", _Reader._label),
+        ("(z?[paiU]{0,3})(g(?:[jC]p?g)*)", _Reader._place),
+        ("(i?z?[paiW]{0,3})(c)(u?)", _Reader._camera),
+        ("[pai]{0,2}(f)", _Reader._file),
+        ("[paiW]{0,3}(?:nq|r|F)", _Reader._rating),
+        ("(z)[pa]{0,2}X+", _Reader._excluded_words),
+        ("a?(b)(?=[Xu])", _Reader._best),
+    )
+]
