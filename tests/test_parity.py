@@ -33,6 +33,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "no words": {"wishes": [{"spread": "month"}, {"focus": "place", "near": "Lisbon"}], "k": 12},
     "keep": {"text": "food", "wishes": [{"spread": "country"}], "keep": 0.9, "k": 12},
     "order": {"text": "food", "wishes": [{"spread": "hour"}], "order": "relevance", "protect": 3, "strength": 0.6},
+    "by date": {"text": "boats", "wishes": [{"spread": "place"}], "order": "date", "pin": [3], "k": 12},
 }  # fmt: skip
 Answer = list[tuple[int, str]]  # ids and reasons
 

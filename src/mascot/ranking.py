@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Sequence
+from copy import copy
 from functools import cached_property
 from typing import Any, Generic, SupportsIndex, overload
 
@@ -48,6 +49,13 @@ class Ranking(Generic[Id]):
         self._problem_positions: Ints = positions
         self.positions: Ints = problem.remaining.to_input(positions)
         self.ids: list[Id] = [self._ids[i] for i in self.positions.tolist()]
+
+    def reordered(self, order: Ints) -> Ranking[Id]:
+        """Return the same results in another order: `order` has the places of the results, from 0."""
+        ranking = copy(self)
+        ranking._problem_positions, ranking.positions = self._problem_positions[order], self.positions[order]
+        ranking.ids = [self.ids[place] for place in order.tolist()]
+        return ranking
 
     def __len__(self) -> int:
         return len(self.ids)

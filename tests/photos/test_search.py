@@ -25,6 +25,23 @@ from tests.photos.jpegs import write_jpeg
 from tests.retelling import run_command
 
 
+def test_order_by_date(shared: Library) -> None:
+    request = SearchRequest("harbour", wishes=[{"spread": "city"}], k=12, order="date")
+    by_date, selected = shared.search(request), shared.search(replace(request, order=None))
+    assert {photo.id for photo in by_date.photos} == {photo.id for photo in selected.photos}
+    times = [photo.taken for photo in by_date.photos]
+    dated = [time for time in times if time is not None]
+    assert dated == sorted(dated)
+    assert times == dated + [None] * (len(times) - len(dated))
+    assert len(dated) > 2
+    reasons = {reason.id: reason.because for reason in selected.explain().results}
+    assert [(r.rank, reasons[r.photo.id]) for r in by_date] == [
+        (rank, reason.because) for rank, reason in enumerate(by_date.explain().results, 1)
+    ]
+    with pytest.raises(mc.OptionError, match="order=date does not go with rules about positions"):
+        shared.search(replace(request, wishes=[mc.limit("city", 1, window=3)]))
+
+
 def test_conditions_on_columns(shared: Library) -> None:
     counts = {
         "country = 'PT' and taken >= '2019-01-01'": 12,

@@ -538,7 +538,10 @@ class Library(AbstractContextManager["Library"]):
             hits = hits.stacked(self.store.detail, [*request.already, *request.pin])
         if check is not None and len(hits):
             check(hits, settled)
-        return hits.rerank(wishes, request.k, settled.build_method(), request.already or None, request.pin)
+        method, by_date = settled.build_method(), request.order == "date"
+        if by_date and any(getattr(wish, "places", False) for wish in wishes):
+            raise OptionError("order=date does not go with rules about positions in the list")
+        return hits.rerank(wishes, request.k, method, request.already or None, request.pin, by_date)
 
     def spread(self, text: str, missing: Missing = "last") -> mc.Wish:
         """Parse a wish for more diversity of an attribute: `place`, `hour`, `camera*2`."""

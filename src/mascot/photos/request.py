@@ -62,7 +62,8 @@ class SearchRequest:
     candidates
         The number of best matches to choose from (default: 5000).
     strength, keep, protect, order, method
-        As for `mascot.Mascot`; `method` is a name or an object (default: ``mascot``).
+        As for `mascot.Mascot`; `method` is a name or an object (default: ``mascot``). The order ``date`` shows the
+        selected photographs in the order in which they were taken, those of unknown time last.
     missing
         How photographs without a value are treated: ``last``, ``neutral`` or ``drop`` (default: ``last``).
     pin, reject, already
@@ -94,7 +95,7 @@ class SearchRequest:
     strength: float | None = None
     keep: float | None = None
     protect: int | None = None
-    order: Literal["relevance", "selection"] | None = None
+    order: Literal["relevance", "selection", "date"] | None = None
     method: Any = "mascot"
     missing: Literal["last", "neutral", "drop"] = "last"
     pin: tuple[int, ...] = ()
@@ -122,7 +123,7 @@ class SearchRequest:
         for name in ("strength", "keep"):
             if getattr(self, name) is not None:
                 check_share(name, getattr(self, name))
-        check_one_of("order", self.order, None, "relevance", "selection")
+        check_one_of("order", self.order, None, "relevance", "selection", "date")
         if isinstance(self.method, str):
             check_one_of("method", self.method, *METHOD_NAMES)
         check_one_of("missing", self.missing, "last", "neutral", "drop")
@@ -199,7 +200,8 @@ class SearchRequest:
         """Return the method with its options."""
         if not isinstance(self.method, str):
             return self.method
-        return grammar.method(self.method, self.strength, self.protect, self.keep, self.order)
+        order = None if self.order == "date" else self.order  # the selection does not depend on it
+        return grammar.method(self.method, self.strength, self.protect, self.keep, order)
 
 
 def policy(wishes: Sequence[mc.AnyWish], has_query: bool) -> dict[str, Any]:

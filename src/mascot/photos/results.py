@@ -196,6 +196,7 @@ class Hits:
         method: Any = None,
         already: Results | Iterable[int] | None = None,
         pin: Sequence[int] = (),
+        by_date: bool = False,
     ) -> Results:
         """Select `k` results by the wishes.
 
@@ -207,6 +208,8 @@ class Hits:
             Ids, or the results, of earlier pages; they are not shown again.
         pin
             Ids of photographs that come first; they count in `k`, in limits and shares, and as covered.
+        by_date
+            Show the results in the order in which they were taken; those without a time come last.
         """
         if not len(self):
             return Results(self, None)
@@ -217,6 +220,8 @@ class Hits:
             selected_method = replace(selected_method, protect=defaults["protect"])
         candidates = self.candidates_for(wish_list, selected_method)
         ranking = mc.rerank(candidates, wish_list, k, selected_method, already=ids_before(already), pin=pin)
+        if by_date:
+            ranking = ranking.reordered(np.argsort(candidates.columns["taken"][ranking.positions], kind="stable"))
         self.read_photos(ranking.positions)  # now: another process may remove them later
         return Results(self, ranking, frozenset(pin))
 

@@ -115,10 +115,10 @@ def search(
     ] = None,
     keep: options.Keep = None,
     order: Annotated[
-        Literal["relevance", "selection"] | None,
+        Literal["relevance", "selection", "date"] | None,
         typer.Option(
-            help="Show the results by relevance, or in the order of selection (default: selection with --spread or "
-            "--focus, otherwise relevance)."
+            help="Show the results by relevance, in the order of selection, or by date (default: selection with "
+            "--spread or --focus, otherwise relevance)."
         ),
     ] = None,
     method: options.MethodOption = None,

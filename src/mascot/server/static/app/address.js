@@ -8,7 +8,7 @@ import { FILTERS, MAX_PICKS, MAX_RESULTS, freshAddress } from "./state.js";
 
 const MAX_ID = Number.MAX_SAFE_INTEGER;
 const MAX_VALUE = 200; // characters
-const ORDERS = ["relevance", "selection"];
+const ORDERS = ["relevance", "selection", "date"];
 const DISTANCES = new Set(["place", "hour", "date", "weekday", "season", "rating", "altitude", "width", "height", "size"]);
 
 /** How each filter is read from the address; the result is empty if the value is not valid. */

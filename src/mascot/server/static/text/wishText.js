@@ -7,7 +7,7 @@ import { knownPlace } from "./places.js";
 /** @typedef {import("../app/types.js").Wish} Wish */
 
 const WORDS = new Set(["season", "weekday", "part_of_day"]); // attributes whose values are common words, not names
-const ORDERS = { relevance: "best match first", selection: "in order of selection" };
+const ORDERS = { relevance: "best match first", selection: "in order of selection", date: "by date" };
 
 /** The value of a target as people read it. */
 export function nearText(/** @type {string} */ name, /** @type {string} */ near) {
