@@ -56,8 +56,8 @@ test("like takes precedence over text", () => {
 });
 
 test("picks are distinct and limited", () => {
-  const ids = Array.from({ length: 300 }, (_, i) => (i % 200) + 1);
-  assert.equal(read(`/?pin=${ids.join(",")}`).pin.length, 100);
+  const ids = Array.from({ length: 500 }, (_, i) => (i % 300) + 1);
+  assert.equal(read(`/?pin=${ids.join(",")}`).pin.length, 200);
 });
 
 test("every combination of view and request survives", () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { createActions } from "../../src/mascot/server/static/app/actions.js";
-import { comparison, freshAddress, initialState, neighboursOf, nextSize } from "../../src/mascot/server/static/app/state.js";
+import { chosenIds, comparison, freshAddress, initialState, neighboursOf, nextSize } from "../../src/mascot/server/static/app/state.js";
 import { createStore } from "../../src/mascot/server/static/app/store.js";
 import { dialNames, leanOf, nearOf, withDial, withNear } from "../../src/mascot/server/static/app/wishes.js";
 import { targetOf } from "../../src/mascot/server/static/charts/targets.js";
@@ -81,6 +81,32 @@ test("picking and rejecting exclude each other", () => {
   assert.deepEqual([store.get().pin, store.get().reject, store.get().trayOpen], [[5], [], true]);
   actions.reject(5);
   assert.deepEqual([store.get().pin, store.get().reject], [[], [5]]);
+});
+
+test("a range of picks goes from the last pick to this one", () => {
+  const { store, actions } = page({ answer: ANSWER });
+  actions.pick(1, true);
+  actions.pick(3, true);
+  assert.deepEqual(store.get().pin, [1, 3, 4]);
+  actions.pick(4);
+  assert.deepEqual([store.get().pin, store.get().lastPick], [[1, 3], null]);
+  actions.pickAll();
+  assert.deepEqual(store.get().pin, [1, 3, 4]);
+});
+
+test("a rejection can be undone, also of a picked photograph", () => {
+  const { store, actions } = page({ pin: [1, 5], reject: [2] });
+  actions.reject(5);
+  actions.undoReject();
+  actions.undoReject();
+  assert.deepEqual([store.get().pin, store.get().reject, store.get().message], [[1, 5], [2], ""]);
+});
+
+test("a completed set is taken as a whole, once it is found", () => {
+  const state = { pin: [1], complete: 15, answer: ANSWER, answered: { pin: [1] } };
+  assert.deepEqual(chosenIds(state), [3, 4, 1]);
+  assert.deepEqual(chosenIds({ ...state, answered: {} }), [1]);
+  assert.deepEqual(chosenIds({ ...state, complete: null }), [1]);
 });
 
 test("picks in the large view change its entry, and are remembered", () => {

@@ -258,7 +258,7 @@ def test_what_the_server_refuses_is_reported(tab: Tab) -> None:
 def test_results_are_copied_and_downloaded(tab: Tab, postcards: Path) -> None:
     page = tab.open(f"/?text={QUERY}")
     page.click("#copy")
-    page.wait_for_selector(f"#export-status:text('{len(page.ids())} paths copied')")
+    page.wait_for_selector(f"#toast:has-text('{len(page.ids())} paths copied')")
     paths = [photo.path for photo in _photos(postcards, page.ids())]
     assert page.evaluate("navigator.clipboard.readText()").splitlines() == paths
     with page.expect_download() as download:
@@ -289,6 +289,40 @@ def test_photographs_are_picked_and_rejected(tab: Tab) -> None:
     assert before[5] in page.ids()
 
 
+def test_a_rejection_is_undone(tab: Tab) -> None:
+    page = tab.open(f"/?text={QUERY}")
+    before, (first, second) = page.ids(), page.ids()[:2]
+    for _ in range(2):
+        page.locator("#grid button.tile").nth(0).focus()
+        page.keyboard.press("p")
+        page.keyboard.press("x")
+        page.settled()
+    page.ask("#toast >> text=Undo")
+    assert (page.parameters()["pin"], page.parameters()["reject"]) == ([str(second)], [str(first)]), "only the last one"
+    assert page.is_hidden("#toast")
+    page.ask("text=/Bring back 1 rejected/")
+    assert page.ids() == before
+
+
+def test_ranges_and_all_photographs_are_picked_and_downloaded(tab: Tab) -> None:
+    page = tab.open(f"/?text={QUERY}&k=12")
+    numbers, tiles = page.ids(), page.locator("#grid button.tile")
+    tiles.nth(1).click(modifiers=["Control"])
+    tiles.nth(4).click(modifiers=["Shift"])
+    assert page.parameters()["pin"] == [",".join(map(str, numbers[1:5]))]
+    tiles.nth(2).focus()
+    page.keyboard.press("Shift+P")
+    assert page.parameters()["pin"] == [",".join(map(str, numbers[1:5]))], "a range adds"
+    tray, grid = page.locator("#tray").bounding_box(), page.locator("#lists").bounding_box()
+    assert tray["x"] >= grid["x"] + grid["width"], "the tray does not cover the photographs"
+    page.click("#pick-all")
+    assert page.inner_text("#tray h2") == "12 photographs picked"
+    with page.expect_download() as download:
+        page.click("text=Download these 12")
+    assert len(zipfile.ZipFile(download.value.path()).namelist()) == 12
+    assert download.value.suggested_filename == f"{QUERY}.zip"
+
+
 def test_the_tray_completes_downloads_and_saves_a_set(tab: Tab) -> None:
     pinned = tab.open(f"/?text={QUERY}").ids()[:2]
     page = tab.open(f"/?text={QUERY}&pin={pinned[0]},{pinned[1]}&reject=5")
@@ -300,7 +334,7 @@ def test_the_tray_completes_downloads_and_saves_a_set(tab: Tab) -> None:
     assert {"Completes the 2 photographs you picked", "Mix up places"} <= page.chips(), "the dials say by what"
     with page.expect_download() as download:
         page.click("#tray >> text=Download")
-    assert len(zipfile.ZipFile(download.value.path()).namelist()) == len(pinned)
+    assert len(zipfile.ZipFile(download.value.path()).namelist()) == len(pinned) + 15, "all that is shown"
     name = "Beach <b onclick=alert(1)>"
     page.fill("#tray input", name)
     page.press("#tray input", "Enter")
@@ -311,7 +345,7 @@ def test_the_tray_completes_downloads_and_saves_a_set(tab: Tab) -> None:
     page.click("#tray summary")
     page.click(f"#tray li >> text={name}")
     page.about(QUERY)
-    assert page.locator(".tray-pictures li").count() == len(pinned)
+    assert page.locator(".tray-pictures li").count() == len(pinned) + 15
     assert page.locator("#tray b").count() == 0, "a name is text"
     page.click("[aria-label^='Delete the choice']")
     page.wait_for_selector("#tray summary", state="hidden")

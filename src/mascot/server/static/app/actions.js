@@ -2,11 +2,13 @@
 
 import { fromAddress, toAddress } from "./address.js";
 import { stateOf } from "./request.js";
-import { MAX_PICKS, freshAddress, isSteered } from "./state.js";
+import { MAX_PICKS, freshAddress, isNarrow, isSteered, neighboursOf } from "./state.js";
 import { nearOf, withDial, withNear } from "./wishes.js";
 
 const COMPLETING = ["place", "date", "look"]; // dials that are turned to complete a set if none is
 const UNSTEERED = { wishes: [], strength: null, keep: null, order: null };
+
+const without = (ids, id) => ids.filter((other) => other !== id);
 
 /** Return the actions on a store. `history` is a `PageHistory`. */
 export function createActions(store, history) {
@@ -40,6 +42,15 @@ export function createActions(store, history) {
     if (photo !== null) store.set({ viewerPicks: { pin, reject, complete } });
   }
 
+  function addPicks(ids) {
+    const { pin, reject, complete } = store.get();
+    if (pin.length === 0 && !isNarrow()) store.set({ trayOpen: true });
+    changeTray({ pin: [...new Set([...pin, ...ids])].slice(-MAX_PICKS), reject: reject.filter((id) => !ids.includes(id)), complete });
+  }
+
+  /** Show the outcome of an action. */
+  const say = (message) => store.set({ message, rejected: null });
+
   function closePhoto() {
     if (store.get().photo === null) return;
     if (history.opened === "photo") {
@@ -70,7 +81,7 @@ export function createActions(store, history) {
   }
 
   return {
-    steer, changeTray, closePhoto, setPanel, restore,
+    steer, changeTray, closePhoto, setPanel, restore, say,
     turnDial: (name, lean, gesture) => steer({ wishes: withDial(wishes(), name, lean) }, gesture),
     /** Set a target; null removes it. */
     setNear(name, near) {
@@ -94,21 +105,32 @@ export function createActions(store, history) {
       const { pin, large } = store.get();
       change({ ...freshAddress(), pin, large });
     },
-    /** Put a photograph on the tray, or take it off. */
-    pick(id) {
-      const { pin, reject, complete } = store.get();
-      const isPicked = pin.includes(id);
-      if (!isPicked && pin.length === 0) store.set({ trayOpen: true });
-      changeTray({
-        pin: isPicked ? pin.filter((other) => other !== id) : [...pin, id].slice(-MAX_PICKS),
-        reject: reject.filter((other) => other !== id), complete,
-      });
+    /** Put a photograph on the tray, or take it off. With `isRange`, put all photographs since the last pick on it. */
+    pick(id, isRange = false) {
+      const state = store.get();
+      const list = neighboursOf(state, id);
+      const [from, to] = [list.indexOf(state.lastPick), list.indexOf(id)].sort((a, b) => a - b);
+      const isPicked = state.pin.includes(id);
+      if (isRange && from >= 0) addPicks(list.slice(from, to + 1));
+      else if (isPicked) changeTray({ pin: without(state.pin, id), complete: state.complete });
+      else addPicks([id]);
+      store.set({ lastPick: isPicked && !isRange ? null : id });
     },
+    /** Put all results on the tray. */
+    pickAll: () => addPicks(store.get().answer.results.map(({ photo }) => photo.id)),
     /** Remove a photograph from this search; another takes its place. */
     reject(id) {
       const { pin, reject } = store.get();
-      const without = (ids) => ids.filter((other) => other !== id);
-      changeTray({ pin: without(pin), reject: [...without(reject), id].slice(-MAX_PICKS) });
+      changeTray({ pin: without(pin, id), reject: [...without(reject, id), id].slice(-MAX_PICKS) });
+      store.set({ message: "Photograph rejected.", rejected: { id, isPicked: pin.includes(id) } });
+    },
+    /** Bring back the photograph that was rejected last. */
+    undoReject() {
+      const { pin, reject, rejected } = store.get();
+      if (rejected === null) return;
+      const { id, isPicked } = rejected;
+      changeTray({ pin: isPicked ? [...without(pin, id), id] : pin, reject: without(reject, id) });
+      say("");
     },
     /** Put a saved choice on the tray, and continue its search. */
     loadChoice(choice) {
@@ -125,6 +147,5 @@ export function createActions(store, history) {
     toggleMap: () => change({ large: !store.get().large }),
     toggleTray: () => store.set({ trayOpen: !store.get().trayOpen }),
     showCard: (card) => store.set({ card }),
-    say: (message) => store.set({ message }),
   };
 }

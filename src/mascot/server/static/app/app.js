@@ -13,11 +13,13 @@ import { Timeline } from "../charts/timeline.js";
 import { pointValue } from "../text/places.js";
 import { Controls } from "../view/controls.js";
 import { byId } from "../view/dom.js";
-import { setUpExport } from "../view/export.js";
+import { downloadPhotos, setUpExport } from "../view/export.js";
 import { Filters } from "../view/filters.js";
 import { Grid } from "../view/grid.js";
 import { Options } from "../view/options.js";
 import { renderStore } from "../view/render.js";
+import { titleOf } from "../view/summary.js";
+import { Toast } from "../view/toast.js";
 import { Tray } from "../view/tray.js";
 import { Viewer } from "../view/viewer.js";
 
@@ -55,9 +57,10 @@ function createViews() {
     timeline: new Timeline(byId("timeline"), { pick: (near) => setNear("date", near), brush: filterByDays }),
     viewer: new Viewer(byId("viewer"), { pick, reject, searchLike: actions.searchLike, show: actions.showPhoto, closed: photoClosed }),
     tray: new Tray(byId("tray"), {
-      change: actions.changeTray, open: (id) => openPhoto(id, store.get().pin), load: actions.loadChoice,
+      change: actions.changeTray, open: (id) => openPhoto(id, store.get().pin), load: actions.loadChoice, say: actions.say,
       request: () => requestOf({ ...store.get(), complete: null, reject: [] }),
     }),
+    toast: new Toast(byId("toast"), { undo: actions.undoReject, closed: () => actions.say("") }),
   };
 }
 
@@ -101,6 +104,8 @@ function listen() {
       event.preventDefault();
       byId("text").focus();
       byId("text").select();
+    } else if (event.key === "u" && !isTyping) {
+      actions.undoReject();
     } else if (event.key === "Escape" && store.get().panelOpen) {
       actions.setPanel(false);
     }
@@ -150,6 +155,11 @@ function listenToButtons() {
   onClick("more", () => {
     const k = nextSize(store.get());
     if (k) actions.steer({ k });
+  });
+  onClick("pick-all", actions.pickAll);
+  onClick("download", () => {
+    const { answer, answered } = store.get();
+    downloadPhotos(answer.results.map(({ photo }) => photo.id), "zip", titleOf(answer, answered), actions.say);
   });
   onClick("retry", search.recover);
   onClick("tabs", (event) => event.target.dataset.card && actions.showCard(event.target.dataset.card));

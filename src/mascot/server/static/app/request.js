@@ -1,7 +1,7 @@
 // @ts-check
 // The state as the body of a search, and back. The server decides everything that a request leaves open.
 
-import { FILTERS, STEERING, freshAddress } from "./state.js";
+import { FILTERS, MAX_RESULTS, STEERING, freshAddress } from "./state.js";
 import { attributeOf } from "./wishes.js";
 
 /** @typedef {import("./types.js").AddressState} AddressState */
@@ -18,7 +18,7 @@ const SENT = { rating: Number, box: (/** @type {string} */ text) => text.split("
 export function requestOf(state) {
   const { text, like, wishes, pin, reject, complete } = state;
   /** @type {Record<string, any>} */
-  const request = { k: complete === null ? state.k : pin.length + complete };
+  const request = { k: complete === null ? state.k : Math.min(pin.length + complete, MAX_RESULTS) };
   if (like !== null) request.like = like;
   else if (text) request.text = text;
   for (const name of FILTERS) if (state[name]) request[name] = SENT[name]?.(state[name]) ?? state[name];

@@ -40,7 +40,7 @@ export function createSearch(store) {
     const { requested, status } = store.get();
     const isLatest = isSame(request, requested);
     const next = isLatest ? "shown" : status;
-    store.set({ answer, answered: request, error: null, message: "", neighbours: null, status: next });
+    store.set({ answer, answered: request, error: null, neighbours: null, status: next });
     document.dispatchEvent(new CustomEvent("mascot:shown"));
   }
 

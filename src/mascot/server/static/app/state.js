@@ -9,7 +9,7 @@
 export const SIZES = [12, 24, 48, 96, 192]; // numbers of photographs that the page offers
 export const SET_SIZES = [5, 10, 15, 25]; // numbers of photographs that complete a set
 export const MAX_RESULTS = 200;
-export const MAX_PICKS = 100;
+export const MAX_PICKS = 200;
 export const FILTERS = ["country", "city", "camera", "rating", "since", "until", "folder", "box"];
 export const STEERING = ["strength", "keep", "order"]; // options of a request that have no control
 
@@ -33,9 +33,13 @@ export function freshAddress() {
 export function initialState(address) {
   return {
     ...address, library: null, answer: null, answered: null, requested: null, status: "loading", error: null, isSlow: false,
-    message: "", neighbours: null, viewerPicks: null, trayOpen: address.pin.length > 0, panelOpen: false, card: "card-place",
+    message: "", rejected: null, lastPick: null, neighbours: null, viewerPicks: null, trayOpen: address.pin.length > 0 && !isNarrow(),
+    panelOpen: false, card: "card-place",
   };
 }
+
+/** Whether the page is as narrow as a phone: the tray then opens only on request, because it would cover the photographs. */
+export const isNarrow = () => globalThis.matchMedia?.("(max-width: 900px)").matches ?? false;
 
 /** Whether a request has wishes, so that the result differs from relevance alone. */
 export const isSteered = (/** @type {{wishes?: object[]}} */ { wishes }) => Boolean(wishes?.length);
@@ -61,6 +65,15 @@ export function comparison({ results, plain }) {
     removed: plain.map((photo, i) => ({ photo, rank: i + 1 })).filter(({ photo }) => !after.has(photo.id)),
     kept: results.filter((result) => before.has(result.photo.id)),
   };
+}
+
+/**
+ * Return the ids that downloads, albums and saved choices hold: the whole set once it is completed, otherwise the picks.
+ * @param {State} state
+ */
+export function chosenIds({ pin, complete, answer, answered }) {
+  const isCompleted = complete !== null && answer !== null && Boolean(answered?.pin);
+  return isCompleted ? answer.results.map(({ photo }) => photo.id) : pin;
 }
 
 /**

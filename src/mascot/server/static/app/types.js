@@ -141,7 +141,9 @@
  * @property {"loading" | "asking" | "shown" | "failed" | "empty"} status
  * @property {{text: string, canRetry: boolean} | null} error
  * @property {boolean} isSlow whether a request takes long
- * @property {string} message the outcome of copying or downloading
+ * @property {string} message the outcome of the last action
+ * @property {{id: number, isPicked: boolean} | null} rejected the photograph of the last rejection, which can be undone
+ * @property {number | null} lastPick where a range of picks starts
  * @property {number[] | null} neighbours the photographs that Previous and Next go through; null: those of the list
  * @property {Picks | null} viewerPicks picks made in the large view: Back closes the view and keeps them
  * @property {boolean} trayOpen

@@ -1,6 +1,8 @@
-// Copy the paths of the results, or download them as a list.
+// Copy the paths of the results, and download files: the photographs, an album, a list.
 
 import { h } from "./dom.js";
+import { exportPhotos } from "../app/api.js";
+import { counted } from "../text/labels.js";
 
 /** The results as JSON lines, as `mascot search --format jsonl` writes them. */
 function jsonLines(results) {
@@ -29,10 +31,23 @@ async function copyText(text) {
   }
 }
 
-export function download(blob, name) {
+function download(blob, name) {
   const address = URL.createObjectURL(blob);
   h("a", { href: address, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(address), 1000);
+}
+
+/** Download photographs as a ZIP archive (`zip`) or as one HTML file (`album`); `say(text)` shows the outcome. */
+export async function downloadPhotos(photos, format, title, say) {
+  say("Preparing the download…");
+  try {
+    const { blob, name } = await exportPhotos({ photos, format, title: title.slice(0, 200) });
+    download(blob, name ?? `photographs.${format === "zip" ? "zip" : "html"}`);
+    const album = "The album is downloaded. It is one file, which opens in any browser.";
+    say(format === "zip" ? `${counted(photos.length, "photograph")} downloaded.` : album);
+  } catch (error) {
+    say(error.message);
+  }
 }
 
 /** Set up the two buttons. `results()` returns the results, `say(text)` shows the outcome. */

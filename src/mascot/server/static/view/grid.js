@@ -11,7 +11,7 @@ const EAGER = 8; // tiles that are visible at once, and loaded first
 export class Grid {
   #tiles = new Map(); // id -> {item, button, ...}
 
-  /** Calls `open(id)`, `pick(id)` and `reject(id)`. */
+  /** Calls `open(id)`, `pick(id, isRange)` and `reject(id)`. */
   constructor(list, { open, pick, reject }) {
     Object.assign(this, { list, open, pick, reject });
     list.addEventListener("keydown", (event) => this.#onKey(event));
@@ -71,12 +71,15 @@ export class Grid {
     const caption = h("span", { class: "caption", "aria-hidden": "true" }, h("b", {}, photoName(photo)), h("span", {}, about));
     const button = h("button", { type: "button", class: "tile", tabindex: "-1", "data-id": photo.id }, picture, badge, caption);
     const toggle = (kind, text, act) => h("button", { type: "button", class: `mini ${kind}`, tabindex: "-1", onclick: act }, text);
-    const pick = toggle("pick", "✓", () => this.pick(photo.id));
+    const pick = toggle("pick", "✓", (event) => this.pick(photo.id, event.shiftKey));
     const reject = toggle("reject", "×", () => this.reject(photo.id));
     reject.setAttribute("aria-label", `Reject ${photoName(photo)}`);
     const item = h("li", {}, button, h("div", { class: "minis" }, pick, reject));
     item.style.setProperty("--ratio", Math.min(Math.max(photo.width / photo.height, 0.56), 2.4).toFixed(4));
-    button.addEventListener("click", () => this.open(photo.id));
+    button.addEventListener("click", (event) => {
+      if (event.shiftKey || event.ctrlKey || event.metaKey) this.pick(photo.id, event.shiftKey);
+      else this.open(photo.id);
+    });
     tile = { item, button, badge, pick, photo };
     this.#tiles.set(photo.id, tile);
     return tile;
@@ -102,7 +105,7 @@ export class Grid {
     if (!at || event.ctrlKey || event.metaKey || event.altKey) return;
     const buttons = [...this.list.querySelectorAll("button.tile")];
     const i = buttons.indexOf(at);
-    const act = { p: this.pick, x: this.reject }[event.key];
+    const act = { p: this.pick, x: this.reject }[event.key.toLowerCase()];
     if (act) {
       event.preventDefault();
       if (event.key === "x" && buttons.length > 1) {
@@ -110,7 +113,7 @@ export class Grid {
         this.#setTabStop(next);
         next.focus();
       }
-      act(Number(at.dataset.id));
+      act(Number(at.dataset.id), event.shiftKey);
       return;
     }
     const to = {

@@ -23,11 +23,11 @@ export function renderStore(store, views, actions) {
     [["answer", "compare", "pin"], (state, before) => renderLists(state, before, views)],
     [["answer"], (state, before) => renderAnswer(state, before, views, actions)],
     [["wishes", "answer"], (state) => renderTargets(state, views)],
-    [["pin", "reject", "complete", "trayOpen"], (state) => renderTray(state, views)],
+    [["pin", "reject", "complete", "trayOpen", "answer"], (state) => renderTray(state, views)],
     [["photo", "answer", "neighbours", "reject", "compare", "pin"], (state, before) => renderViewer(state, before, views)],
     [["panelOpen"], renderPanel],
     [["card"], renderCard],
-    [["message"], ({ message }) => { byId("export-status").textContent = message; }],
+    [["message", "rejected"], (state) => views.toast.show(state)],
     [["error"], showError],
     [["isSlow"], renderProgress],
     [["status", "answer"], (state) => renderStatus(state, actions)], // last, because tests wait for it
@@ -129,7 +129,8 @@ function renderAnswer(state, before, { map, clock, timeline }, actions) {
   if (isStart(request) && !byId("welcome").childElementCount) byId("welcome").replaceChildren(...welcome(library, actions.search));
   byId("summary").hidden = false;
   byId("summary").replaceChildren(...summary(answer, request, isStart(request) ? "Newest first" : title, actions));
-  for (const id of ["lists", "after"]) byId(id).hidden = isEmpty;
+  for (const id of ["lists", "after", "take"]) byId(id).hidden = isEmpty;
+  byId("download").textContent = `Download these ${answer.results.length}`;
   byId("nothing").hidden = !isEmpty;
   if (isEmpty) byId("nothing").replaceChildren(...noResults(request, actions.startAgain, () => actions.removeFields(FILTERS)));
   byId("more").hidden = !nextSize(state) || answer.candidates <= answer.results.length || answer.results.length < request.k;

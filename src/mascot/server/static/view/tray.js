@@ -1,18 +1,18 @@
 // The tray: picked photographs. They can be completed to a set, downloaded, and saved as a choice.
 
 import { h } from "./dom.js";
-import { download } from "./export.js";
-import { deleteChoice, exportPhotos, loadChoices, saveChoice, thumbUrl } from "../app/api.js";
-import { SET_SIZES } from "../app/state.js";
+import { downloadPhotos } from "./export.js";
+import { deleteChoice, loadChoices, saveChoice, thumbUrl } from "../app/api.js";
+import { SET_SIZES, chosenIds } from "../app/state.js";
 import { counted } from "../text/labels.js";
 
 export class Tray {
   #state = null;
   #choices = [];
 
-  /** Calls `change({pin, reject, complete})`, `open(id)` and `load(choice)`; `request()` returns the search to save. */
-  constructor(root, { change, open, load, request }) {
-    Object.assign(this, { root, change, open, load, request });
+  /** Calls `change({pin, reject, complete})`, `open(id)`, `load(choice)` and `say(text)`; `request()` returns the search to save. */
+  constructor(root, { change, open, load, say, request }) {
+    Object.assign(this, { root, change, open, load, say, request });
     this.title = h("h2", { tabindex: "-1" });
     this.pictures = h("ul", { class: "tray-pictures", "aria-label": "Picked photographs" });
     this.find = h("select", { "aria-label": "How many photographs to find" },
@@ -20,7 +20,7 @@ export class Tray {
     this.find.value = SET_SIZES[2];
     this.find.addEventListener("change", () => this.#state.complete !== null && this.#complete());
     this.complete = h("button", { type: "button", class: "tool strong", onclick: () => this.#complete() }, "Complete my set");
-    this.zip = h("button", { type: "button", class: "tool", onclick: () => this.#export("zip") }, "Download");
+    this.zip = h("button", { type: "button", class: "tool", onclick: () => this.#export("zip") });
     this.album = h("button", { type: "button", class: "tool", onclick: () => this.#export("album") }, "Album");
     this.name = h("input", { type: "text", maxlength: 100, placeholder: "Name it", "aria-label": "Name of this choice", autocomplete: "off" });
     this.form = h("form", { class: "tray-save" }, this.name, h("button", { type: "submit", class: "tool" }, "Save"));
@@ -33,12 +33,11 @@ export class Tray {
     this.clear = h("button", {
       type: "button", class: "quiet", "aria-label": "Empty the tray", onclick: () => this.change({ pin: [], reject: [], complete: null }),
     }, "Empty");
-    this.status = h("span", { class: "tray-status", role: "status" });
     root.append(
       h("div", { class: "tray-head" }, this.title, this.restore, this.saved, this.clear),
       this.pictures,
       h("div", { class: "tray-acts" }, h("span", { class: "tray-complete" }, this.complete, this.find),
-        this.zip, this.album, this.form, this.status),
+        this.zip, this.album, this.form),
     );
   }
 
@@ -56,7 +55,10 @@ export class Tray {
     this.#state = state;
     const { pin, reject, complete, trayOpen } = state;
     this.root.hidden = !trayOpen;
-    this.title.textContent = pin.length ? `${counted(pin.length, "photograph")} picked` : "Pick photographs with ✓";
+    const chosen = chosenIds(state).length;
+    const found = chosen - pin.length;
+    this.title.textContent = pin.length ? `${counted(pin.length, "photograph")} picked${found ? `, ${found} found` : ""}` : "Pick photographs with ✓";
+    this.zip.textContent = `Download ${chosen}`;
     this.restore.hidden = reject.length === 0;
     this.restore.textContent = `Bring back ${reject.length} rejected`;
     this.clear.hidden = pin.length + reject.length === 0;
@@ -100,15 +102,15 @@ export class Tray {
     this.load(choice);
     this.name.value = choice.name;
     const verb = choice.missing === 1 ? "is" : "are";
-    this.#say(choice.missing ? `${counted(choice.missing, "photograph")} of it ${verb} no longer in the library.` : "");
+    this.say(choice.missing ? `${counted(choice.missing, "photograph")} of it ${verb} no longer in the library.` : "");
   }
 
   async #save() {
     const name = this.name.value.trim();
     if (!name) return this.name.focus();
-    const { pin, reject } = this.#state;
+    const [photos, rejected] = [chosenIds(this.#state), this.#state.reject];
     return this.#run(async () => {
-      await saveChoice(name, { photos: pin, rejected: reject, query: this.request() });
+      await saveChoice(name, { photos, rejected, query: this.request() });
       await this.loadChoices();
       return `Saved as “${name}”.`;
     });
@@ -123,25 +125,15 @@ export class Tray {
   }
 
   #export(format) {
-    const title = this.name.value.trim() || "Photographs";
-    return this.#run(async () => {
-      const { blob, name } = await exportPhotos({ photos: this.#state.pin, format, title });
-      download(blob, name ?? `${title}.${format === "zip" ? "zip" : "html"}`);
-      return format === "zip" ? "Downloaded." : "The album is downloaded. It is one file, which opens in any browser.";
-    });
+    return downloadPhotos(chosenIds(this.#state), format, this.name.value.trim() || "Photographs", this.say);
   }
 
   /** Run a task and show its outcome. */
   async #run(task) {
-    this.#say("Working…");
     try {
-      this.#say(await task());
+      this.say(await task());
     } catch (error) {
-      this.#say(error.message);
+      this.say(error.message);
     }
-  }
-
-  #say(text) {
-    this.status.textContent = text;
   }
 }
