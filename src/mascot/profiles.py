@@ -18,6 +18,7 @@ from mascot.methods.method import Method
 from mascot.ranking import Ranking
 from mascot.registry import from_dict
 from mascot.reranking import Already, Pins, check_call, rerank
+from mascot.serialize import plain
 from mascot.wishes import AnyWish, Wish, check_wishes
 
 SUFFIXES = (".json", ".toml")
@@ -128,6 +129,18 @@ class Profile:
         if overrides:
             rules = _with_overrides(rules, **overrides)
         return _with_values(rules, values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the profile as plain data, ready for JSON, with all rules of each variant."""
+        variants = [
+            {
+                "name": variant.name, "weight": variant.weight, "k": variant.k, "method": plain(variant.method),
+                "wishes": [*map(plain, variant.wishes), *map(dict, variant.unnamed.values())],
+            }
+            for variant in self.variants
+        ]  # fmt: skip
+        names = {name: getattr(self, name) for name in ("name", "version", "description")}
+        return {**names, "allow": list(self.allow), "variants": variants}
 
     def rerank(
         self,

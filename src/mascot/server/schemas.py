@@ -155,15 +155,22 @@ Pins = (
 )
 
 
+_NEAR_VALUES = Meta(max_length=12, description="Values of focuses of the profile, by the names of their attributes.")
+
+
 class RerankOptions(_Body):
     """Options of re-ranking. An Arrow body carries them as metadata."""
 
     wishes: Wishes = []
     method: MethodIn | None = None
-    k: Count = 20
+    k: Annotated[Count | None, Meta(description="Default: 20, or that of the profile.")] = None
     strength: Share | None = None
     keep: Keep | None = None
     protect: Annotated[int, Meta(ge=0, le=MOST_OWN_CANDIDATES)] | None = None
+    profile: Annotated[Name | None, Meta(description="The name of a profile: see `/api/profiles`.")] = None
+    key: Annotated[Text | None, Meta(description="A user or session, which always gets the same variant.")] = None
+    variant: Annotated[Name | None, Meta(description="A variant of the profile, instead of `key`.")] = None
+    near: Annotated[dict[Name, Near], _NEAR_VALUES] = {}
     already: Annotated[list[Id], Meta(max_length=MOST_OWN_CANDIDATES)] = []
     order: Literal["relevance", "selection"] | None = None
     pin: Pins = []
@@ -193,11 +200,20 @@ class RankedOut(Struct, omit_defaults=True):
     because: Annotated[str, Meta(description="One sentence: why this result is here.")] | UnsetType = UNSET
 
 
+class ProfileUsed(Struct, omit_defaults=True):
+    """The profile that an answer obeys: the hash of its rules, and the variant, if it has variants."""
+
+    name: str
+    version: str
+    variant: str = ""
+
+
 class RerankOut(Struct, omit_defaults=True):
     """The re-ranked candidates, best first. `gains`, `because` and `explanation` are there only if requested."""
 
     results: list[RankedOut]
     strength: float
+    profile: ProfileUsed | UnsetType = UNSET
     explanation: dict[str, Any] | UnsetType = UNSET
 
 

@@ -18,6 +18,7 @@ from mascot.server import schemas
 from mascot.server.middleware import log
 from mascot.server.openapi import Operation
 from mascot.server.request_body import ARROW, MSGPACK, ByteBudget, read_body, refuse_compressed
+from mascot.server.rerank.profile_store import ProfilesOut, ProfileStore
 from mascot.server.rerank.rerank_task import RerankTask
 from mascot.server.responses import INTERNAL, JSON, Failure, JsonAnswer, failure, failure_of
 from mascot.server.run.threads import Threads
@@ -27,13 +28,13 @@ _TAG = "your own candidates"
 _LINES = "application/x-ndjson"
 
 
-def operations(settings: Settings, budget: ByteBudget) -> list[Operation]:
+def operations(settings: Settings, budget: ByteBudget, profiles: ProfileStore) -> list[Operation]:
     """Return the operations on the caller's own candidates."""
     threads = Threads("rerank", max(2, os.cpu_count() or 1))
 
     async def rerank(request: Request) -> Response:
         """Re-rank the candidates of the request: JSON, msgpack, or an Arrow IPC stream."""
-        task = RerankTask(*await read_body(request, budget, settings, JSON, MSGPACK, ARROW))
+        task = RerankTask(*await read_body(request, budget, settings, JSON, MSGPACK, ARROW), profiles)
         answer = task.answer() if task.small else await threads.run_while_connected(request.receive, task.answer)
         if request.headers.get("accept", "").lower() == MSGPACK:
             return Response(msgspec.msgpack.encode(answer), media_type=MSGPACK)
@@ -54,13 +55,17 @@ def operations(settings: Settings, budget: ByteBudget) -> list[Operation]:
 
     async def answer_of(line: bytes) -> schemas.RerankOut | Failure:
         try:
-            task = RerankTask(line)
+            task = RerankTask(line, JSON, profiles)
             return task.answer() if task.small else await threads.run(task.answer)
         except (HTTPException, mc.MascotError) as error:
             return failure_of(error)[1]
         except Exception:
             log.exception("a line of a stream failed")
             return INTERNAL  # further lines are still answered
+
+    async def list_profiles(request: Request) -> Response:
+        """List the profiles that requests can name, their versions and rules, and the errors in their files."""
+        return JsonAnswer(profiles.describe())
 
     return [
         Operation(
@@ -71,6 +76,7 @@ def operations(settings: Settings, budget: ByteBudget) -> list[Operation]:
             "rerank_stream", "POST", "/api/rerank/stream", _TAG, stream, {_LINES: (schemas.RerankOut, Failure)},
             {_LINES: (schemas.Rerank,)}, (401, 415),
         ),
+        Operation("profiles", "GET", "/api/profiles", _TAG, list_profiles, {JSON: ProfilesOut}, failures=(401,)),
     ]  # fmt: skip
 
 
