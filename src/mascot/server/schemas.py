@@ -10,6 +10,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from mascot import registry
+from mascot.connect.converters.convert import ENGINES
 from mascot.constraints import Bound, Uncounted
 from mascot.photos.photo import json_types
 from mascot.photos.request import SearchRequest
@@ -100,6 +101,7 @@ def _struct(cls: type) -> type[Struct]:
 
 ATTRIBUTES = {cls.__name__: _struct(cls) for cls in registry.ATTRIBUTES}
 METHODS = {cls.__name__: _struct(cls) for cls in registry.METHODS}
+EngineName: Any = Literal.__getitem__(ENGINES)
 MethodName: Any = Literal.__getitem__(registry.METHOD_NAMES)
 MethodIn: Any = Union[tuple(METHODS.values())]  # noqa: UP007 - of a tuple
 AttributeIn: Any = Union[Name, Union[tuple(ATTRIBUTES.values())]]  # noqa: UP007 - a text is a Category of that column
@@ -179,12 +181,20 @@ class RerankOptions(_Body):
 
 
 class Rerank(RerankOptions, kw_only=True):
-    """Candidates to re-rank: scores, columns, vectors, and the options."""
+    """Candidates to re-rank, and the options. Send `scores`, `records`, or `response` with `from`."""
 
-    scores: Annotated[list[Number], Meta(min_length=1, max_length=MOST_OWN_CANDIDATES)]
+    scores: Annotated[list[Number], Meta(max_length=MOST_OWN_CANDIDATES)] | None = None
     ids: Annotated[list[Id], Meta(max_length=MOST_OWN_CANDIDATES)] | None = None
     columns: Annotated[dict[Name, Column], Meta(max_length=MOST_COLUMNS)] = {}
     vectors: Annotated[list[Vector | None], Meta(max_length=MOST_OWN_CANDIDATES)] | None = None
+    records: Annotated[list[dict[str, Any]], Meta(max_length=MOST_OWN_CANDIDATES)] | None = None
+    id: Annotated[Name | None, Meta(description="The field of the ids of records (default: `id`).")] = None
+    score: Annotated[Name | None, Meta(description="The field of the scores of records (default: `score`).")] = None
+    vector: Annotated[Name | None, Meta(description="The field of the vectors of records or hits.")] = None
+    from_: Annotated[EngineName | None, Meta(description="The engine of `response`.")] = msgspec.field(
+        default=None, name="from"
+    )
+    response: Annotated[Any, Meta(description="What the engine returned, unchanged.")] = None
 
 
 class RankedOut(Struct, omit_defaults=True):

@@ -15,6 +15,7 @@ from mascot.server import schemas
 from mascot.server.request_body import ARROW, convert, decode
 from mascot.server.rerank import arrow, request_cost
 from mascot.server.rerank.profile_store import ProfileStore
+from mascot.server.rerank.request_candidates import candidates_of
 from mascot.server.responses import JSON, BadBody
 
 _K = 20
@@ -28,18 +29,17 @@ class RerankTask:
     """
 
     def __init__(self, body: bytes, format_: str = JSON, profiles: ProfileStore | None = None) -> None:
-        candidates: dict[str, Any]
+        candidates: dict[str, Any] | None
         request: Any
         if format_ == ARROW:
             candidates, request = arrow.decode(body)
         else:
-            request = decode(body, schemas.Rerank, format_)
-            candidates = {name: getattr(request, name) for name in ("scores", "ids", "columns", "vectors")}
-            if request.vectors is not None and len({len(row) for row in request.vectors if row is not None}) > 1:
-                raise mc.InputError("vectors must all have the same length")
+            candidates, request = None, decode(body, schemas.Rerank, format_)
         self._request = request
         self._set_rules(profiles)
-        self._candidates = mc.Candidates(**candidates)
+        self._candidates: mc.Candidates = (
+            candidates_of(request, self._wishes) if candidates is None else mc.Candidates(**candidates)
+        )
         self._pin: Any = request.pin
         if isinstance(self._pin, dict):  # the keys of JSON are texts, and ids may be numbers
             ids = {str(id_): id_ for id_ in self._candidates.ids}
