@@ -237,12 +237,26 @@ def test_damaged_responses_of_engines_are_refused_or_read(engine: str) -> None:
             RerankTask(json.dumps({"from": engine, "response": response}).encode()).answer()
 
 
-def test_a_body_must_be_there_and_not_compressed(client: httpx.Client) -> None:
+def test_a_body_must_be_there_and_compressed_by_gzip_or_not_at_all(client: httpx.Client) -> None:
     assert "empty" in message(client.post("/api/rerank", headers=SENT), 422)
-    compressed = gzip.compress(b'{"scores": [1]}')
-    for path in ("/api/search", "/api/rerank", "/api/rerank/stream"):
-        answer = client.post(path, content=compressed, headers=SENT | {"content-encoding": "gzip"})
-        assert message(answer, 415) == "send the request uncompressed, without content-encoding, got gzip"
+
+    def post(path: str, content: bytes, coding: str = "gzip") -> httpx.Response:
+        return client.post(path, content=content, headers=SENT | {"content-encoding": coding})
+
+    body = gzip.compress(json.dumps(OWN).encode())
+    assert result_ids(post("/api/rerank", body)) == ["a", "c"]
+    bomb = gzip.compress(b" " * (1 << 25))
+    for content, status, text in [
+        (b"{}", 422, "the body must be gzip, as content-encoding says"),
+        (body[:-9], 422, "the body must be one whole gzip stream"),
+        (body + body, 422, "the body must be one whole gzip stream"),
+        (gzip.compress(b""), 422, "empty"),
+        (bomb, 413, "a request must be at most 16777216 bytes"),
+    ]:
+        assert text in message(post("/api/rerank", content), status)
+    for path, coding in [("/api/rerank/stream", "gzip"), ("/api/rerank", "br"), ("/api/search", "gzip, gzip")]:
+        text = f"send the request uncompressed, without content-encoding, got {coding}"
+        assert message(post(path, body, coding), 415) == text
 
 
 def test_what_would_take_long_or_fill_the_memory_is_refused_at_once(service: httpx.Client) -> None:
