@@ -12,7 +12,7 @@ import numpy as np
 from mascot.bins import Floats, Ints
 from mascot.candidates import Id, TableRows, scaled
 from mascot.errors import InputError
-from mascot.explain import Explainer, Explanation
+from mascot.explain import Explainer, Explanation, MissedRule
 from mascot.fitting import FittedWishes, Queries
 from mascot.methods.method import Method, Problem, Selection
 from mascot.replay import Account, replay_gains
@@ -136,6 +136,10 @@ class Ranking(Generic[Id]):
     def explain(self) -> Explanation:
         """Return why each result was selected, and why the best other candidates were not."""
         return Explainer(self).explanation()
+
+    def missed_rules(self) -> list[MissedRule]:
+        """Return the shares and minimum counts that the page misses, the limits it exceeds, and why it is short."""
+        return list(Explainer(self).missed_rules()) if self._fitted.constraints else []
 
     def to_dict(self, gains: bool = True) -> dict[str, Any]:
         """Return the ranking as plain data, ready for JSON; without gains it is faster."""
