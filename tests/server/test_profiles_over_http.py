@@ -89,6 +89,27 @@ def test_variants_are_named_and_sticky(service: httpx.Client, running: Served) -
     assert result_ids(rerank(service, profile="trial", variant="strict")) == ["a", "c"]
 
 
+def test_the_effect_of_each_variant_is_counted(service: httpx.Client, folder: Path) -> None:
+    share = {"share": "seller", "shares": {"z": 0.5, "none": 0.5}}
+    write(folder / "shared.json", {"wishes": [share], "k": 2, "protect": 0})
+    wait_for(lambda: "shared" in versions(service))
+    for request in ({"profile": "trial"}, {"profile": "trial", "variant": "strict"}, {"profile": "shared"}, {}):
+        rerank(service, **request)
+    rerank(service, profile="home", k=4)
+    text = service.get("/metrics").text
+    for line in [
+        'results_total{profile="trial",variant="control"} 2.0',
+        'results_moved_total{profile="trial",variant="control"} 0.0',
+        'results_moved_total{profile="trial",variant="strict"} 1.0',
+        'relevance_kept_sum{profile="trial",variant="control"} 1.0',
+        'relevance_kept_count{profile="trial",variant="strict"} 1.0',
+        'seconds_count{profile="shared",variant=""} 1.0',
+        'shares_missed_total{profile="shared",variant=""} 1.0',
+        'short_pages_total{profile="home",variant=""} 1.0',
+    ]:
+        assert f"mascot_profile_{line}" in text
+
+
 def test_profiles_are_listed_with_their_rules(service: httpx.Client) -> None:
     home, trial = service.get("/api/profiles").json()["profiles"]
     assert (home["name"], home["description"], home["allow"]) == ("home", "The home page", HOME["allow"])

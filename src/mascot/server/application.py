@@ -66,7 +66,7 @@ def make_app(settings: Settings | None = None) -> Starlette:
     profiles = ProfileStore(settings.profiles)
     metrics = Metrics(None if service is None else service.count)
     operations = [
-        *rerank_routes.operations(settings, budget, profiles),
+        *rerank_routes.operations(settings, budget, profiles, metrics.registry),
         *library_routes.operations(service, settings, budget),
         *_status_operations(service, metrics, budget),
     ]

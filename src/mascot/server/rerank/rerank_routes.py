@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from codecs import BOM_UTF8
 from collections.abc import AsyncIterator
+from functools import partial
+from typing import Any
 
 import anyio
 import msgspec
@@ -18,6 +20,7 @@ from mascot.server import schemas
 from mascot.server.middleware import log
 from mascot.server.openapi import Operation
 from mascot.server.request_body import ARROW, MSGPACK, ByteBudget, read_body, refuse_compressed
+from mascot.server.rerank.effect import EffectMetrics
 from mascot.server.rerank.profile_store import ProfilesOut, ProfileStore
 from mascot.server.rerank.rerank_task import RerankTask
 from mascot.server.responses import INTERNAL, JSON, Failure, JsonAnswer, failure, failure_of
@@ -28,14 +31,15 @@ _TAG = "your own candidates"
 _LINES = "application/x-ndjson"
 
 
-def operations(settings: Settings, budget: ByteBudget, profiles: ProfileStore) -> list[Operation]:
+def operations(settings: Settings, budget: ByteBudget, profiles: ProfileStore, registry: Any) -> list[Operation]:
     """Return the operations on the caller's own candidates."""
-    threads = Threads("rerank", max(2, os.cpu_count() or 1))
+    threads, effect = Threads("rerank", max(2, os.cpu_count() or 1)), EffectMetrics(registry)
 
     async def rerank(request: Request) -> Response:
         """Re-rank the candidates of the request: JSON, msgpack, or an Arrow IPC stream."""
         task = RerankTask(*await read_body(request, budget, settings, JSON, MSGPACK, ARROW), profiles)
-        answer = task.answer() if task.small else await threads.run_while_connected(request.receive, task.answer)
+        call = partial(task.answer, effect)
+        answer = call() if task.small else await threads.run_while_connected(request.receive, call)
         if request.headers.get("accept", "").lower() == MSGPACK:
             return Response(msgspec.msgpack.encode(answer), media_type=MSGPACK)
         return JsonAnswer(answer)
@@ -56,7 +60,7 @@ def operations(settings: Settings, budget: ByteBudget, profiles: ProfileStore) -
     async def answer_of(line: bytes) -> schemas.RerankOut | Failure:
         try:
             task = RerankTask(line, JSON, profiles)
-            return task.answer() if task.small else await threads.run(task.answer)
+            return task.answer(effect) if task.small else await threads.run(task.answer, effect)
         except (HTTPException, mc.MascotError) as error:
             return failure_of(error)[1]
         except Exception:
