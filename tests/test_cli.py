@@ -60,6 +60,26 @@ def hits(tmp_path: Path) -> str:
     return str(path)
 
 
+def test_rerank_by_a_profile(hits: str, tmp_path: Path) -> None:
+    path = tmp_path / "home.json"
+    data = {"wishes": [{"limit": "camera", "n": 1}], "k": 4, "allow": ["k"], "variants": {"a": {}, "b": {"k": 2}}}
+    path.write_text(json.dumps(data))
+    limit = ranked(hits, "--limit", "camera=1", "-k", "4")
+    assert ranked(hits, "--profile", str(path)) == limit
+    assert ranked(hits, "--profile", str(path), "--variant", "b") == ranked(hits, "--limit", "camera=1", "-k", "2")
+    assert len(ranked(hits, "--profile", str(path), "-k", "3")) == 3
+    for words, text in [
+        (["--profile", str(path), "--spread", "camera"], "--profile has the wishes and the method"),
+        (["--profile", str(path), "--strength", "1"], "does not allow strength to be overridden; it allows k"),
+        (["--profile", str(tmp_path / "no.json")], "no.json: cannot be read: No such file"),
+        (["--variant", "b"], "--variant needs --profile, got 'b'"),
+        (["-k", "0"], "k must be a whole number >= 1, got 0"),
+    ]:
+        done = run_command("rerank", hits, *words)
+        assert done.returncode != 0
+        assert text in done.stderr
+
+
 def test_rerank_prints_what_the_library_ranks_and_why(hits: str) -> None:
     asked = ["rerank", hits, "-k", "12", "--spread", "place:lat,lon", "--focus", "hour:taken=18"]
     printed = records_of(good(*asked, "--explain"))

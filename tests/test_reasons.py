@@ -73,6 +73,24 @@ def test_a_reason_says_what_happened(candidates: Any, wish: Any, options: Any, l
         assert line in text
 
 
+@pytest.mark.parametrize(
+    ("candidates", "wish", "options", "missed"),
+    [
+        (BY_SELLER, mc.limit("s", 1, fill=True), {"k": 3}, [("limit s", "x", 2, 1, "over")]),
+        (BY_SELLER, mc.limit("s", 1), {"k": 4}, [("page", "", 2, 4, "limits")]),
+        (SEVEN, mc.at_least("s", {"r": 2}), {"k": 4}, [("at least s", "r", 1, 2, "scarce")]),
+        (SEVEN, mc.at_least("s", {"z": 2}), {"k": 4}, [("at least s", "z", 0, 2, "absent")]),
+        (SEVEN, [mc.limit("s", 1), mc.share("ad", {0: 0.5})], {"k": 3}, [("share ad", "0", 1, 2, "limited")]),
+        (SEVEN, mc.share("ad", {1: 0.5}), {"k": 4, "pin": ["b", "c", "d"]}, [("share ad", "1", 1, 2, "crowded")]),
+        (SEVEN, mc.limit("s", 1, window=4), {"k": 7}, [("page", "", 3, 7, "places")]),
+        (SEVEN, [], {"k": 4}, []),
+    ],
+)
+def test_a_missed_rule_has_counts_and_a_cause(candidates: Any, wish: Any, options: Any, missed: Any) -> None:
+    rules = mc.rerank(mc.Candidates(**candidates), wish, **options).missed_rules()
+    assert [(rule.rule, rule.value, rule.count, rule.target, rule.cause) for rule in rules] == missed
+
+
 WISHES = [
     mc.spread("seller"), mc.spread("tags"), mc.focus("seller"), mc.focus("tags"), mc.spread(mc.Number("price")),
     mc.focus(mc.Number("price")), mc.focus(mc.Number("price"), near=21), mc.focus("seller", near="x"),

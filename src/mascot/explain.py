@@ -6,6 +6,7 @@ import operator
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from mascot.ranking import Ranking
 
 _EQUAL = 1e-9  # gains that differ by less are equal
+OVER = "over"  # the cause of a limit that was exceeded
 _COVERED = 0.05  # a value is covered if this part of its bins is
 
 
@@ -101,6 +103,23 @@ class Explanation:
         }
 
 
+@dataclass(frozen=True)
+class MissedRule:
+    """A rule that a page does not meet; `str` gives the sentence of `Explanation.notes`."""
+
+    rule: str  # "share region", "at least used", "limit seller"; "page" if the page has fewer than k results
+    value: str  # that has too few or too many results; empty for a page
+    count: int
+    target: int
+    cause: str  # "absent", "scarce", "limited", "crowded" or "over"; for a page "limits" or "places"
+    reason: str
+
+    def __str__(self) -> str:
+        if not self.value:
+            return f"{self.count} of {self.target}: {self.reason}"
+        return f"{self.rule}: {self.count} of {self.target} from {self.value} ({self.reason})"
+
+
 def describe_wish(wish: AnyWish) -> str:
     """Return a wish as text: "focus hour near 18:00"."""
     name = wish.attribute.name
@@ -156,7 +175,8 @@ class Explainer:
         for (position, was, relevance), step, text in zip(self.known, listed, texts, strict=True):
             id_, order = ranking._ids[position], step + 1 if step < count else None
             reasons.append(Reason(id_, position, was, relevance, order, text, ranking, step))
-        return Explanation(reasons[:count], reasons[count:], ranking.strength, ranking.wishes, tuple(self._notes()))
+        notes = tuple(str(missed) for missed in self.missed_rules() if missed.cause != OVER)
+        return Explanation(reasons[:count], reasons[count:], ranking.strength, ranking.wishes, notes)
 
     def _columns(self) -> Iterator[list[str]]:
         """Yield for each kind of reason one text per result, which may be empty."""
@@ -266,26 +286,35 @@ class Explainer:
         far = covered < 1 - _COVERED
         return f"its {name} is too far from the other results" if far else f"its {name} costs more than {than}"
 
-    def _notes(self) -> Iterator[str]:
-        """Yield the shares that could not be met, and the limits that cut the page short."""
+    def missed_rules(self) -> Iterator[MissedRule]:
+        """Yield the shares that could not be met, the limits that were exceeded, and what cut the page short."""
         k, problem = self.ranking.k, self.ranking._problem
         is_open = problem.open_positions(0)
         for counts in self.counts:
-            for group, value in enumerate(() if isinstance(counts.wish, Limit) else counts.wish.named):
-                least = counts.wish.bounds(value, k)[0]
+            wish = counts.wish
+            if isinstance(wish, Limit):
+                reason = "to fill the page" if wish.fill else "because of a pin"
+                for code, count in counts.counts.items() if not wish.places else ():
+                    if count > (most := int(counts.capacity[code])):
+                        yield MissedRule(f"limit {wish.attribute.name}", counts.names(code), count, most, OVER, reason)
+                continue
+            for group, value in enumerate(wish.named):
+                least = wish.bounds(value, k)[0]
                 if counts.counts[group] < least:
                     yield self._shortfall(counts, group, least, self.rows[is_open])
         if len(self.results) < min(k, int(is_open.sum())):
             is_open[self.results] = False
             yield from self._short_page(np.flatnonzero(is_open))
 
-    def _shortfall(self, counts: RuleCounts, group: int, target: int, rows: Ints) -> str:
+    def _shortfall(self, counts: RuleCounts, group: int, target: int, rows: Ints) -> MissedRule:
         """Return why a value of a share or minimum has fewer results than its target; `rows` may be shown."""
         codes = codes_of(counts.quota.indptr, counts.quota.labels, rows)
         rows, count = rows[[group in own for own in codes]], counts.counts[group]
-        reason = "limits, pins and protected results leave no room"
-        if len(rows) < target:
-            reason = "the candidates have no more" if len(rows) else "no candidate has it"
+        cause, reason = "crowded", "limits, pins and protected results leave no room"
+        if not len(rows):
+            cause, reason = "absent", "no candidate has it"
+        elif len(rows) < target:
+            cause, reason = "scarce", "the candidates have no more"
         for other in self.counts if len(rows) >= target else ():
             labels = codes_of(other.quota.indptr, other.quota.labels, rows)
             if isinstance(other.wish, Limit) and not other.wish.fill and max(map(len, labels)) == 1:
@@ -294,11 +323,11 @@ class Explainer:
                 fits = sum(min(rows_with, most[code]) for code, rows_with in numbers.items())
                 if count <= fits < target:
                     values = f"{len(numbers)} value{'s'[: len(numbers) > 1]} of {other.wish.attribute.name}"
-                    reason = f"at most {fits} fit: its {len(rows)} candidates have {values}"
-        word = "share" if isinstance(counts.wish, Share) else "at least"
-        return f"{word} {counts.wish.attribute.name}: {count} of {target} from {counts.names(group)} ({reason})"
+                    cause, reason = "limited", f"at most {fits} fit: its {len(rows)} candidates have {values}"
+        rule = f"{'share' if isinstance(counts.wish, Share) else 'at least'} {counts.wish.attribute.name}"
+        return MissedRule(rule, counts.names(group), count, target, cause, reason)
 
-    def _short_page(self, remaining: Ints) -> Iterator[str]:
+    def _short_page(self, remaining: Ints) -> Iterator[MissedRule]:
         """Yield which limits exclude all remaining candidates; nothing if they do not."""
         blocked, limits = np.zeros(len(remaining), bool), []
         for wish, labels, quota in zip(self.fitted.constraints, self.fitted.labels, self.fitted.quotas, strict=True):
@@ -315,7 +344,8 @@ class Explainer:
                 limit = f"the limit of {describe_wish(wish).removeprefix('at most ')}"
                 limits.append(limit if isinstance(wish, Limit) else f"the largest share of {wish.attribute.name}")
         if blocked.all():
-            leave = "leaves" if len(limits) == 1 else "leave"
-            yield f"{len(self.results)} of {self.ranking.k}: {' and '.join(limits)} {leave} no more candidates"
+            reason = f"{' and '.join(limits)} {'leaves' if len(limits) == 1 else 'leave'} no more candidates"
+            yield MissedRule("page", "", len(self.results), self.ranking.k, "limits", reason)
         elif self.place_rules:
-            yield f"{len(self.results)} of {self.ranking.k}: no other candidate fits {' and '.join(self.place_rules)}"
+            reason = f"no other candidate fits {' and '.join(self.place_rules)}"
+            yield MissedRule("page", "", len(self.results), self.ranking.k, "places", reason)

@@ -13,7 +13,7 @@ import numpy as np
 from mascot.bins import Floats, Ints
 from mascot.candidates import Id, TableRows, scaled
 from mascot.errors import InputError
-from mascot.explain import Explainer, Explanation
+from mascot.explain import Explainer, Explanation, MissedRule
 from mascot.fitting import FittedWishes, Queries
 from mascot.methods.method import Method, Problem, Selection
 from mascot.replay import Account, replay_gains
@@ -144,6 +144,10 @@ class Ranking(Generic[Id]):
     def explain(self, left_out: bool = True) -> Explanation:
         """Return why each result was selected and, if `left_out`, why the best other candidates were not."""
         return Explainer(self, left_out).explanation()
+
+    def missed_rules(self) -> list[MissedRule]:
+        """Return the shares and minimum counts that the page misses, the limits it exceeds, and why it is short."""
+        return list(Explainer(self, left_out=False).missed_rules()) if self._fitted.constraints else []
 
     def to_dict(self, gains: bool = True) -> dict[str, Any]:
         """Return the ranking as plain data, ready for JSON; without gains it is faster."""

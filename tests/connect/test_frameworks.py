@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -50,6 +52,16 @@ def test_it_is_what_rerank_chooses(framework: Framework) -> None:
     wishes = [mc.spread(mc.Place()), mc.focus(mc.HourOfDay("taken"), near=18)]
     expected = mc.rerank(mc.Candidates(scores, columns=columns), wishes, k=15).ids
     assert framework.choose(framework.documents(rows, scores.tolist()), wishes=wishes, k=15) == expected
+
+
+def test_a_profile_has_the_rules(framework: Framework, tmp_path: Path) -> None:
+    path = tmp_path / "home.json"
+    path.write_text(json.dumps({"wishes": [{"spread": "city"}], "k": 4, "method": UNGUARDED.to_dict()}))
+    for profile in (path, str(path), mc.load_profile(path), mc.load_profile(path).assign()):
+        assert framework.choose(profile=profile) == [0, 4, 5, 6]
+    assert framework.choose(profile=path, k=2) == [0, 4]
+    with pytest.raises(ValueError, match=r"home\.yaml: a profile must be a file"):
+        framework.choose(profile=tmp_path / "home.yaml")
 
 
 def test_scores_metadata_and_vectors_may_be_missing(framework: Framework) -> None:

@@ -34,7 +34,9 @@ CHECKS = [
     checks.response_headers_conformance, checks.response_schema_conformance, checks.negative_data_rejection,
 ]  # fmt: skip
 WRONG = ("rerank", "search")
-REQUESTS = {"rerank": 8, "search": 6} | dict.fromkeys(("library", "choices", "health", "ready", "metrics"), 1)
+REQUESTS = {"rerank": 8, "search": 6} | dict.fromkeys(
+    ("library", "profiles", "choices", "health", "ready", "metrics"), 1
+)
 
 
 @schemathesis.serializer("application/x-ndjson")

@@ -20,9 +20,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mascot as mc
+from mascot.connect.converters.convert import ENGINES
 from mascot.server.request_body import ARROW, MSGPACK
 from mascot.server.rerank import arrow
 from mascot.server.rerank.rerank_routes import lines
+from mascot.server.rerank.rerank_task import RerankTask
 from mascot.server.responses import BadBody
 from tests.server.serving import message, result_ids
 
@@ -142,7 +144,11 @@ def test_ids_and_labels_stay_what_they_are(service: httpx.Client) -> None:
 @pytest.mark.parametrize(
     ("change", "status", "text"),
     [
-        ({"scores": []}, 422, "scores: Expected `array` of length >= 1"),
+        ({"scores": []}, 400, "Candidates.ids must have 0 entries like the candidates, got 3"),
+        ({"scores": None}, 422, "send exactly one of scores, records, response, got none"),
+        ({"records": []}, 422, "send exactly one of scores, records, response, got scores, records"),
+        ({"from": "solr"}, 422, "response and from belong together"),
+        ({"id": "sku"}, 422, "id: is about records or a response, got scores"),
         ({"k": 10**400}, 422, "k: Expected `int` <= 200"),
         ({"nonsense": 1}, 422, "Object contains unknown field `nonsense`"),
         ({"ids": ["a"]}, 400, "Candidates.ids must have 3 entries like the candidates, got 1"),
@@ -165,12 +171,92 @@ def test_mistakes_are_named_with_their_place(
     assert service.post("/api/rerank/stream", content=json.dumps(OWN | change)).json() == answer.json()
 
 
-def test_a_body_must_be_there_and_not_compressed(client: httpx.Client) -> None:
+RECORDS: list[dict[str, Any]] = [
+    {"sku": "a", "points": 3, "seller": {"name": "x"}, "text": "long " * 1000},
+    {"sku": "b", "points": 2, "seller": {"name": "x"}},
+    {"sku": "c", "points": 1, "seller": {"name": "y"}},
+]
+NAMED = {"id": "sku", "score": "points"}
+ONE_EACH = [{"limit": "seller.name", "n": 1}]
+
+
+def test_records_and_responses_of_engines_are_bodies(service: httpx.Client) -> None:
+    hits = [{"_id": record["sku"], "_score": record["points"], "_source": record} for record in RECORDS]
+    points = [{"id": n, "score": -n, "payload": record} for n, record in enumerate(RECORDS)]
+    for body, ids in [
+        ({"records": RECORDS} | NAMED, ["a", "c"]),
+        ({"from": "elasticsearch", "response": {"hits": {"hits": hits}}}, ["a", "c"]),
+        ({"from": "qdrant", "response": {"result": {"points": points}}}, [0, 2]),
+        ({"from": "solr", "id": "sku", "response": {"response": {"docs": RECORDS}}}, ["a", "c"]),
+    ]:
+        answer = _rerank(service, **body, wishes=ONE_EACH, k=2, explain=True)
+        assert result_ids(answer) == ids
+        assert [result["position"] for result in answer.json()["results"]] == [0, 2]
+
+
+@pytest.mark.parametrize(
+    "body", [{"scores": []}, {"scores": [], "columns": {"seller.name": []}}, {"records": []},
+             {"from": "elasticsearch", "response": {"hits": {"hits": []}}}],
+)  # fmt: skip
+def test_a_search_without_hits_has_an_empty_page(service: httpx.Client, body: dict[str, Any]) -> None:
+    answer = _rerank(service, **body, wishes=[*ONE_EACH, {"spread": {"kind": "Place"}}], explain=True, gains=True)
+    assert result_ids(answer) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "text"),
+    [
+        ({"records": RECORDS, **NAMED, "wishes": [{"limit": "sellr", "n": 1}]}, 400, "no candidate has the field 'se"),
+        ({"records": RECORDS, **NAMED, "wishes": [{"spread": "text"}]}, 422, "text[0]: Expected `str` of length <= "),
+        ({"records": RECORDS, "id": "sku"}, 400, "Candidates.from_records needs 'score' in every record, got none"),
+        ({"records": [{"id": 1, "score": 1e101}]}, 422, "scores must be numbers from -1e+100 to 1e+100"),
+        ({"records": [1]}, 422, "records[0]: Expected `object`, got `int`"),
+        ({"records": RECORDS, "columns": {"a": [1]}}, 422, "columns: belongs to scores; records hold everything"),
+        ({"from": "solr", "response": {"hits": 1}}, 400, "from_solr"),
+        ({"from": "vespa", "response": {}, "score": "x"}, 422, "score: is not an option of from vespa"),
+        ({"from": "faiss", "response": {}}, 422, "from: Invalid enum value"),
+    ],
+)  # fmt: skip
+def test_mistakes_in_records_and_responses(service: httpx.Client, body: Any, status: int, text: str) -> None:
+    assert text in message(_rerank(service, **body), status)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_damaged_responses_of_engines_are_refused_or_read(engine: str) -> None:
+    pieces: list[Any] = [
+        3,
+        "x",
+        [1],
+        {"hits": 3},
+        {"result": {"points": [3]}},
+        {"data": [[1]]},
+        {"hits": {"hits": [1]}},
+    ]
+    for response in pieces:
+        with suppress(BadBody, mc.MascotError):
+            RerankTask(json.dumps({"from": engine, "response": response}).encode()).answer()
+
+
+def test_a_body_must_be_there_and_compressed_by_gzip_or_not_at_all(client: httpx.Client) -> None:
     assert "empty" in message(client.post("/api/rerank", headers=SENT), 422)
-    compressed = gzip.compress(b'{"scores": [1]}')
-    for path in ("/api/search", "/api/rerank", "/api/rerank/stream"):
-        answer = client.post(path, content=compressed, headers=SENT | {"content-encoding": "gzip"})
-        assert message(answer, 415) == "send the request uncompressed, without content-encoding, got gzip"
+
+    def post(path: str, content: bytes, coding: str = "gzip") -> httpx.Response:
+        return client.post(path, content=content, headers=SENT | {"content-encoding": coding})
+
+    body = gzip.compress(json.dumps(OWN).encode())
+    assert result_ids(post("/api/rerank", body)) == ["a", "c"]
+    bomb = gzip.compress(b" " * (1 << 25))
+    for content, status, text in [
+        (b"{}", 422, "the body must be gzip, as content-encoding says"),
+        (body[:-9], 422, "the body must be one whole gzip stream"),
+        (body + body, 422, "the body must be one whole gzip stream"),
+        (gzip.compress(b""), 422, "empty"),
+        (bomb, 413, "a request must be at most 16777216 bytes"),
+    ]:
+        assert text in message(post("/api/rerank", content), status)
+    for path, coding in [("/api/rerank/stream", "gzip"), ("/api/rerank", "br"), ("/api/search", "gzip, gzip")]:
+        text = f"send the request uncompressed, without content-encoding, got {coding}"
+        assert message(post(path, body, coding), 415) == text
 
 
 def test_what_would_take_long_or_fill_the_memory_is_refused_at_once(service: httpx.Client) -> None:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
@@ -15,12 +16,14 @@ from mascot import grammar
 from mascot.attributes.attribute import Missing
 from mascot.candidates import value_of
 from mascot.cli import example, hit_tables, options, printing
+from mascot.errors import require
 from mascot.methods.method import Method
 from mascot.tuning.probe import probe as run_probe
 
 _CHUNK = 500  # queries per batch and step of the progress bar
 _BAR = 100  # the smallest number of queries with a progress bar
 _DEMO_RESULTS = 10
+_K = 20
 
 
 Score = Annotated[str, typer.Option(metavar="COLUMN", help="Column of scores, higher is better.")]
@@ -41,7 +44,13 @@ Vector = Annotated[
 
 def rerank(
     path: options.InputPath = None,
-    k: Annotated[int, typer.Option("-k", help="Number of results per query.")] = 20,
+    k: Annotated[int | None, typer.Option("-k", help="Number of results per query (default: 20).")] = None,
+    profile: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Profile (JSON or TOML) whose wishes, -k and method are used.")
+    ] = None,
+    variant: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Variant of the profile (default: the first one).")
+    ] = None,
     spread: options.Spread = None,
     focus: options.Focus = None,
     limit: options.Limit = None,
@@ -91,8 +100,17 @@ def rerank(
     The output consists of the input records in their new order, with rank, was
     (the rank by score), relevance (0 to 1) and, with --explain, reason.
     """
-    steering = _method(method, paper, strength, protect, keep, order)
-    wishes = options.TypedWishes(spread or (), focus or (), limit or (), share or (), fill, at_least or (), session)
+    typed = options.TypedWishes(spread or (), focus or (), limit or (), share or (), fill, at_least or (), session)
+    wishes: options.TypedWishes | Sequence[mc.AnyWish] = typed
+    if profile is None:
+        steering, k = _method(method, paper, strength, protect, keep, order), _K if k is None else k
+        require(variant is None, "--variant", "needs --profile", variant)
+    else:
+        if typed != options.TypedWishes((), ()) or method is not None or paper:
+            raise mc.OptionError("--profile has the wishes and the method: leave out --spread, --limit, --method, ...")
+        overrides: dict[str, Any] = {"k": k, "strength": strength, "protect": protect, "keep": keep, "order": order}
+        rules = mc.load_profile(profile).rules(None, variant, **overrides)
+        wishes, k, steering = rules.wishes, rules.k, rules.method
     request = _read_request(path, input_format, wishes, _InputColumns(missing, score, id, query, vector))
     with _line_in_errors(request):
         rankings = list(_bar(_ranked(request.queries, request.wishes, k, steering, already), len(request.queries)))
@@ -292,10 +310,16 @@ def _method(name: str | None, paper: bool, *parameters: Any) -> Any:
 
 
 def _read_request(
-    path: str | None, input_format: str | None, typed: options.TypedWishes, names: _InputColumns
+    path: str | None,
+    input_format: str | None,
+    typed: options.TypedWishes | Sequence[mc.AnyWish],
+    names: _InputColumns,
 ) -> _Request:
     table = hit_tables.read(path, input_format, (names.id or "id", names.query or "query"))
-    wishes = typed.read(grammar.TableResolver(table.column), names.missing)
+    if isinstance(typed, options.TypedWishes):
+        wishes = typed.read(grammar.TableResolver(table.column), names.missing)
+    else:
+        wishes = list(typed)
     columns = list(dict.fromkeys(column for wish in wishes for column in grammar.columns_of(wish)))
     for column in columns:
         table.require(column, "a wish names its columns as in place:lat,lon")

@@ -35,6 +35,9 @@ def serve(
         str, typer.Option(help="Address to listen on; addresses that other machines can reach need --token.")
     ] = ("127.0.0.1"),
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes any free port.")] = _PORT,
+    profiles: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder of profiles, which requests name instead of their rules.")
+    ] = None,
     workers: Annotated[int, typer.Option(min=1, max=256, help="Processes that share the port.")] = 1,
     token: Annotated[
         str | None, typer.Option(envvar="MASCOT_TOKEN", help="Token that every client must send.", show_default=False)
@@ -48,7 +51,7 @@ def serve(
 
     \b
     mascot serve --open
-    mascot serve --no-library --workers 4
+    mascot serve --no-library --workers 4 --profiles rules
     mascot serve --host 0.0.0.0 --token "$(openssl rand -hex 16)"
 
     Without a token only this machine can connect. Without a library only re-ranking is served. SIGTERM lets
@@ -63,6 +66,7 @@ def serve(
             raise mc.OptionError(f"--cors must be an origin like https://example.org, got {origin!r}")
     for name in _PACKAGES:
         package(name, "serve", "the server")
+    from mascot.server.rerank.profile_store import ProfileStore
     from mascot.server.run import process
     from mascot.server.settings import LOCAL_NAMES, Settings
 
@@ -70,8 +74,11 @@ def serve(
     os.environ.pop("MASCOT_LIBRARY", None)
     names = (*LOCAL_NAMES, f"[{host}]" if ":" in host else host)
     environment = Settings.from_environment()
+    profile_folder = str(profiles.absolute()) if profiles else environment.profiles
+    for error in ProfileStore(profile_folder).errors.values():
+        raise mc.OptionError(error)
     origins = tuple(cors) if cors else environment.cors
-    settings = replace(environment, library=folder, token=token, cors=origins, hosts=names)
+    settings = replace(environment, library=folder, profiles=profile_folder, token=token, cors=origins, hosts=names)
     with _listen(host, port) as listener:
         address = listener.getsockname()
         with suppress(KeyboardInterrupt):

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal
 
+import anyio
 from msgspec import Struct
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
@@ -28,6 +29,7 @@ from mascot.server.middleware import REQUEST_ID, HeadersAndMetrics, Metrics
 from mascot.server.openapi import GZIP, Operation, document
 from mascot.server.request_body import ByteBudget
 from mascot.server.rerank import rerank_routes
+from mascot.server.rerank.profile_store import ProfileStore
 from mascot.server.rerank.rerank_task import kernel_name
 from mascot.server.responses import EXCEPTION_HANDLERS, JSON, JsonAnswer
 from mascot.server.run.threads import Threads
@@ -61,9 +63,10 @@ def make_app(settings: Settings | None = None) -> Starlette:
     """
     settings = Settings.from_environment() if settings is None else settings
     budget, service = ByteBudget(settings.held_bytes), _service(settings.library)
+    profiles = ProfileStore(settings.profiles)
     metrics = Metrics(None if service is None else service.count)
     operations = [
-        *rerank_routes.operations(settings, budget),
+        *rerank_routes.operations(settings, budget, profiles, metrics.registry),
         *library_routes.operations(service, settings, budget),
         *_status_operations(service, metrics, budget),
     ]
@@ -80,7 +83,10 @@ def make_app(settings: Settings | None = None) -> Starlette:
         _keep_freed_memory()
         for load in (kernel_name, *(() if service is None else (service.warm,))):  # before the first request
             threading.Thread(target=load, daemon=True).start()
-        yield
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(profiles.watch)
+            yield
+            tasks.cancel_scope.cancel()
         metrics.close()
 
     routes: list[Any] = [

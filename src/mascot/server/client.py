@@ -69,7 +69,7 @@ class Client:
         self,
         scores: Sequence[float],
         wishes: Sequence[Any] = (),
-        k: int = 20,
+        k: int | None = None,
         *,
         ids: Sequence[Any] | None = None,
         columns: Mapping[str, Sequence[Any]] | None = None,
@@ -80,20 +80,24 @@ class Client:
         strength: float | None = None,
         keep: float | None = None,
         protect: int | None = None,
+        profile: str | None = None,
+        key: str | None = None,
+        near: Mapping[str, Any] | None = None,
         gains: bool = False,
         explain: bool = False,
         request_id: str | None = None,
     ) -> dict[str, Any]:
         """Re-rank candidates. The parameters are those of `mascot.rerank` and `mascot.Candidates`.
 
-        Wishes and the method are objects of the library, or dictionaries as `to_dict` writes them.
+        Wishes and the method are objects of the library, or dictionaries as `to_dict` writes them. A `profile` of the
+        service replaces them; `key` and `near` are those of `mascot.Profile.rules`.
         """
         request = {
             "scores": _plain(scores), "wishes": [_described(wish) for wish in wishes], "k": k, "ids": _plain(ids),
             "columns": {name: _plain(column) for name, column in (columns or {}).items()}, "vectors": _plain(vectors),
             "method": _described(method), "already": _plain(already),
             "pin": _plain(pin), "strength": strength, "keep": keep, "protect": protect, "gains": gains,
-            "explain": explain,
+            "explain": explain, "profile": profile, "key": key, "near": dict(near or {}),
         }  # fmt: skip
         return self.post("/api/rerank", request, request_id)
 

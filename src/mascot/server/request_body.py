@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from codecs import BOM_UTF8
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
@@ -99,7 +100,9 @@ class ByteBudget:
 
 async def read_body(request: Request, budget: ByteBudget, settings: Settings, *formats: str) -> tuple[bytes, str]:
     """Return the whole body and its format. A body without a content length is counted as it arrives."""
-    refuse_compressed(request.headers)
+    is_gzip = request.headers.get("content-encoding", "").lower() == "gzip"
+    if not is_gzip:
+        refuse_compressed(request.headers)
     largest = settings.request_bytes
     length = request.headers.get("content-length", "")
     too_large = HTTPException(413, f"a request must be at most {largest} bytes")
@@ -117,13 +120,29 @@ async def read_body(request: Request, budget: ByteBudget, settings: Settings, *f
             if more:
                 body.add(len(part))
     content = parts[0] if len(parts) == 1 else b"".join(parts)
+    if is_gzip and content:
+        content = _decompressed(content, largest, too_large)
     if not content:
         raise BadBody("the body of the request is empty")
     return content, _format_of(request.headers, formats)
 
 
+def _decompressed(content: bytes, largest: int, too_large: HTTPException) -> bytes:
+    """Return the content of a gzip body. At most `largest` bytes are written to memory."""
+    stream = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+    try:
+        plain = stream.decompress(content, largest + 1)
+    except zlib.error as error:
+        raise BadBody(f"the body must be gzip, as content-encoding says: {error}") from None
+    if len(plain) > largest:
+        raise too_large
+    if not stream.eof or stream.unused_data:
+        raise BadBody("the body must be one whole gzip stream")
+    return plain
+
+
 def refuse_compressed(headers: Mapping[str, str]) -> None:
-    """Refuse compressed bodies, which could be a thousand times as large after decompression."""
+    """Refuse a compressed stream, and any compression that is not gzip."""
     coding = headers.get("content-encoding", "identity")
     if coding.lower() != "identity":
         raise HTTPException(415, f"send the request uncompressed, without content-encoding, got {coding}")

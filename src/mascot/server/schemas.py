@@ -10,6 +10,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from mascot import registry
+from mascot.connect.converters.convert import ENGINES
 from mascot.constraints import Bound, Uncounted
 from mascot.photos.photo import json_types
 from mascot.photos.request import SearchRequest
@@ -101,6 +102,7 @@ def _struct(cls: type) -> type[Struct]:
 
 ATTRIBUTES = {cls.__name__: _struct(cls) for cls in registry.ATTRIBUTES}
 METHODS = {cls.__name__: _struct(cls) for cls in registry.METHODS}
+EngineName: Any = Literal.__getitem__(ENGINES)
 MethodName: Any = Literal.__getitem__(registry.METHOD_NAMES)
 MethodIn: Any = Union[tuple(METHODS.values())]  # noqa: UP007 - of a tuple
 AttributeIn: Any = Union[Name, Union[tuple(ATTRIBUTES.values())]]  # noqa: UP007 - a text is a Category of that column
@@ -156,15 +158,22 @@ Pins = (
 )
 
 
+_NEAR_VALUES = Meta(max_length=12, description="Values of focuses of the profile, by the names of their attributes.")
+
+
 class RerankOptions(_Body):
     """Options of re-ranking. An Arrow body carries them as metadata."""
 
     wishes: Wishes = []
     method: MethodIn | None = None
-    k: Count = 20
+    k: Annotated[Count | None, Meta(description="Default: 20, or that of the profile.")] = None
     strength: Share | None = None
     keep: Keep | None = None
     protect: Annotated[int, Meta(ge=0, le=MOST_OWN_CANDIDATES)] | None = None
+    profile: Annotated[Name | None, Meta(description="The name of a profile: see `/api/profiles`.")] = None
+    key: Annotated[Text | None, Meta(description="A user or session, which always gets the same variant.")] = None
+    variant: Annotated[Name | None, Meta(description="A variant of the profile, instead of `key`.")] = None
+    near: Annotated[dict[Name, Near], _NEAR_VALUES] = {}
     already: Annotated[list[Id], Meta(max_length=MOST_OWN_CANDIDATES)] = []
     order: Literal["relevance", "selection"] | None = None
     pin: Pins = []
@@ -173,12 +182,20 @@ class RerankOptions(_Body):
 
 
 class Rerank(RerankOptions, kw_only=True):
-    """Candidates to re-rank: scores, columns, vectors, and the options."""
+    """Candidates to re-rank, and the options. Send `scores`, `records`, or `response` with `from`."""
 
-    scores: Annotated[list[Number], Meta(min_length=1, max_length=MOST_OWN_CANDIDATES)]
+    scores: Annotated[list[Number], Meta(max_length=MOST_OWN_CANDIDATES)] | None = None
     ids: Annotated[list[Id], Meta(max_length=MOST_OWN_CANDIDATES)] | None = None
     columns: Annotated[dict[Name, Column], Meta(max_length=MOST_COLUMNS)] = {}
     vectors: Annotated[list[Vector | None], Meta(max_length=MOST_OWN_CANDIDATES)] | None = None
+    records: Annotated[list[dict[str, Any]], Meta(max_length=MOST_OWN_CANDIDATES)] | None = None
+    id: Annotated[Name | None, Meta(description="The field of the ids of records (default: `id`).")] = None
+    score: Annotated[Name | None, Meta(description="The field of the scores of records (default: `score`).")] = None
+    vector: Annotated[Name | None, Meta(description="The field of the vectors of records or hits.")] = None
+    from_: Annotated[EngineName | None, Meta(description="The engine of `response`.")] = msgspec.field(
+        default=None, name="from"
+    )
+    response: Annotated[Any, Meta(description="What the engine returned, unchanged.")] = None
 
 
 class RankedOut(Struct, omit_defaults=True):
@@ -194,11 +211,20 @@ class RankedOut(Struct, omit_defaults=True):
     because: Annotated[str, Meta(description="One sentence: why this result is here.")] | UnsetType = UNSET
 
 
+class ProfileUsed(Struct, omit_defaults=True):
+    """The profile that an answer obeys: the hash of its rules, and the variant, if it has variants."""
+
+    name: str
+    version: str
+    variant: str = ""
+
+
 class RerankOut(Struct, omit_defaults=True):
     """The re-ranked candidates, best first. `gains`, `because` and `explanation` are there only if requested."""
 
     results: list[RankedOut]
     strength: float
+    profile: ProfileUsed | UnsetType = UNSET
     explanation: dict[str, Any] | UnsetType = UNSET
 
 

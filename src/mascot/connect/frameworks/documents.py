@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from os import PathLike
 from typing import Any
 
 import mascot as mc
@@ -11,6 +12,7 @@ from mascot.candidates import RecordColumns
 from mascot.connect.converters.hit_lists import as_scores, as_vectors
 from mascot.errors import check_whole
 from mascot.grammar import columns_of
+from mascot.profiles import Variant
 from mascot.reranking import check_method
 from mascot.wishes import check_wishes
 
@@ -36,7 +38,9 @@ class Steering:
     The components of all frameworks take `wishes` (default: none), `k` (default: 20) and `method` (default:
     `Mascot()`) as `mascot.rerank` does, or as dictionaries. `columns` are the metadata keys to read (default: those of
     the wishes; all keys if a wish has your own attribute). `location.lat` is the `lat` of a dictionary `location`,
-    unless it is a key. `explain` says whether to add the reason to the metadata (default: False).
+    unless it is a key. `profile` is a file of rules, a `Profile` or one of its variants. Its wishes, k and method are
+    used where these are not passed (default: None). `explain` says whether to add the reason to the metadata (default:
+    False).
 
     If no document has a score, their order is the relevance. If only some have one, the others get the lowest.
     """
@@ -170,6 +174,16 @@ def as_wishes(wishes: Any) -> tuple[mc.AnyWish, ...]:
 def as_method(method: Any) -> Any:
     """Return a method, which may be an object or a dictionary (default: the guarded one)."""
     return check_method(mc.from_dict(method) if isinstance(method, Mapping) else method)
+
+
+def rules_of(profile: Any) -> dict[str, Any]:
+    """Return the wishes, k and method of a profile, which may be its file, a `Profile` or one of its variants."""
+    if isinstance(profile, (str, PathLike)):
+        profile = mc.load_profile(profile)
+    rules = profile.assign() if isinstance(profile, mc.Profile) else profile
+    if not isinstance(rules, Variant):
+        raise mc.OptionError(f"profile must be a file, or as load_profile returns it, got {profile!r:.80}")
+    return {"wishes": rules.wishes, "k": rules.k, "method": rules.method}
 
 
 def plain_wishes(wishes: Iterable[mc.AnyWish]) -> list[dict[str, Any]]:

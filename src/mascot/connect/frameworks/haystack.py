@@ -9,7 +9,7 @@ from typing import Any
 
 import mascot as mc
 from mascot.connect.converters.hit_lists import names_of
-from mascot.connect.frameworks.documents import NOTE, DocumentKind, MethodClass, Steering, method_from_lambda
+from mascot.connect.frameworks.documents import NOTE, DocumentKind, MethodClass, Steering, method_from_lambda, rules_of
 from mascot.extras import missing
 from mascot.wishes import Wishes
 
@@ -49,7 +49,12 @@ class SteeredRanker:
         columns: Sequence[str] | None = None,
         explain: bool = False,
         top_k: int | None = None,
+        profile: Any = None,
     ) -> None:
+        if profile is not None:
+            rules = rules_of(profile)
+            wishes, method = wishes or rules["wishes"], method or rules["method"]
+            k = k if k != _K else rules["k"]
         k = _one_k(top_k, k if k != _K else None) or k
         keys = None if columns is None else tuple(names_of(columns))
         self._steering = Steering(_DOCUMENTS, wishes, k, method, keys)

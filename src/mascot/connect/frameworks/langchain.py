@@ -155,12 +155,14 @@ def _of_config(config: RunnableConfig | None) -> dict[str, Any]:
     return dict(call)
 
 
-def steer(wishes: Wishes, k: int = 20, **options: Any) -> Runnable[Any, list[Any]]:
+def steer(wishes: Wishes = (), k: int | None = None, **options: Any) -> Runnable[Any, list[Any]]:
     """Return a runnable that selects k of its documents, or of its (document, score) pairs.
 
-    ``retriever | steer([spread(Category("source"))], k=5)``. The options are those of `SteeredCompressor`. One call may
-    have its own `k`, `wishes` and `already`: ``steer(...).invoke(documents, k=3)``, or, within a chain,
+    ``retriever | steer([spread(Category("source"))], k=5)``, or ``retriever | steer(profile="home.toml")``. The options
+    are those of `SteeredCompressor`. One call may have its own `k`, `wishes` and `already`:
+    ``steer(...).invoke(documents, k=3)``, or, within a chain,
     ``chain.invoke(question, {"configurable": {"mascot": {"k": 3}}})``.
     """
-    compressor = SteeredCompressor(wishes=wishes, k=k, **options)
-    return RunnableLambda(compressor.choose, name="steer")
+    options |= {} if k is None else {"k": k}
+    options |= {"wishes": wishes} if wishes or "profile" not in options else {}
+    return RunnableLambda(SteeredCompressor(**options).choose, name="steer")

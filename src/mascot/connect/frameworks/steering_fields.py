@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PlainSerializer
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PlainSerializer, model_validator
 
-from mascot.connect.frameworks.documents import DocumentKind, Steering, as_method, as_wishes, plain_method, plain_wishes
+from mascot.connect.frameworks.documents import (
+    DocumentKind,
+    Steering,
+    as_method,
+    as_wishes,
+    plain_method,
+    plain_wishes,
+    rules_of,
+)
 
 
 def _as_names(names: Any) -> Any:
@@ -29,6 +37,14 @@ class SteeredModel(BaseModel):
     )
     columns: Names | None = None
     explain: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_profile(cls, data: Any) -> Any:
+        """Replace a profile by its wishes, k and method, unless these are passed."""
+        if not isinstance(data, dict) or data.get("profile") is None:
+            return data
+        return rules_of(data["profile"]) | {key: value for key, value in data.items() if key != "profile"}
 
     @property
     def _steering(self) -> Steering:

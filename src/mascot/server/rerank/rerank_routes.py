@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from codecs import BOM_UTF8
 from collections.abc import AsyncIterator
+from functools import partial
+from typing import Any
 
 import anyio
 import msgspec
@@ -18,6 +20,8 @@ from mascot.server import schemas
 from mascot.server.middleware import log
 from mascot.server.openapi import Operation
 from mascot.server.request_body import ARROW, MSGPACK, ByteBudget, read_body, refuse_compressed
+from mascot.server.rerank.effect import EffectMetrics
+from mascot.server.rerank.profile_store import ProfilesOut, ProfileStore
 from mascot.server.rerank.rerank_task import RerankTask
 from mascot.server.responses import INTERNAL, JSON, Failure, JsonAnswer, failure, failure_of
 from mascot.server.run.threads import Threads
@@ -27,14 +31,15 @@ _TAG = "your own candidates"
 _LINES = "application/x-ndjson"
 
 
-def operations(settings: Settings, budget: ByteBudget) -> list[Operation]:
+def operations(settings: Settings, budget: ByteBudget, profiles: ProfileStore, registry: Any) -> list[Operation]:
     """Return the operations on the caller's own candidates."""
-    threads = Threads("rerank", max(2, os.cpu_count() or 1))
+    threads, effect = Threads("rerank", max(2, os.cpu_count() or 1)), EffectMetrics(registry)
 
     async def rerank(request: Request) -> Response:
         """Re-rank the candidates of the request: JSON, msgpack, or an Arrow IPC stream."""
-        task = RerankTask(*await read_body(request, budget, settings, JSON, MSGPACK, ARROW))
-        answer = task.answer() if task.small else await threads.run_while_connected(request.receive, task.answer)
+        task = RerankTask(*await read_body(request, budget, settings, JSON, MSGPACK, ARROW), profiles)
+        call = partial(task.answer, effect)
+        answer = call() if task.small else await threads.run_while_connected(request.receive, call)
         if request.headers.get("accept", "").lower() == MSGPACK:
             return Response(msgspec.msgpack.encode(answer), media_type=MSGPACK)
         return JsonAnswer(answer)
@@ -54,13 +59,17 @@ def operations(settings: Settings, budget: ByteBudget) -> list[Operation]:
 
     async def answer_of(line: bytes) -> schemas.RerankOut | Failure:
         try:
-            task = RerankTask(line)
-            return task.answer() if task.small else await threads.run(task.answer)
+            task = RerankTask(line, JSON, profiles)
+            return task.answer(effect) if task.small else await threads.run(task.answer, effect)
         except (HTTPException, mc.MascotError) as error:
             return failure_of(error)[1]
         except Exception:
             log.exception("a line of a stream failed")
             return INTERNAL  # further lines are still answered
+
+    async def list_profiles(request: Request) -> Response:
+        """List the profiles that requests can name, their versions and rules, and the errors in their files."""
+        return JsonAnswer(profiles.describe())
 
     return [
         Operation(
@@ -71,6 +80,7 @@ def operations(settings: Settings, budget: ByteBudget) -> list[Operation]:
             "rerank_stream", "POST", "/api/rerank/stream", _TAG, stream, {_LINES: (schemas.RerankOut, Failure)},
             {_LINES: (schemas.Rerank,)}, (401, 415),
         ),
+        Operation("profiles", "GET", "/api/profiles", _TAG, list_profiles, {JSON: ProfilesOut}, failures=(401,)),
     ]  # fmt: skip
 
 

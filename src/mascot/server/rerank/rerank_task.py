@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -10,12 +11,16 @@ import msgspec
 
 import mascot as mc
 from mascot.kernels import native
+from mascot.profiles import OPTIONS
 from mascot.server import schemas
 from mascot.server.request_body import ARROW, convert, decode
 from mascot.server.rerank import arrow, request_cost
+from mascot.server.rerank.effect import EffectMetrics
+from mascot.server.rerank.profile_store import ProfileStore
+from mascot.server.rerank.request_candidates import candidates_of
 from mascot.server.responses import JSON, BadBody
 
-_OPTIONS = ("strength", "keep", "protect", "order")
+_K = 20
 _FEW_RESULTS = 50  # of which the reasons take about a millisecond
 
 
@@ -25,44 +30,62 @@ class RerankTask:
     A `small` task takes about a millisecond, with reasons two, which is less than the overhead of another thread.
     """
 
-    def __init__(self, body: bytes, format_: str = JSON) -> None:
-        candidates: dict[str, Any]
+    def __init__(self, body: bytes, format_: str = JSON, profiles: ProfileStore | None = None) -> None:
+        candidates: dict[str, Any] | None
         request: Any
         if format_ == ARROW:
             candidates, request = arrow.decode(body)
         else:
-            request = decode(body, schemas.Rerank, format_)
-            candidates = {name: getattr(request, name) for name in ("scores", "ids", "columns", "vectors")}
-            if request.vectors is not None and len({len(row) for row in request.vectors if row is not None}) > 1:
-                raise mc.InputError("vectors must all have the same length")
+            candidates, request = None, decode(body, schemas.Rerank, format_)
         self._request = request
-        for place, part in enumerate(request.wishes):
-            decode_wish(part, place, schemas.WISHES)  # checks it against the limits of the server
-        self._wishes = [mc.from_dict(part) for part in request.wishes]
-        self._method = None if request.method is None else mc.from_dict(msgspec.to_builtins(request.method))
-        self._candidates = mc.Candidates(**candidates)
+        self._set_rules(profiles)
+        self._candidates: mc.Candidates = (
+            candidates_of(request, self._wishes) if candidates is None else mc.Candidates(**candidates)
+        )
         self._pin: Any = request.pin
         if isinstance(self._pin, dict):  # the keys of JSON are texts, and ids may be numbers
             ids = {str(id_): id_ for id_ in self._candidates.ids}
             self._pin = {ids.get(key, key): place for key, place in self._pin.items()}
-        self._options = {name: value for name in _OPTIONS if (value := getattr(request, name)) is not None}
-        keep = request.keep is not None or getattr(self._method, "keep", None) is not None
-        is_small = request_cost.check(self._candidates, self._wishes, self._method or mc.Mascot(), request.k, keep)
-        few = min(request.k, len(self._candidates)) <= _FEW_RESULTS
+        keep = "keep" in self._options or getattr(self._method, "keep", None) is not None
+        is_small = request_cost.check(self._candidates, self._wishes, self._method or mc.Mascot(), self._k, keep)
+        few = min(self._k, len(self._candidates)) <= _FEW_RESULTS
         self.small = is_small and (few or not (request.explain or request.gains))
 
-    def answer(self) -> schemas.RerankOut:
-        """Re-rank the candidates."""
+    def _set_rules(self, profiles: ProfileStore | None) -> None:
+        """Set the wishes, k, method and options of the request, or of its profile."""
         request = self._request
+        for place, part in enumerate(request.wishes):
+            decode_wish(part, place, schemas.WISHES)  # checks it against the limits of the server
+        self._wishes: Sequence[mc.AnyWish] = [mc.from_dict(part) for part in request.wishes]
+        self._method = None if request.method is None else mc.from_dict(msgspec.to_builtins(request.method))
+        self._options = {name: value for name in OPTIONS if (value := getattr(request, name)) is not None}
+        self._k: int = request.k or _K
+        self.profile: schemas.ProfileUsed | msgspec.UnsetType = msgspec.UNSET
+        if request.profile is None:
+            for name in ("key", "variant", "near"):
+                if getattr(request, name):
+                    raise BadBody(f"{name}: is about a profile: send its name as profile")
+            return
+        profile = (profiles or ProfileStore()).get(request.profile)
+        overrides = {"wishes": self._wishes or None, "method": self._method, "k": request.k, **self._options}
+        rules = profile.rules(request.key, request.variant, request.near, **overrides)
+        self._wishes, self._k, self._method, self._options = rules.wishes, rules.k, rules.method, {}
+        self.profile = schemas.ProfileUsed(profile.name, profile.version, rules.name)
+
+    def answer(self, effect: EffectMetrics | None = None) -> schemas.RerankOut:
+        """Re-rank the candidates; `effect` counts what a profile does."""
+        request, start = self._request, time.perf_counter()
         ranking = mc.rerank(
-            self._candidates, self._wishes, request.k, self._method, request.already or None, pin=self._pin,
+            self._candidates, self._wishes, self._k, self._method, request.already or None, pin=self._pin,
             **self._options,
         )  # fmt: skip
+        if effect is not None and self.profile is not msgspec.UNSET:
+            effect.record(self.profile, ranking, self._candidates, time.perf_counter() - start)
         ids: list[Any] = ranking.ids
         positions, was = ranking.positions.tolist(), ranking.was.tolist()
         scores, relevances = ranking.scores.tolist(), ranking.relevance.tolist()
         rows = zip(ids, positions, range(1, len(ids) + 1), was, scores, relevances, strict=True)
-        answer = schemas.RerankOut([schemas.RankedOut(*row) for row in rows], ranking.strength)
+        answer = schemas.RerankOut([schemas.RankedOut(*row) for row in rows], ranking.strength, self.profile)
         if request.gains:
             gains = {name: values.tolist() for name, values in ranking.gains.items()}
             for place, result in enumerate(answer.results):

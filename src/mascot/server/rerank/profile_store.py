@@ -1,0 +1,127 @@
+"""The profiles of a folder, which are read again when their files change."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import anyio
+from msgspec import Struct
+
+import mascot as mc
+from mascot.errors import require
+from mascot.profiles import SUFFIXES
+from mascot.server.schemas import MOST_RESULTS
+
+_INTERVAL_S = 1.0  # between two looks at the files
+log = logging.getLogger("mascot.server")
+
+
+class VariantOut(Struct):
+    """The rules of a profile, or of one of its variants."""
+
+    name: str
+    weight: float
+    k: int
+    method: dict[str, Any]
+    wishes: list[dict[str, Any]]
+
+
+class ProfileOut(Struct):
+    """A profile that requests can name."""
+
+    name: str
+    version: str
+    description: str
+    allow: list[str]
+    variants: list[VariantOut]
+
+
+class ProfilesOut(Struct):
+    """All profiles, and the errors in files by file name. A broken file does not replace its last valid version."""
+
+    profiles: list[ProfileOut]
+    errors: dict[str, str]
+
+
+class ProfileStore:
+    """The profiles in the JSON and TOML files of a folder. `errors` has a message for each broken file.
+
+    A reader takes a profile once per request, so that a change of its file never mixes two versions in an answer.
+    """
+
+    def __init__(self, folder: str | None = None) -> None:
+        self._folder = None if folder is None else Path(folder)
+        self._states: dict[Path, tuple[int, ...]] = {}
+        self._profiles: dict[str, mc.Profile] = {}
+        self.errors: dict[str, str] = {}
+        self.reload()
+
+    def get(self, name: str) -> mc.Profile:
+        """Return the profile with this name."""
+        profile = self._profiles.get(name)
+        if profile is None:
+            names = ", ".join(sorted(self._profiles)) or "none, see mascot serve --profiles"
+            raise mc.OptionError(f"there is no profile {name!r}; profiles: {names}")
+        return profile
+
+    def describe(self) -> ProfilesOut:
+        """Return all profiles as `/api/profiles` lists them."""
+        profiles = sorted(self._profiles.values(), key=lambda profile: profile.name)
+        return ProfilesOut([ProfileOut(**profile.to_dict()) for profile in profiles], self.errors)
+
+    async def watch(self) -> None:
+        """Read changed files until the task is cancelled."""
+        while self._folder is not None:
+            await anyio.sleep(_INTERVAL_S)
+            try:
+                await anyio.to_thread.run_sync(self.reload)
+            except Exception:
+                log.exception("the profiles could not be read again")
+
+    def reload(self) -> None:
+        """Read new, changed and broken files, and forget the profiles of deleted ones."""
+        if self._folder is None:
+            return
+        errors: dict[str, str] = {}
+        try:
+            files = sorted(path for path in self._folder.iterdir() if path.suffix in SUFFIXES)
+            states = {path: _state(path) for path in files}
+            self._states, self._profiles = states, self._read(files, states, errors)
+        except OSError as error:
+            errors[self._folder.name] = f"{self._folder} cannot be read: {error.strerror}"
+        for name, message in errors.items():
+            if self.errors.get(name) != message:
+                log.error("%s", message)
+        self.errors = errors
+
+    def _read(
+        self, files: list[Path], states: dict[Path, tuple[int, ...]], errors: dict[str, str]
+    ) -> dict[str, mc.Profile]:
+        """Return the profiles of the files; a broken file has its last valid version, if there is one."""
+        profiles = {path.stem: self._profiles[path.stem] for path in files if path.stem in self._profiles}
+        stems = [path.stem for path in files]
+        for path in files:
+            if states[path] == self._states.get(path) and path.name not in self.errors:
+                continue
+            try:
+                rule = f"must be the only file of the profile {path.stem}"
+                require(stems.count(path.stem) == 1, path.name, rule, [file.name for file in files])
+                profiles[path.stem] = _load(path)
+            except mc.MascotError as error:
+                errors[path.name] = str(error)
+        return profiles
+
+
+def _load(path: Path) -> mc.Profile:
+    profile = mc.load_profile(path)
+    for variant in profile.variants:
+        require(variant.k <= MOST_RESULTS, f"{path.name}: k", f"must be at most {MOST_RESULTS}", variant.k)
+    return profile
+
+
+def _state(path: Path) -> tuple[int, ...]:
+    """Return what changes when a file is written or replaced."""
+    status = path.stat()
+    return status.st_mtime_ns, status.st_size, status.st_ino

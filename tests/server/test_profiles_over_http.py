@@ -1,0 +1,215 @@
+"""Profiles of the service: requests that name them, files that change, and files that are broken."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from mascot.profiles import profile_of
+from mascot.server.client import Client, ServiceError
+from mascot.server.rerank.profile_store import ProfileStore
+from tests.retelling import wait_for
+from tests.server.serving import Served, hosted, message, result_ids, served
+
+HITS: dict[str, Any] = {
+    "ids": ["a", "b", "c", "d"], "scores": [0.9, 0.8, 0.7, 0.6],
+    "columns": {"seller": ["x", "x", "y", "z"], "lat": [0, 0, 50, 50], "lon": [0, 0, 0, 0]},
+}  # fmt: skip
+ONE_EACH = {"limit": "seller", "n": 1}
+PLACE = {"focus": {"kind": "Place"}, "within": 100}
+HOME = {"wishes": [ONE_EACH, PLACE], "k": 2, "protect": 0, "allow": ["k", "near.place", "wishes"],
+        "description": "The home page"}  # fmt: skip
+TRIAL = {"k": 2, "variants": {"control": {"weight": 3}, "strict": {"wishes": [ONE_EACH]}}}
+
+
+def write(path: Path, data: Any) -> None:
+    """Replace a file at once, as deployments do."""
+    path.with_suffix(".new").write_text(data if isinstance(data, str) else json.dumps(data), encoding="utf-8")
+    os.replace(path.with_suffix(".new"), path)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write(tmp_path / "home.json", HOME)
+    write(tmp_path / "trial.json", TRIAL)
+    return tmp_path
+
+
+@pytest.fixture
+def running(folder: Path) -> Iterator[Served]:
+    with hosted(profiles=str(folder)) as server:
+        yield server
+
+
+@pytest.fixture
+def service(running: Served) -> Iterator[httpx.Client]:
+    with running.client() as client:
+        yield client
+
+
+def rerank(service: httpx.Client, **request: Any) -> httpx.Response:
+    return service.post("/api/rerank", json=HITS | request)
+
+
+def versions(service: httpx.Client) -> dict[str, str]:
+    return {profile["name"]: profile["version"] for profile in service.get("/api/profiles").json()["profiles"]}
+
+
+def test_a_request_by_profile_is_the_request_spelled_out(service: httpx.Client) -> None:
+    for near, focus in ([], []), ([50, 0], [PLACE | {"near": [50, 0]}]):
+        by_name = rerank(service, profile="home", near={"place": near} if near else {})
+        spelled = rerank(service, wishes=[ONE_EACH, *focus], k=2, protect=0)
+        assert by_name.json()["results"] == spelled.json()["results"]
+        assert by_name.json()["profile"] == {"name": "home", "version": profile_of("home", HOME).version}
+        assert "profile" not in spelled.json()
+    assert result_ids(rerank(service, profile="home", k=1, near={"place": [50, 0]}, already=["c"])) == ["d"]
+    assert result_ids(rerank(service, profile="home", wishes=[{"limit": "seller", "n": 2}])) == ["a", "b"]
+    line = service.post("/api/rerank/stream", content=json.dumps(HITS | {"profile": "home"})).json()
+    assert line == rerank(service, profile="home").json()
+
+
+def test_variants_are_named_and_sticky(service: httpx.Client, running: Served) -> None:
+    profile = profile_of("trial", TRIAL)
+    with Client(running.address) as client:
+        for number in range(20):
+            options = {"profile": "trial", "key": f"user {number}"}
+            answer = client.rerank(HITS["scores"], ids=HITS["ids"], columns=HITS["columns"], **options)
+            variant = profile.assign(options["key"])
+            assert answer["profile"] == {"name": "trial", "version": profile.version, "variant": variant.name}
+            assert [result["id"] for result in answer["results"]] == ["a", "c" if variant.wishes else "b"]
+        with pytest.raises(ServiceError, match="'trial' does not allow k to be overridden; it allows nothing"):
+            client.rerank([1.0], k=1, profile="trial")
+    assert result_ids(rerank(service, profile="trial", variant="strict")) == ["a", "c"]
+
+
+def test_the_effect_of_each_variant_is_counted(service: httpx.Client, folder: Path) -> None:
+    share = {"share": "seller", "shares": {"z": 0.5, "none": 0.5}}
+    write(folder / "shared.json", {"wishes": [share], "k": 2, "protect": 0})
+    wait_for(lambda: "shared" in versions(service))
+    for request in ({"profile": "trial"}, {"profile": "trial", "variant": "strict"}, {"profile": "shared"}, {}):
+        rerank(service, **request)
+    rerank(service, profile="home", k=4)
+    text = service.get("/metrics").text
+    for line in [
+        'results_total{profile="trial",variant="control"} 2.0',
+        'results_moved_total{profile="trial",variant="control"} 0.0',
+        'results_moved_total{profile="trial",variant="strict"} 1.0',
+        'relevance_kept_sum{profile="trial",variant="control"} 1.0',
+        'relevance_kept_count{profile="trial",variant="strict"} 1.0',
+        'seconds_count{profile="shared",variant=""} 1.0',
+        'shares_missed_total{profile="shared",variant=""} 1.0',
+        'short_pages_total{profile="home",variant=""} 1.0',
+    ]:
+        assert f"mascot_profile_{line}" in text
+
+
+def test_profiles_are_listed_with_their_rules(service: httpx.Client) -> None:
+    home, trial = service.get("/api/profiles").json()["profiles"]
+    assert (home["name"], home["description"], home["allow"]) == ("home", "The home page", HOME["allow"])
+    (rules,) = home["variants"]
+    assert (rules["k"], rules["method"]["protect"], rules["wishes"]) == (2, 0, [ONE_EACH | {"fill": False}, PLACE])
+    assert [(part["name"], part["weight"]) for part in trial["variants"]] == [("control", 3), ("strict", 1)]
+
+
+@pytest.mark.parametrize(
+    ("request_", "status", "text"),
+    [
+        ({"profile": "none"}, 400, "there is no profile 'none'; profiles: home, trial"),
+        ({"profile": "home", "strength": 1}, 400, "profile 'home' does not allow strength to be overridden; it allows"),
+        ({"profile": "home", "near": {"hour": 3}}, 400, "profile 'home' does not allow near.hour to be overridden"),
+        ({"profile": "home", "variant": "b"}, 400, "profile 'home' has no variant 'b'; it has no variants"),
+        ({"profile": "home", "k": 201}, 422, "k: Expected `int` <= 200"),
+        ({"near": {"place": [1, 2]}}, 422, "near: is about a profile: send its name as profile"),
+    ],
+)
+def test_mistakes_are_named(service: httpx.Client, request_: dict[str, Any], status: int, text: str) -> None:
+    assert message(rerank(service, **request_), status).startswith(text)
+
+
+def test_a_changed_file_is_used_and_a_broken_one_is_reported(service: httpx.Client, folder: Path) -> None:
+    write(folder / "home.json", HOME | {"k": 1})
+    write(folder / "new.json", {"wishes": [ONE_EACH], "k": 3})
+    (folder / "trial.json").unlink()
+    wait_for(lambda: set(versions(service)) == {"home", "new"})
+    assert result_ids(rerank(service, profile="home")) == ["a"]
+    assert result_ids(rerank(service, profile="new")) == ["a", "c", "d"]
+    version = versions(service)["home"]
+    for broken, text in [
+        ("{", "home.json: Expecting property name"),
+        ({"k": 5000}, "home.json: k must be at most 200, got 5000"),
+        (
+            {"wishes": [{"limit": "ad", "n": 1}, {"at_least": "ad", "counts": {"1": 3}}]},
+            "home.json: limit(ad) contradicts",
+        ),
+    ]:
+        write(folder / "home.json", broken)
+        wait_for(lambda text=text: service.get("/api/profiles").json()["errors"].get("home.json", "").startswith(text))
+        assert result_ids(rerank(service, profile="home")) == ["a"]
+        assert versions(service)["home"] == version
+    write(folder / "home.json", HOME)
+    wait_for(lambda: versions(service)["home"] == profile_of("home", HOME).version)
+    assert service.get("/api/profiles").json()["errors"] == {}
+
+
+def test_two_files_of_one_name_and_a_missing_folder_are_errors(folder: Path) -> None:
+    store = ProfileStore(str(folder))
+    write(folder / "home.toml", "k = 1")
+    store.reload()
+    assert "home.toml must be the only file of the profile home" in store.errors["home.toml"]
+    assert store.get("home").variants[0].k == 2
+    (folder / "home.json").unlink()
+    store.reload()
+    assert (store.errors, store.get("home").variants[0].k) == ({}, 1)
+    folder.rename(folder.with_name("moved"))
+    store.reload()
+    assert "cannot be read" in store.errors[folder.name]
+    assert store.get("home").variants[0].k == 1
+
+
+def test_every_answer_is_of_one_version_while_a_file_changes(running: Served, folder: Path) -> None:
+    sizes = {profile_of("home", HOME | {"k": k}).version: k for k in (1, 2)}
+    seen: set[str] = set()
+    failures: list[Any] = []
+    done = threading.Event()
+
+    def ask() -> None:
+        with running.client() as client:
+            while not done.is_set():
+                answer = rerank(client, profile="home")
+                version = answer.json().get("profile", {}).get("version")
+                seen.add(version)
+                if answer.status_code != 200 or len(answer.json()["results"]) != sizes.get(version):
+                    failures.append(answer.text)
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for k in (1, 2):
+        write(folder / "home.json", HOME | {"k": k})
+        version = profile_of("home", HOME | {"k": k}).version
+        wait_for(
+            lambda version=version: running.client().get("/api/profiles").json()["profiles"][0]["version"] == version
+        )
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert (failures, seen) == ([], set(sizes))
+
+
+def test_the_command_refuses_a_broken_file_at_the_start(tmp_path: Path) -> None:
+    folder = tmp_path / "rules"
+    folder.mkdir()
+    write(folder / "home.json", {"variants": {"b": {"weight": 0}}})
+    error = pytest.raises(RuntimeError, match=r"home\.json: variants\.b: weight must be > 0, got 0")
+    with error, served(tmp_path, "--profiles", str(folder)):
+        pass
+    write(folder / "home.json", HOME)
+    with served(tmp_path, "--profiles", str(folder)) as server, server.client() as client:
+        assert result_ids(rerank(client, profile="home")) == ["a", "c"]
