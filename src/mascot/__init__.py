@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mascot.errors import InputError, MascotError, MissingExtra, OptionError
     from mascot.explain import Explanation, Reason
     from mascot.methods import Clustering, KDpp, Mascot, Mmr, MsDpp, Relevance
+    from mascot.profiles import Profile, load_profile
     from mascot.ranking import Ranking, Rankings
     from mascot.registry import from_dict
     from mascot.reranker import Reranker
@@ -37,14 +38,15 @@ __version__ = "0.1.0"
 __all__ = [
     "AnyWish", "AtLeast", "Attribute", "Batch", "Branches", "Candidates", "Category", "Clustering", "Clusters", "Cycle",
     "Date", "DayOfYear", "Explanation", "Grid", "HourOfDay", "InputError", "KDpp", "Limit", "Mascot", "MascotError",
-    "MissingExtra", "Mmr", "MsDpp", "Number", "OptionError", "Place", "Ranking", "Rankings", "Reason", "Relevance",
-    "Reranker", "Share", "Vectors", "Weekday", "Wish", "at_least", "focus", "from_dict", "limit", "probe", "rerank",
-    "rerank_many", "share", "spread",
+    "MissingExtra", "Mmr", "MsDpp", "Number", "OptionError", "Place", "Profile", "Ranking", "Rankings", "Reason",
+    "Relevance", "Reranker", "Share", "Vectors", "Weekday", "Wish", "at_least", "focus", "from_dict", "limit",
+    "load_profile", "probe", "rerank", "rerank_many", "share", "spread",
 ]  # fmt: skip
 
 
 _MODULES = (
-    "attributes", "errors", "explain", "methods", "registry", "reranker", "reranking", "tuning.probe", "wishes",
+    "attributes", "errors", "explain", "methods", "profiles", "registry", "reranker", "reranking", "tuning.probe",
+    "wishes",
 )  # fmt: skip
 
 
