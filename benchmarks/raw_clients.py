@@ -36,6 +36,12 @@ class Server:
         return int(next(line for line in lines if line.startswith("VmRSS")).split()[1]) / 1024
 
     @property
+    def cpu_s(self) -> float:
+        """CPU time of the process, all threads."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text("utf-8").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    @property
     def answers(self) -> bool:
         """Whether it re-ranks for a client that behaves."""
         with suppress(OSError), connect(self.port) as client:

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 from benchmarks import torture
+from benchmarks.attacks import photo_library
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("torture")
-    torture._write_photos(place / "photos")
-    torture._index(torture._copy(place / "photos", place / "indexed"))
+    photo_library.prepare(place)
     return place
 
 

@@ -1,0 +1,1 @@
+"""The attacks of `python -m benchmarks.torture`, one file per target."""

@@ -1,0 +1,116 @@
+"""Attacks on `mascot serve`, over connections of this machine."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from benchmarks import raw_clients
+from benchmarks.attacks.frame import Arena, NotHere, Trial, attack
+
+_CLIENTS = "every request is answered, 99% within 3 s if the server had a core of its own"
+
+
+@attack("others are answered meanwhile, and the log stays short", rounds=1100, short=150, limit_s=45)
+def half_sent_requests(arena: Arena) -> Iterator[Trial]:
+    most = 100 if arena.rounds < 1000 else 300
+    with _served(arena, connections=most, header_timeout_s=5) as server, ExitStack() as stack:
+        for number in range(1, arena.rounds + 1):
+            with suppress(ConnectionError):  # closed by the server already
+                stack.enter_context(raw_clients.connect(server.port)).sendall(b"GET /healthz HTTP/1.1\r\nHo")
+            log_kb = server.log.stat().st_size / 1000
+            survived = log_kb < 100 and (number % 50 != 0 or server.answers)
+            yield Trial("half a request", survived, f"number {number}, {log_kb:.0f} kB of log")
+
+
+@attack("memory grows by less than 200 MB, and others are answered", rounds=60, short=12, limit_s=45)
+def unfinished_bodies(arena: Arena) -> Iterator[Trial]:
+    head = b"POST /api/rerank HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    half = head + b"Content-Length: 16000000\r\n\r\n" + b" " * 8_000_000
+    with _served(arena, held_bytes=64 << 20, body_timeout_s=10) as server, ExitStack() as stack:
+        before = server.memory_mb
+        for number in range(1, arena.rounds + 1):
+            with suppress(ConnectionError):  # refused meanwhile
+                stack.enter_context(raw_clients.connect(server.port)).sendall(half)
+            growth = server.memory_mb - before
+            survived = growth < 200 and (number % 6 != 0 or server.answers)
+            yield Trial("half a body", survived, f"number {number}, {growth:.0f} MB more")
+
+
+@attack(
+    "an answer that is not a server error, or a closed connection; others are answered",
+    rounds=2000,
+    short=60,
+    limit_s=60,
+)
+def raw_sockets(arena: Arena) -> Iterator[Trial]:
+    whole = raw_clients.request(raw_clients.rows(3))
+    with _served(arena, body_timeout_s=5, header_timeout_s=5) as server:
+        for number in range(arena.rounds):
+            content = bytearray(whole)
+            for _ in range(arena.chance.choice([1, 4, 32])):
+                content[arena.chance.randrange(len(content))] = arena.chance.randrange(256)
+            if arena.chance.random() < 0.2:
+                del content[arena.chance.randrange(len(content)) :]
+            if arena.chance.random() < 0.1:
+                content = bytearray(arena.chance.randbytes(500))
+            answer = b""
+            with suppress(ConnectionError, BrokenPipeError), raw_clients.connect(server.port) as client:
+                client.sendall(content)
+                client.shutdown(socket.SHUT_WR)
+                answer = raw_clients.rest(client)
+            sound = not answer or (answer.startswith(b"HTTP/1.1 ") and not answer.startswith(b"HTTP/1.1 5"))
+            yield Trial("bytes", sound and (number % 20 != 0 or server.answers), repr(answer[:60]))
+
+
+@attack(_CLIENTS, rounds=30, short=3, limit_s=40)
+def clients_at_once_100(arena: Arena) -> Iterator[Trial]:
+    return _clients(arena, 100)
+
+
+@attack(_CLIENTS, rounds=30, short=3, limit_s=40)
+def clients_at_once_400(arena: Arena) -> Iterator[Trial]:
+    return _clients(arena, 400)
+
+
+def _clients(arena: Arena, count: int) -> Iterator[Trial]:
+    with _served(arena) as server:
+        started, cpu_s = time.monotonic(), server.cpu_s
+        load = raw_clients.load(server.port, count, seconds=arena.rounds)
+        seconds = time.monotonic() - started
+        # What others do on this machine meanwhile must not decide: the server got this share of the one core it uses.
+        share = min((server.cpu_s - cpu_s) / seconds, 1.0)
+        own_s = load.p99_s * share
+        for _ in load.seconds:
+            yield Trial("request", True)
+        for failure in load.failures:
+            yield Trial("client", False, failure)
+        rate = len(load.seconds) / seconds
+        p99 = f"p99 {load.p99_s:.2f} s with {share:.0%} of a core: {own_s:.2f} s of a whole one; {rate:.0f} requests/s"
+        yield Trial("p99", own_s < 3, p99, p99)
+
+
+@attack("memory at the end is within 10% of that after a quarter", rounds=20_000, short=1000, limit_s=240)
+def many_requests(arena: Arena) -> Iterator[Trial]:
+    with _served(arena) as server:
+        first = raw_clients.load(server.port, 8, requests=arena.rounds // 4, seconds=60)
+        before = server.memory_mb
+        second = raw_clients.load(server.port, 8, requests=3 * len(first.seconds), seconds=180)
+        after = server.memory_mb
+        for _ in (*first.seconds, *second.seconds):
+            yield Trial("request", True)
+        for failure in (*first.failures, *second.failures):
+            yield Trial("request", False, failure)
+        memory = f"{before:.0f} MB after a quarter, {after:.0f} MB at the end"
+        yield Trial("memory", after <= 1.1 * before, memory, memory)
+
+
+@contextmanager
+def _served(arena: Arena, **settings: float) -> Iterator[raw_clients.Server]:
+    if not Path("/proc/self/status").is_file():
+        raise NotHere("memory is looked up in /proc")
+    with raw_clients.served(arena.folder / "server", **settings) as server:
+        yield server
