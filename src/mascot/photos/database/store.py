@@ -87,8 +87,14 @@ class _Connection(sqlite3.Connection):
 
     path: Path
 
-    def cursor(self, factory: Any = _Cursor) -> Any:  # `execute` and `executemany` call it
+    def cursor(self, factory: Any = _Cursor) -> Any:
         return super().cursor(factory)
+
+    def execute(self, statement: str, parameters: Any = (), /) -> Any:  # sqlite3's own does not call `cursor`
+        return self.cursor().execute(statement, parameters)
+
+    def executemany(self, statement: str, parameters: Any, /) -> Any:
+        return self.cursor().executemany(statement, parameters)
 
 
 def plain_cursor(connection: sqlite3.Connection) -> sqlite3.Cursor:
