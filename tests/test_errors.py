@@ -13,6 +13,7 @@ import mascot as mc
 NAN = float("nan")
 HUGE = 10**400  # an integer beyond every float
 LONG = 10**5000  # one that Python does not write in digits
+PLAIN = [mc.Candidates([0.9, 0.1])] * 2
 HIT = {"lat": [1.0, 2.0], "lon": [3.0, 4.0], "taken": ["2020-01-01", None], "who": ["a", "b"]}
 MASKED = np.ma.array([1, 2], mask=[0, 1])
 EIGHTY = "1" + "0" * 79 + "..."
@@ -181,6 +182,19 @@ OPTIONS = {
     # Attributes
     "Place.sigma_km must be > 0, got 0": lambda: mc.Place(sigma_km=0),
     "Place.sigma_km must be > 0, got 'far'": lambda: mc.Place(sigma_km="far"),
+    "Cycle.bins must be at most 100,000, got 100001": lambda: mc.Cycle("x", 360, bins=100_001),
+    "Cycle.bins must be below 2**31, got 2305843009213693952": lambda: mc.Cycle("x", 360, bins=2**61),
+    "HourOfDay.sigma must lie within 2.4e-05..2.4e07, got 1e-12": lambda: mc.HourOfDay("x", 24, 1e-12),
+    "Clusters.count must be at most 100,000, got 100001": lambda: mc.Clusters(100_001),
+    "limit(x).n must be below 2**31, got 9223372036854775808": lambda: mc.limit("x", 2**63),
+    "limit(x)['a'] must be below 2**31, got 2147483648": lambda: mc.limit("x", {"a": 2**31}),
+    "at_least(x)['a'] must be below 2**31, got 2147483648": lambda: mc.at_least("x", {"a": 2**31}),
+    "Mascot.protect must be below 2**31, got 9223372036854775808": lambda: mc.Mascot(protect=2**63),
+    "Number.sigma must lie within 1e-150..1e150, got 1e-300": lambda: mc.Number("x", sigma=1e-300),
+    "Place.grid.cells must be at most 1,000, got 1048576": lambda: mc.Place.grid(cells=2**20),
+    "Place.grid.sigma must lie within 0.001..10000, got 1e-300": lambda: mc.Place.grid(sigma=1e-300),
+    "Place.sigma_km must be at most 100,000, got 1e+300": lambda: mc.Place(sigma_km=1e300),
+    "k must be at most 50,000,000 for 2 queries, got 2147483647": lambda: mc.rerank_many(PLAIN, [], 2**31 - 1),
     "Place.sigma_km must be >= 0.001, a metre, got 1e-300": lambda: mc.Place(sigma_km=1e-300),
     "Place.sigma_km must be at most 1.8e308, got an integer of thousands of digits": lambda: mc.Place(sigma_km=LONG),
     "Place.grid.sigma must be > 0, got -1": lambda: mc.Place.grid(sigma=-1),

@@ -63,12 +63,21 @@ def check_positive(owner: str, value: Any) -> None:
     require(value <= sys.float_info.max, owner, "must be at most 1.8e308", value)  # an integer may be larger
 
 
+def check_width(owner: str, value: Any, least: float = 1e-150, most: float = 1e150) -> None:
+    """Check a width or a length; squares of numbers in the default range stay finite and positive."""
+    check_positive(owner, value)
+    require(least <= value <= most, owner, f"must lie within {least:g}..{most:g}".replace("e+", "e"), value)
+
+
 def check_share(owner: str, value: Any, rule: str = "must be in 0..1") -> None:
     require(is_number(value) and 0 <= value <= 1, owner, rule, value)
 
 
-def check_whole(owner: str, value: Any, least: int) -> None:
+def check_whole(owner: str, value: Any, least: int, most: int | None = None) -> None:
     require(is_whole(value) and value >= least, owner, f"must be a whole number >= {least}", value)
+    require(value < 1 << 31, owner, "must be below 2**31", value)  # kernels count in 64 bits
+    if most is not None:
+        require(value <= most, owner, f"must be at most {most:,}", value)
 
 
 def check_switch(owner: str, value: Any) -> None:

@@ -26,6 +26,7 @@ Pins = Mapping[Any, int] | Iterable[Hashable]
 _BACKENDS = ("auto", "numpy", "native", "gpu")
 _BACKEND_RULE = f"must be one of {', '.join(_BACKENDS)}"
 _GUARDED = Mascot()
+_MOST_POSITIONS = 100_000_000  # in the results of a batch, if k is larger than its queries
 
 
 def rerank(
@@ -183,6 +184,8 @@ def rank_many(fitted: FittedWishes, queries: Queries, call: Call) -> Rankings[An
     if call.backend == "gpu" and not isinstance(call.method, Mascot):
         raise OptionError(f"backend 'gpu' must have the method Mascot, got {call.method!r}")
     problem = fitted.problem(queries, call)
+    most = max(problem.longest, _MOST_POSITIONS // len(problem))
+    require(call.k <= most, "k", f"must be at most {most:,} for {len(problem):,} queries", call.k)
     selection = call.method.select(problem, call.k)
     if needs_arrangement(fitted):
         selection = arrange_each(fitted, queries, call, problem, selection)
@@ -225,7 +228,6 @@ def ids_of(candidates: Candidates[Any]) -> Sequence[Hashable]:
 def check_call(k: int, backend: str, method: Any, threads: int | None = None, **options: Any) -> Call:
     """Return the checked arguments of a call. `options` that are not None replace parameters of the method."""
     check_whole("k", k, 1)
-    require(k < 1 << 31, "k", "must be below 2**31", k)
     require(backend in _BACKENDS, "backend", _BACKEND_RULE, backend)
     if threads is not None:
         check_whole("threads", threads, 1)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.bins import AxisBins, Bins, Floats, GlobeBins, SparseBins, VectorBins
-from mascot.errors import InputError, check_one_of, check_positive
+from mascot.errors import InputError, check_one_of, check_width
 
 Columns = Mapping[str, NDArray[Any]]
 Missing = Literal["last", "neutral", "drop"]
@@ -43,7 +43,7 @@ def check_missing(owner: str, rule: str) -> None:
 def check_sigma(owner: str, sigma: float | None) -> None:
     """Check a width; None follows the candidates."""
     if sigma is not None:
-        check_positive(owner, sigma)
+        check_width(owner, sigma)
 
 
 def as_bins(membership: Any, owner: str, rows: int) -> Bins:

@@ -40,7 +40,7 @@ class Clusters(Value):
     local = True  # bins depend on the other rows, so they are computed for each query
 
     def __post_init__(self) -> None:
-        check_whole("Clusters.count", self.count, 1)
+        check_whole("Clusters.count", self.count, 1, 100_000)
         check_whole("Clusters.seed", self.seed, 0)
         check_missing("Clusters", self.missing)
 

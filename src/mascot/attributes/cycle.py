@@ -11,16 +11,18 @@ from typing import Any
 import numpy as np
 
 from mascot.attributes.attribute import Columns, Missing
-from mascot.attributes.columns import LARGEST_NUMBER, ColumnAttribute, numbers
+from mascot.attributes.columns import ColumnAttribute, numbers
 from mascot.attributes.times import hours, remedy_for, times
 from mascot.bins import Axis, AxisBins, Floats, SparseBins, one_hot
 from mascot.bins.axis import WEEKDAYS
-from mascot.errors import check_positive, check_whole, require
+from mascot.errors import check_whole, check_width
 
 MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
     "December",
 )  # fmt: skip
+_MOST_BINS = 100_000
+_FINEST = 1e6  # widths on the circle: rounding must not decide which bins a value belongs to
 _axis = lru_cache(maxsize=64)(Axis)
 
 
@@ -34,8 +36,8 @@ class _CircleAttribute(ColumnAttribute):
     unit: str
 
     def __post_init__(self) -> None:
-        check_whole(f"{type(self).__name__}.bins", self.count, 1)
-        check_positive(f"{type(self).__name__}.sigma", self.width)
+        check_whole(f"{type(self).__name__}.bins", self.count, 1, _MOST_BINS)
+        check_width(f"{type(self).__name__}.sigma", self.width, self.period / _FINEST, self.period * _FINEST)
         ColumnAttribute.__post_init__(self)
 
     @property
@@ -216,9 +218,7 @@ class Cycle(_CircleAttribute):
         return self.period / self.bins * 1.5 if self.sigma is None else self.sigma
 
     def __post_init__(self) -> None:
-        check_positive("Cycle.period", self.period)
-        smallest, largest = 1 / LARGEST_NUMBER, LARGEST_NUMBER  # angles and bins stay finite and positive
-        require(smallest <= self.period <= largest, "Cycle.period", "must lie within 1e-150..1e150", self.period)
+        check_width("Cycle.period", self.period)
         _CircleAttribute.__post_init__(self)
 
     def _values(self, columns: Columns) -> Floats:

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.attributes.attribute import Columns, Missing, check_missing, check_sigma
+from mascot.attributes.attribute import Columns, Missing, check_missing
 from mascot.attributes.category import text_labels
 from mascot.attributes.columns import as_array, cells, column_of, is_missing, numbers_within, printable
 from mascot.attributes.nested import as_mapping
 from mascot.bins import Axis, AxisBins, Floats, GlobeBins, SparseBins
 from mascot.bins.globe import unit_vectors
-from mascot.errors import InputError, OptionError, check_positive, check_whole, quoted, require
+from mascot.errors import InputError, OptionError, check_positive, check_whole, check_width, quoted, require
 from mascot.serialize import Value
 
-_NARROWEST_KM = 0.001
+_NARROWEST_KM, _WIDEST_KM = 0.001, 100_000
 _POINT_KEYS = (("lat", "latitude"), ("lon", "lng", "longitude"))
 _FOCUS_KM = 350.0  # widest default of a focus: narrow bins focus better, wide bins spread better
 
@@ -141,8 +141,8 @@ class Grid(_Located):
 
     def __post_init__(self) -> None:
         _Located.__post_init__(self)
-        check_whole("Place.grid.cells", self.cells, 2)
-        check_positive("Place.grid.sigma", self.sigma)
+        check_whole("Place.grid.cells", self.cells, 2, 1000)
+        check_width("Place.grid.sigma", self.sigma, 0.001, 10_000)
         check_missing("Place.grid", self.missing)
 
     def membership(self, columns: Columns, vectors: Floats | None) -> AxisBins:
@@ -197,9 +197,11 @@ class Place(_Located):
 
     def __post_init__(self) -> None:
         _Located.__post_init__(self)
-        check_sigma("Place.sigma_km", self.sigma_km)
-        thin = self.sigma_km is not None and self.sigma_km < _NARROWEST_KM
-        require(not thin, "Place.sigma_km", f"must be >= {_NARROWEST_KM:g}, a metre", self.sigma_km)
+        if self.sigma_km is not None:
+            check_positive("Place.sigma_km", self.sigma_km)
+            narrow, wide = self.sigma_km < _NARROWEST_KM, self.sigma_km > _WIDEST_KM
+            require(not narrow, "Place.sigma_km", f"must be >= {_NARROWEST_KM:g}, a metre", self.sigma_km)
+            require(not wide, "Place.sigma_km", f"must be at most {_WIDEST_KM:,}", self.sigma_km)
         check_missing("Place", self.missing)
 
     def membership(self, columns: Columns, vectors: Floats | None) -> GlobeBins:

@@ -21,6 +21,7 @@ from mascot.serialize import Value
 
 DEFAULT_STRENGTH = 0.5
 _PROTECT = 3
+_LEAST_STRENGTH = 1e-100  # a smaller strength counts as this: products with it would underflow
 _LARGEST_SCORE = 1e150  # raw scores that are summed without rescaling
 
 
@@ -135,6 +136,8 @@ class Mascot(Value):
             strength *= covered / (covered + named_weight)
         if not len(weights):  # there is nothing to cover, and relevance alone decides
             strength = keep = 0.0
+        if strength > 0:
+            strength = max(strength, _LEAST_STRENGTH)
         return Options(
             k,
             self.protected(k),

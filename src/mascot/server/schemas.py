@@ -63,7 +63,7 @@ _BOUNDS: dict[str, dict[str, float]] = {  # upper limits of the server; the libr
     "keep": {"gt": 0, "le": 1},
     "period": {"ge": 1e-6, "le": LARGEST},
     "protect": {"ge": 0, "le": MOST_OWN_CANDIDATES},
-    "seed": {"ge": 0, "le": 2**32 - 1},
+    "seed": {"ge": 0, "le": 2**31 - 1},
     "sigma": {"gt": 0, "le": LARGEST},
     "sigma_days": {"gt": 0, "le": LARGEST},
     "sigma_km": {"ge": 0.001, "le": 100_000},

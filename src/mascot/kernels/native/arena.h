@@ -56,8 +56,15 @@ static void *arena_take(Arena *arena, size_t bytes) {
     return piece;
 }
 
-static double *take_doubles(Arena *arena, int64_t count) { return arena_take(arena, (size_t)count * sizeof(double)); }
-static int64_t *take_integers(Arena *arena, int64_t count) { return arena_take(arena, (size_t)count * sizeof(int64_t)); }
+/* Take `rows` x `count` numbers of eight bytes. A size that no machine has counts as exhausted memory. */
+static void *take_rows(Arena *arena, int64_t rows, int64_t count) {
+    const int64_t most = (int64_t)1 << 48;
+    if (rows < 0 || count < 0 || (count > 0 && rows > most / count)) longjmp(arena->exhausted, 1);
+    return arena_take(arena, (size_t)(rows * count) * sizeof(int64_t));
+}
+
+static double *take_doubles(Arena *arena, int64_t count) { return take_rows(arena, 1, count); }
+static int64_t *take_integers(Arena *arena, int64_t count) { return take_rows(arena, 1, count); }
 
 /* Release every piece. Keep the newest chunk, which is the largest. */
 static void arena_reset(Arena *arena) {

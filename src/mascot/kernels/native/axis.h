@@ -18,12 +18,13 @@ typedef struct {
     double *first, *offset, *lowest, *ratio; /* [n] first bin in reach, x, exp(-x^2 s^2 / 2), exp(x s^2) */
 } Bump;
 
-enum { LONGEST_PRODUCT = 128, LARGE_WINDOW = 128, LARGE_PLANE = 1 << 18 };
+enum { LONGEST_PRODUCT = 128, LARGE_WINDOW = 128, LARGE_PLANE = 1 << 18, MOST_BINS = 1 << 28 };
 #define ROUNDING 1e-9 /* bins */
 
 static Bump make_bump(Arena *arena, const double *axis, int64_t n) {
+    if (!(axis[AXIS_COUNT] >= 1.0 && axis[AXIS_COUNT] <= MOST_BINS)) longjmp(arena->exhausted, 1);
     double step = axis[AXIS_STEP] / axis[AXIS_SIGMA], radius = MASCOT_REACH / step;
-    if (!(radius < axis[AXIS_COUNT])) radius = axis[AXIS_COUNT];
+    if (!(radius >= 0.0 && radius < axis[AXIS_COUNT])) radius = axis[AXIS_COUNT];
     Bump bump = {.step = step, .radius = radius, .window = (int64_t)floor(2.0 * (radius + ROUNDING)) + 1};
     bump.first = take_doubles(arena, n);
     bump.offset = take_doubles(arena, n);
@@ -99,7 +100,7 @@ static void pack_line(Arena *arena, Bins *b, const double *x, double *axis, int6
     b->blocks = b->per_candidate / LANES;
     b->rows = 1;
     b->stride = b->size = whole_blocks(count + 2 * b->pad + b->mirror + LANES);
-    b->lanes = take_doubles(arena, n * b->per_candidate);
+    b->lanes = take_rows(arena, n, b->per_candidate);
     b->slot = take_integers(arena, n);
     if (!whole) b->site[0] = take_doubles(arena, whole_blocks(n));
     b->reach[0] = (double)window;
@@ -140,11 +141,12 @@ static void pack_line(Arena *arena, Bins *b, const double *x, double *axis, int6
  * after the first bin of its window. */
 static Range *reach_of_rows(Arena *arena, const Bump *down, const Bump *along, int64_t blocks) {
     Range *range = arena_take(arena, (size_t)down->window * sizeof(Range));
-    const double margin = 0.01; /* bins */
+    const double margin = 0.01, most = 2.0 * (along->radius + LANES); /* bins */
     for (int64_t row = 0; row < down->window; row++) {
         double before = down->radius - 1.0 - (double)row, after = (double)row - down->radius;
         double nearest = larger_of(larger_of(before, after) - margin, 0.0) * down->step;
         double half = sqrt(larger_of(MASCOT_REACH * MASCOT_REACH - nearest * nearest, 0.0)) / along->step + margin;
+        if (!(half < most)) half = most;
         range[row].first = (int64_t)larger_of(floor((along->radius - 1.0 - half) / LANES), 0.0);
         range[row].last = (int64_t)floor((along->radius + half) / LANES) + 1;
         if (range[row].last > blocks) range[row].last = blocks;
@@ -167,10 +169,10 @@ static void pack_plane(Arena *arena, Bins *b, const double *x, const double *y, 
     b->stride = b->count + 2 * b->pad + LANES;
     b->size = whole_blocks((b->count_rows + 2 * b->pad_rows) * b->stride + LANES);
     int64_t window = b->rows * b->blocks * LANES;
-    b->product = window > LARGE_WINDOW || n * window > LARGE_PLANE;
+    b->product = window > LARGE_WINDOW || n > LARGE_PLANE / window;
     b->per_candidate = b->product ? b->blocks * LANES + whole_blocks(b->rows) : window;
     if (b->product) b->range = reach_of_rows(arena, down, along, b->blocks);
-    b->lanes = take_doubles(arena, n * b->per_candidate);
+    b->lanes = take_rows(arena, n, b->per_candidate);
     b->slot = take_integers(arena, n);
     b->site[0] = down->first;
     b->site[1] = along->first;

@@ -50,6 +50,7 @@ typedef struct {
 } Spans;
 
 INLINE Globe make_globe(Arena *arena, const Bins *b, double width) {
+    if (!(width > 1e-9)) longjmp(arena->exhausted, 1); /* the number of rings must fit 32 bits */
     Globe globe = {.cache = arena_take(arena, sizeof(Rings)), .next = b->origin};
     for (int j = 0; j < RINGS_CACHED; j++) globe.cache->ring[j] = -1;
     globe.rings = (int64_t)ceil(PI / (MASCOT_SPACING * width));

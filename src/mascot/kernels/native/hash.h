@@ -13,7 +13,7 @@ typedef struct {
 
 static Table make_table(Arena *arena, int64_t entries) {
     int64_t size = 16;
-    while (size < 2 * entries) size *= 2;
+    while (size / 2 < entries && size < (int64_t)1 << 48) size *= 2;
     Table table = {take_integers(arena, size), take_integers(arena, size), size - 1};
     for (int64_t j = 0; j < size; j++) table.keys[j] = -1;
     return table;
