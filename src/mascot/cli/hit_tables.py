@@ -105,12 +105,12 @@ def read(path: str | None = None, kind: str | None = None, names: Collection[str
     return _table(name, numbered, _UNITS.get(kind, "line"))
 
 
-def read_lines(path: str | None, kind: str | None = None) -> list[bytes] | None:
-    """Return the lines of a file, or of standard input; None if its format is not JSON lines."""
+def read_lines(path: str | None, kind: str | None = None) -> tuple[str, list[bytes]] | None:
+    """Return the name in messages and the lines of a file or of standard input; None if it is not JSON lines."""
     if _kind_of(path, kind) != "jsonl":
         return None
-    with _open(path) as (stream, _):
-        return stream.readlines()
+    with _open(path) as (stream, name):
+        return name, stream.readlines()
 
 
 def table_of_lines(lines: Iterable[bytes], name: str) -> RecordTable:

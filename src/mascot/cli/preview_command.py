@@ -75,10 +75,11 @@ def preview(
     new_rules = mc.load_profile(rules).rules(variant=variant)
     old_rules = None if against is None else mc.load_profile(against).rules()
     names = _Columns(score, id, query, vector, weight)
-    work = _Work(path, names, engine, new_rules, old_rules, tuple(exposure or ()))
+    name, lines = hit_tables.read_lines(path, input_format) or (path, None)
+    work = _Work(name, names, engine, new_rules, old_rules, tuple(exposure or ()))
     total = Tally()
     with printing.progress_bar() as report:
-        for count, queries, part in _tallies(work, input_format, processes or os.cpu_count() or 1):
+        for count, queries, part in _tallies(work, lines, input_format, processes or os.cpu_count() or 1):
             total.add(part)
             report("queries", count, queries)
     result = summarize(total)
@@ -142,9 +143,10 @@ class _Work:
         return float(value)
 
 
-def _tallies(work: _Work, input_format: str | None, processes: int) -> Iterator[tuple[int, int, Tally]]:
+def _tallies(
+    work: _Work, lines: Sequence[bytes] | None, input_format: str | None, processes: int
+) -> Iterator[tuple[int, int, Tally]]:
     """Yield tallies, with the number of queries that are finished and of all queries."""
-    lines = hit_tables.read_lines(work.file, input_format)
     first_records = (record for _, record in hit_tables.json_lines(lines or (), work.file))
     if lines is None or "hits" not in next(first_records, ()):
         queries = _grouped(lines, input_format, work)

@@ -224,6 +224,8 @@ def tally(queries: Sequence[QueryHits], rules: Variant, against: Variant | None,
 
 def _rankings(queries: Sequence[QueryHits], both: Sequence[Variant], refused: Counter[str]) -> list[Any]:
     """Return each query with its rankings by both rules. Queries that the rules refuse are counted and left out."""
+    if not queries:
+        return []
     candidates = [query.candidates for query in queries]
     try:
         ranked = [rerank_many(candidates, rules.wishes, rules.k, rules.method, threads=1) for rules in both]
