@@ -62,7 +62,8 @@ def make_app(settings: Settings | None = None) -> Starlette:
     `app.state.service` is the photo service, or None if there is no library.
     """
     settings = Settings.from_environment() if settings is None else settings
-    budget, service = ByteBudget(settings.held_bytes), _service(settings.library)
+    service = _service(settings.library)
+    budget = ByteBudget(settings.held_bytes, settings.memory_bytes - settings.held_bytes)
     profiles = ProfileStore(settings.profiles)
     metrics = Metrics(None if service is None else service.count)
     operations = [
