@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import select
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from typing import Any
 
 import msgspec
@@ -24,10 +24,12 @@ _READ_S = 0.05  # interval of looking for unread bytes on a connection
 class _Flow(FlowControl):
     """Flow control that does not read while requests wait: uvicorn resumes after each answer and in each handler."""
 
-    has_queue = False
+    def __init__(self, transport: Any, queue: deque[Any]) -> None:
+        super().__init__(transport)
+        self._queue = queue
 
     def resume_reading(self) -> None:
-        if not self.has_queue:
+        if not self._queue:
             super().resume_reading()
 
 
@@ -66,7 +68,7 @@ class GuardedProtocol(HttpToolsProtocol):
             oldest._forget()
             oldest.transport.abort()
         super().connection_made(transport)
-        self.flow = _Flow(transport)
+        self.flow = _Flow(transport, self.pipeline)
         self._waiting[self] = None
         self._set_timer(self._settings.header_timeout_s)
 
@@ -90,7 +92,6 @@ class GuardedProtocol(HttpToolsProtocol):
             start += len(piece)
             self._parse(piece)
         self._unread = data[start:]
-        self.flow.has_queue = bool(self.pipeline)
         if self.pipeline:
             self.flow.pause_reading()
 

@@ -66,8 +66,9 @@ class Threads:
             return work.result()
         finally:
             disconnect.cancel()
-            stop.set()
-            work.cancel()
+            if not work.done():
+                stop.set()
+                work.cancel()
             work.add_done_callback(_discard_result)
 
 
