@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from codecs import BOM_UTF8
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,7 @@ import mascot as mc
 from mascot.server import schemas
 from mascot.server.middleware import log
 from mascot.server.openapi import Operation
-from mascot.server.request_body import ARROW, MSGPACK, ByteBudget, read_body, refuse_compressed
+from mascot.server.request_body import ARROW, LARGE, MSGPACK, ByteBudget, HeldBody, received_body, refuse_compressed
 from mascot.server.rerank.effect import EffectMetrics
 from mascot.server.rerank.profile_store import ProfilesOut, ProfileStore
 from mascot.server.rerank.rerank_task import RerankTask
@@ -37,12 +37,21 @@ def operations(settings: Settings, budget: ByteBudget, profiles: ProfileStore, r
 
     async def rerank(request: Request) -> Response:
         """Re-rank the candidates of the request: JSON, msgpack, or an Arrow IPC stream."""
-        task = RerankTask(*await read_body(request, budget, settings, JSON, MSGPACK, ARROW), profiles)
-        call = partial(task.answer, effect)
-        answer = call() if task.small else await threads.run_while_connected(request.receive, call)
+        async with received_body(request, budget, settings, JSON, MSGPACK, ARROW) as (content, format_):
+            answer = await answer_to(content, format_, partial(threads.run_while_connected, request.receive))
         if request.headers.get("accept", "").lower() == MSGPACK:
             return Response(msgspec.msgpack.encode(answer), media_type=MSGPACK)
         return JsonAnswer(answer)
+
+    async def answer_to(
+        content: bytes, format_: str, run: Callable[[Callable[[], schemas.RerankOut]], Awaitable[schemas.RerankOut]]
+    ) -> schemas.RerankOut:
+        """Answer a small request at once, and others in a thread, so that health checks do not wait for them."""
+        if len(content) > LARGE or format_ == ARROW:
+            return await run(lambda: RerankTask(content, format_, profiles).answer(effect))
+        task = RerankTask(content, format_, profiles)
+        call = partial(task.answer, effect)
+        return call() if task.small else await run(call)
 
     async def stream(request: Request) -> Response:
         """Re-rank many lists: one request of `/api/rerank` per line in, one answer or error per line out."""
@@ -52,20 +61,26 @@ def operations(settings: Settings, budget: ByteBudget, profiles: ProfileStore, r
     async def answers(receive: Receive) -> AsyncIterator[bytes]:
         too_long = failure("TooLarge", f"a line must be at most {settings.request_bytes} bytes")
         try:
-            async for line in lines(_parts(receive, budget, settings.body_timeout_s), settings.request_bytes):
-                yield msgspec.json.encode(too_long if line is None else await answer_of(bytes(line))) + b"\n"
+            with budget.body() as body:
+                async for line in lines(_parts(receive, body, settings.body_timeout_s), settings.request_bytes):
+                    yield msgspec.json.encode(too_long if line is None else await answer_of(bytes(line), body)) + b"\n"
         except HTTPException as error:
             yield msgspec.json.encode(failure_of(error)[1]) + b"\n"
 
-    async def answer_of(line: bytes) -> schemas.RerankOut | Failure:
+    async def answer_of(line: bytes, body: HeldBody) -> schemas.RerankOut | Failure:
+        body.add(len(line))
         try:
-            task = RerankTask(line, JSON, profiles)
-            return task.answer(effect) if task.small else await threads.run(task.answer, effect)
+            async with budget.decoding(line, JSON, body):
+                return await answer_to(line, JSON, threads.run)
         except (HTTPException, mc.MascotError) as error:
+            if body.refused:
+                raise
             return failure_of(error)[1]
         except Exception:
             log.exception("a line of a stream failed")
             return INTERNAL  # further lines are still answered
+        finally:
+            body.add(-len(line))
 
     async def list_profiles(request: Request) -> Response:
         """List the profiles that requests can name, their versions and rules, and the errors in their files."""
@@ -91,16 +106,15 @@ class _Duplex(StreamingResponse):
         await self.stream_response(send)
 
 
-async def _parts(receive: Receive, budget: ByteBudget, seconds: float) -> AsyncIterator[bytes]:
+async def _parts(receive: Receive, body: HeldBody, seconds: float) -> AsyncIterator[bytes]:
     """Yield the parts of a body as they arrive. Bytes after the last line break count as held."""
-    with budget.body() as body:
-        more = True
-        while more:
-            part, more = await body.part(receive, anyio.current_time() + seconds)
-            if b"\n" in part:
-                body.clear()
-            body.add(len(part) - part.rfind(b"\n") - 1)
-            yield part
+    more = True
+    while more:
+        part, more = await body.part(receive, anyio.current_time() + seconds)
+        if b"\n" in part:
+            body.clear()
+        body.add(len(part) - part.rfind(b"\n") - 1)
+        yield part
 
 
 async def lines(parts: AsyncIterator[bytes], longest: int) -> AsyncIterator[bytearray | None]:
