@@ -47,10 +47,7 @@ def restore_bins(described: Mapping[str, Any], name: str, arrays: Mapping[str, A
     """Return the bins that `describe_bins` described; raise an `InputError` if they are not bins of so many rows."""
     kind = described["kind"]
     if kind == "axis":
-        axes = tuple(
-            Axis(**{key: field if key == "count" else float(field) for key, field in axis.items()})
-            for axis in described["axes"]
-        )
+        axes = tuple(map(_axis, described["axes"]))
         grid = described["unit"] == "degrees"
         valid = len(axes) == 2 and all(axis.step for axis in axes) if grid else len(axes) == 1
         check_saved(valid, f"{name} has axes that do not fit its unit")
@@ -96,6 +93,11 @@ def _restore_sparse(count: Any, labels: Any, name: str, arrays: Mapping[str, Any
     return SparseBins(indptr, indices, values, count, None if labels is None else tuple(labels))
 
 
+def _axis(described: Mapping[str, Any]) -> Axis:
+    fields: Any = {key: field if key == "count" else float(field) for key, field in described.items()}
+    return Axis(**fields)
+
+
 def _check_axis(axis: Axis, values: NDArray[Any], name: str) -> None:
     """Raise unless an axis is one that an attribute can make."""
     fields = (axis.start, axis.step, axis.sigma, axis.period, axis.smallest)
@@ -105,7 +107,7 @@ def _check_axis(axis: Axis, values: NDArray[Any], name: str) -> None:
     check_saved(axis.sigma == 0 or abs(axis.sigma) >= 1 / _LARGEST, f"{name} has an axis without width")
     if axis.step > 0:
         closed = axis.period == 0 or math.isclose(axis.step * axis.count, axis.period)
-        valid = axis.sigma > 0 and axis.count >= 1 and closed
+        valid = 1e-12 <= axis.sigma / axis.step <= 1e12 and axis.count >= 1 and closed
     else:
         width = float(np.fmax.reduce(values, initial=-_LARGEST) - np.fmin.reduce(values, initial=_LARGEST))
         valid = axis.count == axis.period == 0 and width <= _MOST_BINS * SPACING * (abs(axis.sigma) or math.inf)
