@@ -17,9 +17,10 @@ from starlette.types import Receive, Scope, Send
 
 import mascot as mc
 from mascot.server import schemas
-from mascot.server.middleware import log
+from mascot.server.middleware import log, request_name
 from mascot.server.openapi import Operation
 from mascot.server.request_body import ARROW, MSGPACK, ByteBudget, read_body, refuse_compressed
+from mascot.server.rerank.audit import AuditLog
 from mascot.server.rerank.effect import EffectMetrics
 from mascot.server.rerank.profile_store import ProfilesOut, ProfileStore
 from mascot.server.rerank.rerank_task import RerankTask
@@ -34,11 +35,12 @@ _LINES = "application/x-ndjson"
 def operations(settings: Settings, budget: ByteBudget, profiles: ProfileStore, registry: Any) -> list[Operation]:
     """Return the operations on the caller's own candidates."""
     threads, effect = Threads("rerank", max(2, os.cpu_count() or 1)), EffectMetrics(registry)
+    audit = AuditLog(settings.audit, settings.audit_share)
 
     async def rerank(request: Request) -> Response:
         """Re-rank the candidates of the request: JSON, msgpack, or an Arrow IPC stream."""
         task = RerankTask(*await read_body(request, budget, settings, JSON, MSGPACK, ARROW), profiles)
-        call = partial(task.answer, effect)
+        call = partial(task.answer, effect.record, *audit.recorders(request.scope))
         answer = call() if task.small else await threads.run_while_connected(request.receive, call)
         if request.headers.get("accept", "").lower() == MSGPACK:
             return Response(msgspec.msgpack.encode(answer), media_type=MSGPACK)
@@ -47,24 +49,28 @@ def operations(settings: Settings, budget: ByteBudget, profiles: ProfileStore, r
     async def stream(request: Request) -> Response:
         """Re-rank many lists: one request of `/api/rerank` per line in, one answer or error per line out."""
         refuse_compressed(request.headers)
-        return _Duplex(answers(request.receive), media_type=_LINES)
+        return _Duplex(answers(request.scope, request.receive), media_type=_LINES)
 
-    async def answers(receive: Receive) -> AsyncIterator[bytes]:
+    async def answers(scope: Scope, receive: Receive) -> AsyncIterator[bytes]:
         too_long = failure("TooLarge", f"a line must be at most {settings.request_bytes} bytes")
+        number = 0
         try:
             async for line in lines(_parts(receive, budget, settings.body_timeout_s), settings.request_bytes):
-                yield msgspec.json.encode(too_long if line is None else await answer_of(bytes(line))) + b"\n"
+                number += 1
+                answer = too_long if line is None else await answer_of(bytes(line), scope, number)
+                yield msgspec.json.encode(answer) + b"\n"
         except HTTPException as error:
             yield msgspec.json.encode(failure_of(error)[1]) + b"\n"
 
-    async def answer_of(line: bytes) -> schemas.RerankOut | Failure:
+    async def answer_of(line: bytes, scope: Scope, number: int) -> schemas.RerankOut | Failure:
         try:
             task = RerankTask(line, JSON, profiles)
-            return task.answer(effect) if task.small else await threads.run(task.answer, effect)
+            recorders = effect.record, *audit.recorders(scope, number)
+            return task.answer(*recorders) if task.small else await threads.run(task.answer, *recorders)
         except (HTTPException, mc.MascotError) as error:
             return failure_of(error)[1]
         except Exception:
-            log.exception("a line of a stream failed")
+            log.exception("line %d of a stream failed (%s)", number, request_name(scope))
             return INTERNAL  # further lines are still answered
 
     async def list_profiles(request: Request) -> Response:
