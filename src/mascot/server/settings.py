@@ -22,6 +22,8 @@ class Settings:
     hosts: tuple[str, ...] = LOCAL_NAMES  # names that are answered without a token
     cors: tuple[str, ...] = ()  # origins whose pages may use the API
     profiles: str | None = None  # folder of profiles that requests can name
+    audit: str | None = None  # file of the audit log; "-" is standard output
+    audit_share: float = 1.0  # of the requests that are logged in it
     header_timeout_s: float = 10.0  # for a client to send the headers of a request
     body_timeout_s: float = 30.0  # for a client to send the body, or the next part of a stream
     keep_alive_s: float = 75.0  # that an idle connection stays open
