@@ -170,6 +170,7 @@ class Library(AbstractContextManager["Library"]):
         folders: Sequence[_Path] = (),
         prune: bool = False,
         again: bool = False,
+        text: bool = False,
         hidden: bool = False,
         follow_links: bool = False,
         max_megapixels: float = Limits.max_megapixels,
@@ -190,6 +191,9 @@ class Library(AbstractContextManager["Library"]):
             Folders to add to the library; those added before stay in it.
         prune, again
             Remove photographs whose files are gone; read and encode everything again.
+        text
+            Also read the text in photographs that was not read before, such as signs and receipts. Needs the extra
+            `ocr`.
         hidden, follow_links
             Also look into hidden files and folders; also follow links that lead out of the folder.
         max_megapixels, max_megabytes, max_seconds, max_memory_mb
@@ -202,8 +206,10 @@ class Library(AbstractContextManager["Library"]):
         from mascot.photos.indexing.library_sink import LibrarySink
         from mascot.photos.indexing.runners import LocalRunner
         from mascot.photos.indexing.stages import Encode
+        from mascot.photos.indexing.text_reading import TextReader, read_texts
 
         limits = Limits(max_megapixels, max_megabytes, max_seconds, max_memory_mb)
+        text_reader = TextReader() if text else None
         self._make_folder()
         with self.lock(report):
             if "store" not in self.__dict__:
@@ -225,6 +231,9 @@ class Library(AbstractContextManager["Library"]):
                 ).run()  # fmt: skip
             encodings.finish(self.store, encoding)
             remember_city_names(self.store)
+            if text_reader is not None:
+                texts = read_texts(self.store, self.root, confirmed, limits, text_reader, report)
+                summary = replace(summary, texts=texts)
             arranging = None if report is None else partial(report, "arranging vectors")
             self._photos.open_nearest(arranging, hurry=False)
             self._photos.open_nearest(by_look=True)

@@ -292,6 +292,12 @@ def _search_struct() -> Any:
 Search = _search_struct()
 _PHOTO = {"__doc__": "The metadata of one photograph."}
 PhotoOut: Any = msgspec.defstruct("PhotoOut", json_types(), namespace=_PHOTO)  # what `Photo.to_dict` returns
+_PICTURE_TEXT = Annotated[str | None, Meta(description="The text in the picture, if `mascot index --text` read it.")]
+PhotoDetails: Any = msgspec.defstruct(
+    "PhotoDetails",
+    [*json_types(), ("text", _PICTURE_TEXT)],
+    namespace={"__doc__": "The metadata and the text of a photograph."},
+)
 
 
 class ResultOut(Struct):
