@@ -23,6 +23,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
+from mascot.errors import require
 from mascot.server.guard import Guard
 from mascot.server.library import library_routes
 from mascot.server.middleware import REQUEST_ID, TRACEPARENT, HeadersAndMetrics, Metrics
@@ -62,7 +63,11 @@ def make_app(settings: Settings | None = None) -> Starlette:
     `app.state.service` is the photo service, or None if there is no library.
     """
     settings = Settings.from_environment() if settings is None else settings
-    budget, service = ByteBudget(settings.held_bytes), _service(settings.library)
+    service = _service(settings.library)
+    require(
+        settings.memory_bytes > settings.held_bytes, "memory_bytes", "must be above held_bytes", settings.memory_bytes
+    )
+    budget = ByteBudget(settings.held_bytes, settings.memory_bytes - settings.held_bytes)
     profiles = ProfileStore(settings.profiles)
     metrics = Metrics(None if service is None else service.count)
     operations = [

@@ -32,6 +32,7 @@ class Settings:
     connections: int = 1000  # at most; beyond it the connection that was idle longest is closed
     request_bytes: int = 16 * _MIB  # of a request body, and of a line of a stream
     held_bytes: int = 128 * _MIB  # of all unfinished bodies; beyond it the oldest one is refused
+    memory_bytes: int = 512 * _MIB  # of all requests: unfinished bodies, and estimates of those being answered
 
     @classmethod
     def from_environment(cls) -> Settings:
