@@ -92,10 +92,11 @@ request = {"scores": [2, 1], "columns": {"a": ["x", "y"]}, "wishes": [{"spread":
 print(TestClient(mascot.server.app, "http://localhost").post("/api/rerank", json=request).status_code)
 names = {name.partition(".")[0] for name in sys.modules}
 print(sorted(names & {"PIL", "usearch", "pillow_heif", "sqlite_utils", "fastapi", "pydantic", "torch", "pyarrow"}))
-print([name for name in sys.modules if name.startswith("mascot.photos.")])
+rooms = "library", "files", "encoders", "indexing", "database.store", "search"
+print([name for name in sys.modules if name.startswith(tuple(f"mascot.photos.{room}" for room in rooms))])
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
-    assert done.stdout.splitlines() == ["200", "[]", "['mascot.photos.request', 'mascot.photos.photo']"], done.stderr
+    assert done.stdout.splitlines() == ["200", "[]", "[]"], done.stderr
 
 
 def test_without_a_library_photo_routes_say_how_to_make_one(service: httpx.Client) -> None:
@@ -260,7 +261,7 @@ def test_the_client_answers_as_the_library_does(bare: Served) -> None:
         answer = client.rerank(scores, wishes, 3, ids=ids, columns=columns, method=mc.Mascot(protect=1))
         assert [result["id"] for result in answer["results"]] == ranking.ids
         assert client.ready()
-        requests = [{"scores": [1, 2], "k": 1}, {"scores": []}, {"scores": [3, 2], "k": 1}]
+        requests = [{"scores": [1, 2], "k": 1}, {"scores": ["x"]}, {"scores": [3, 2], "k": 1}]
         first, second, third = client.rerank_many(requests)
         assert (first["results"][0]["position"], third["results"][0]["position"]) == (1, 0)
         assert second["error"]["kind"] == "ValidationError"

@@ -11,11 +11,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mascot.photos.database.conditions import CONDITIONS
-from mascot.photos.database.store import Store
 from mascot.photos.metadata.gazetteer import gazetteer
+
+if TYPE_CHECKING:
+    from mascot.photos.database.store import Store
 
 CITY_NAMES = "city_names"  # the fact of a library that holds the other names of its cities
 LONGEST_SENTENCE = 1000  # characters
