@@ -24,7 +24,7 @@ from mascot.photos.database.store import FOLDER, Store, UnknownPhoto, is_full, w
 from mascot.photos.database.vector_index import EXACT
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.folders import ROOT, Folders
-from mascot.photos.locations import DATABASE, enclosing, index_of, name_of, remember, remembered
+from mascot.photos.locations import DATABASE, enclosing, index_of, name_of, refuse_links, remember, remembered
 from mascot.photos.request import CANDIDATES, K, SearchRequest
 from mascot.photos.results import Hits, Results, ids_before
 from mascot.photos.search import PhotoSearch
@@ -147,6 +147,7 @@ class Library(AbstractContextManager["Library"]):
     @cached_property
     def store(self) -> Store:
         """The database, which exists once the folder has been indexed."""
+        refuse_links(self.folder)
         return Store(self.store_path)
 
     @cached_property
@@ -156,6 +157,7 @@ class Library(AbstractContextManager["Library"]):
     @property
     def choices(self) -> Choices:
         """The saved choices."""
+        refuse_links(self.folder)
         return Choices(self.folder, self.store)
 
     @property
@@ -241,6 +243,7 @@ class Library(AbstractContextManager["Library"]):
         return summary
 
     def _make_folder(self) -> None:
+        refuse_links(self.folder)
         try:
             is_new = self.is_elsewhere and not (self.folder / _LOCK).exists() and self.folder.exists()
             if is_new and os.listdir(self.folder) and not self.store_path.is_file():
@@ -579,6 +582,7 @@ class Library(AbstractContextManager["Library"]):
 
 def _root_of(index: Path) -> Path:
     """Return the first folder of an index that is elsewhere."""
+    refuse_links(index)
     with closing(Store(index / DATABASE)) as store:
         root = store.fact(ROOT)
     if root is None:
