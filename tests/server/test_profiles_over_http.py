@@ -110,6 +110,43 @@ def test_the_effect_of_each_variant_is_counted(service: httpx.Client, folder: Pa
         assert f"mascot_profile_{line}" in text
 
 
+TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+
+def test_the_audit_log_has_a_line_for_each_page(folder: Path, tmp_path: Path) -> None:
+    path, version = tmp_path / "audit.log", profile_of("trial", TRIAL).version
+    share = {"wishes": [{"share": "seller", "shares": {"none": 0.5}}], "k": 2, "pin": ["d"], "protect": 1}
+    with hosted(profiles=str(folder), audit=str(path)) as server, server.client() as client:
+        headers = {"x-request-id": "one", "traceparent": TRACE}
+        answer = client.post("/api/rerank", json=HITS | {"profile": "trial", "variant": "strict"}, headers=headers)
+        assert (answer.headers["x-request-id"], answer.headers["traceparent"]) == ("one", TRACE)
+        bad = client.get("/healthz", headers={"traceparent": TRACE.upper()})
+        assert "traceparent" not in bad.headers
+        client.post("/api/rerank/stream", content=json.dumps(HITS | share), headers={"x-request-id": "two"})
+        rerank(client, profile="none")
+    first, second = map(json.loads, path.read_text().splitlines())
+    assert (first["request"], first["traceparent"]) == ("one", TRACE)
+    assert first["profile"] == {"name": "trial", "version": version, "variant": "strict"}
+    assert (first["candidates"], first["k"], first["missed"]) == (HITS["ids"], 2, [])
+    assert first["results"] == [
+        {"id": "a", "was": 1, "code": "protected"}, {"id": "c", "was": 3, "code": "relevance"}
+    ]  # fmt: skip
+    assert ("profile" in second, second["request"], second["traceparent"]) == (False, "two", "")
+    assert [result["code"] for result in second["results"]] == ["pinned", "protected"]
+    assert second["missed"] == [{"rule": "share seller", "value": "none", "count": 0, "target": 1, "cause": "absent"}]
+
+
+def test_a_sample_of_the_audit_log_depends_on_the_request_id_alone(tmp_path: Path) -> None:
+    samples = []
+    for name in ("first", "second"):
+        with hosted(audit=str(tmp_path / name), audit_share=0.2) as server, server.client() as client:
+            for number in range(100):
+                client.post("/api/rerank", json=HITS, headers={"x-request-id": f"request-{number}"})
+        samples.append([json.loads(line)["request"] for line in (tmp_path / name).read_text().splitlines()])
+    assert samples[0] == samples[1]
+    assert 10 <= len(samples[0]) <= 30
+
+
 def test_profiles_are_listed_with_their_rules(service: httpx.Client) -> None:
     home, trial = service.get("/api/profiles").json()["profiles"]
     assert (home["name"], home["description"], home["allow"]) == ("home", "The home page", HOME["allow"])
