@@ -167,9 +167,9 @@ def test_edited_fields_of_a_saved_reranker_are_refused_or_harmless(tmp_path: Pat
             yield from leaves(inner, (*path, key))
 
     for *path, last in (path for path in leaves(document) if path):
-        if "labels" in path and path[-1] != "labels" and isinstance(last, int) and last > 1:
-            continue  # names of labels beyond the first two
-        for value in values:
+        if path and path[-1] == "labels" and last not in (0, 1):
+            continue  # further labels
+        for value in values if path and path[0] not in ("wishes", "method", "ids") else (2**70, 1e-308, "x"):
             edited = json.loads(json.dumps(document))
             part = edited
             for key in path:

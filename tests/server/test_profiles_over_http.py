@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import threading
@@ -11,6 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
+from benchmarks.profiles import load
 
 from mascot.profiles import profile_of
 from mascot.server.client import Client, ServiceError
@@ -238,6 +240,23 @@ def test_every_answer_is_of_one_version_while_a_file_changes(running: Served, fo
     for thread in threads:
         thread.join()
     assert (failures, seen) == ([], set(sizes))
+
+
+def test_two_profiles_under_200_clients(running: Served) -> None:
+    statuses = asyncio.run(load(running.address, ["home", "trial"], HITS, clients=200, requests=5))
+    assert statuses == {("home", 200): 500, ("trial", 200): 500}
+
+
+def test_limits_are_settings(tmp_path: Path) -> None:
+    write(tmp_path / "long.json", {"k": 300})
+    limits = {"MASCOT_MOST_RESULTS": "300", "MASCOT_MOST_CANDIDATES": "400"}
+    with served(tmp_path, "--profiles", str(tmp_path), **limits) as server, server.client() as client:
+        body = {"scores": [1.0] * 400, "profile": "long"}
+        assert len(result_ids(client.post("/api/rerank", json=body))) == 300
+        for change, text in [({"scores": [1.0] * 401}, "scores: Expected `array` of length <= 400"),
+                             ({"records": [{"id": 1, "score": 1}] * 401, "scores": None}, "length <= 400"),
+                             ({"profile": None, "k": 301}, "k: Expected `int` <= 300")]:  # fmt: skip
+            assert text in message(client.post("/api/rerank", json=body | change), 422)
 
 
 def test_the_command_refuses_a_broken_file_at_the_start(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from mascot.server.rerank.rerank_task import RerankTask
 from mascot.server.responses import JSON
 from mascot.server.settings import Settings
 from tests.retelling import wait_for
-from tests.server.serving import hosted, message, read_answer
+from tests.server.serving import hosted, message, read_answer, read_to_end
 
 LABELS = [["a"] * 4000] * 100
 
@@ -121,16 +121,15 @@ def test_a_client_that_does_not_read_is_disconnected() -> None:
     with hosted(body_timeout_s=0.3) as server, server.connect() as silent:
         silent.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         silent.sendall(request * 1000)
+        assert silent.recv(1) == b"H"
         wait_for(lambda: not server.process.server_state.connections)
 
 
 def test_too_many_tiny_requests_end_the_connection() -> None:
     with hosted() as server:
-        with server.connect() as connection, pytest.raises(ConnectionError):  # noqa: PT012 - reset while it reads
-            connection.sendall(b"GET / HTTP/1.1\r\n\r\n" * 10_000)
-            while connection.recv(65536):
-                pass
-            raise ConnectionResetError
+        with server.connect() as connection:
+            connection.sendall(b"GET / HTTP/1.1\r\n\r\n" * 1000)
+            assert read_to_end(connection).count(b"HTTP/1.1 ") < 1000
         with server.connect() as connection:
             connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert b"200 OK" in read_answer(connection)

@@ -109,7 +109,9 @@ def make_app(settings: Settings | None = None) -> Starlette:
     middleware = [
         Middleware(HeadersAndMetrics, metrics=metrics, shared=_PICTURE if settings.cors else None),
         *([cors] if settings.cors else []),
-        Middleware(Guard, token=settings.token, hosts=settings.hosts, origins=settings.cors),
+        Middleware(
+            Guard, token=settings.token, hosts=settings.hosts, origins=settings.cors, admin_token=settings.admin_token
+        ),
     ]
     app = Starlette(routes=routes, middleware=middleware, exception_handlers=EXCEPTION_HANDLERS, lifespan=lifespan)
     app.router.redirect_slashes = False

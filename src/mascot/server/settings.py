@@ -19,6 +19,7 @@ class Settings:
 
     library: str | None = None  # folder of an indexed photo library; None serves re-ranking only
     token: str | None = None  # required from every client except health checks; None answers only requests to `hosts`
+    admin_token: str | None = None  # required instead of `token` for /metrics and /openapi.json
     hosts: tuple[str, ...] = LOCAL_NAMES  # names that are answered without a token
     cors: tuple[str, ...] = ()  # origins whose pages may use the API
     profiles: str | None = None  # folder of profiles that requests can name
@@ -47,6 +48,11 @@ class Settings:
             for name, value in values.items()
             if value is not None
         }
+
+
+def limit(name: str, default: int) -> int:
+    """Return a limit of the schemas from the environment. It is read once, because the types of requests contain it."""
+    return int(_parse(name, os.environ.get(PREFIX + name.upper()) or str(default), default))
 
 
 def _parse(name: str, text: str, default: Any) -> Any:
