@@ -140,7 +140,7 @@ def test_photographs_are_found_by_id(client: httpx.Client) -> None:
     id_ = _id_of(client, "Tokyo/t1.jpg")
     photo = client.get(f"/api/photos/{id_}").json()
     assert (photo["path"], photo["city"], photo["camera"]) == ("Tokyo/t1.jpg", "Tokyo", "Pixel 5")
-    assert list(photo) == list(schemas.PhotoOut.__struct_fields__)
+    assert list(photo) == list(schemas.PhotoDetails.__struct_fields__)
     assert Image.open(io.BytesIO(client.get(f"/api/photos/{id_}/thumb").content)).size == (48, 32)
     for path in ("", "/thumb", "/image"):
         assert message(client.get(f"/api/photos/999{path}"), 404) == "the library holds no photograph 999"

@@ -294,6 +294,12 @@ _PHOTO = {"__doc__": "The metadata of one photograph."}
 PhotoOut: Any = msgspec.defstruct("PhotoOut", json_types(), namespace=_PHOTO)  # what `Photo.to_dict` returns
 
 
+class PhotoDetails(PhotoOut):  # type: ignore[misc]
+    """The metadata of one photograph, and the parts of its quality."""
+
+    quality_parts: Annotated[dict[str, float], Meta(description="From 0 to 1; a document, screen or test card: 1.")]
+
+
 class ResultOut(Struct):
     """One result, and why it is there."""
 

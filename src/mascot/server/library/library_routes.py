@@ -88,7 +88,7 @@ def operations(service: Any, settings: Settings, budget: ByteBudget) -> list[Ope
     table = [
         operation("search", "POST", "/api/search", schemas.SearchOut, schemas.Search, "body", compressed=True),
         operation("understand", "POST", "/api/understand", schemas.UnderstoodOut, schemas.Sentence, "body"),
-        operation("photo", "GET", _PHOTO, schemas.PhotoOut, None, "photo"),
+        operation("photo", "GET", _PHOTO, schemas.PhotoDetails, None, "photo"),
         operation("thumbnail", "GET", f"{_PHOTO}/thumb", {"image/jpeg": None}, None, "thumbnail"),
         operation("image", "GET", f"{_PHOTO}/image", {"image/*": None}, None, "image"),
         operation("library", "GET", "/api/library", schemas.LibraryOut, None, "library", compressed=True),
