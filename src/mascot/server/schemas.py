@@ -15,9 +15,10 @@ from mascot.constraints import Bound, Uncounted
 from mascot.photos.photo import json_types
 from mascot.photos.request import SearchRequest
 from mascot.photos.sentences import Chip, Ignored
+from mascot.server.settings import limit
 
-MOST_RESULTS = 200
-MOST_OWN_CANDIDATES = 5000
+MOST_RESULTS = limit("most_results", 200)
+MOST_OWN_CANDIDATES = limit("most_candidates", 5000)
 LARGEST_EXPORT = 4 << 30  # bytes of the photographs in an archive
 MOST_COLUMNS = 50
 LONGEST_VECTOR = 4096
@@ -295,8 +296,9 @@ PhotoOut: Any = msgspec.defstruct("PhotoOut", json_types(), namespace=_PHOTO)  #
 
 
 class PhotoDetails(PhotoOut):  # type: ignore[misc]
-    """The metadata of one photograph, and the parts of its quality."""
+    """The metadata of one photograph, the text in the picture, and the parts of its quality."""
 
+    text: Annotated[str | None, Meta(description="The text in the picture, if `mascot index --text` read it.")]
     quality_parts: Annotated[dict[str, float], Meta(description="From 0 to 1; a document, screen or test card: 1.")]
 
 

@@ -160,9 +160,10 @@ class Service:
         return self.current.store.count()
 
     def photo(self, id_: int) -> dict[str, Any]:
-        """Return the metadata of a photograph, and the parts of its quality."""
+        """Return the metadata of a photograph, the text in the picture, and the parts of its quality."""
         store = self.current.store
-        return {**store.photo(id_).to_dict(), "quality_parts": asdict(quality(store.thumbnail(id_)))}
+        parts = asdict(quality(store.thumbnail(id_)))
+        return store.photo(id_).to_dict() | {"text": store.text_in(id_), "quality_parts": parts}
 
     def thumbnail(self, id_: int, headers: Mapping[str, str]) -> Response:
         """Return a small picture, as JPEG."""
