@@ -19,17 +19,17 @@ from tests.server.serving import served
 ROOT = Path(__file__).resolve().parents[1]
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")), *TUTORIALS]
-# connect/test_frameworks.py runs it, because that process has loaded the frameworks; bench/test_extend_docs.py
-ELSEWHERE = ("frameworks", "extend")
+# Pages that connect/test_frameworks.py, bench/test_extend_docs.py and test_preview.py run.
+ELSEWHERE = ("frameworks", "extend", "preview")
 SERVICE = "http://127.0.0.1:8765"
 NEEDS = {"rag": "langchain_core", "migrating": "pyversity"}  # packages that tutorials import
 # Modules and packages whose docstrings have examples.
 CORE = ("__init__", "attributes", "candidates", "metrics", "registry", "reranking", "wishes", "grammar")
-BENCH = ("bench/report", "bench/protocol/published")
+OTHERS = ("tuning/preview", "bench/report", "bench/protocol/published")
 SOURCES = ROOT / "src"
 MODULES = [
     path.relative_to(SOURCES).with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__")
-    for name in (*CORE, *BENCH)
+    for name in (*CORE, *OTHERS)
     for path in (*SOURCES.glob(f"mascot/{name}.py"), *sorted(SOURCES.glob(f"mascot/{name}/**/*.py")))
 ]
 

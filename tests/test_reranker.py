@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import math
 import pickle
 import re
 from collections.abc import Callable
@@ -104,6 +107,92 @@ def test_a_file_that_is_not_a_saved_reranker_is_refused(tmp_path: Path) -> None:
             mc.Reranker.load(tmp_path / name)
     with pytest.raises(mc.OptionError, match=r"^Reranker.save needs ids that are text or whole numbers"):
         mc.Reranker(mc.spread("x")).fit({"x": ["a"]}, ids=[("a", 1)]).save(tmp_path / "ids")
+
+
+def saved(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the arrays and the document of a saved corpus with every kind of bins."""
+    ranker = mc.Reranker([*WISHES, mc.spread(mc.Vectors()), mc.limit(mc.Vectors(), 2)]).fit(COLUMNS, VECTORS)
+    ranker.remove([3]).save(folder / "whole.npz")
+    with np.load(folder / "whole.npz") as file:
+        arrays = dict(file)
+    return arrays, json.loads(bytes(arrays.pop("document")))
+
+
+def survives(arrays: dict[str, Any], document: Any, path: Path) -> bool:
+    """Return whether an edited file is loaded and answers. Any error but the two named ones fails the test."""
+    np.savez(path, document=np.frombuffer(json.dumps(document).encode(), np.uint8), **arrays)
+    try:
+        loaded = mc.Reranker.load(path)
+        for backend in ("native", "numpy"):
+            loaded.rerank(*(part[0] for part in queries()), 10, backend=backend)  # type: ignore[arg-type]
+    except mc.MascotError:
+        return False
+    return True
+
+
+ARRAY_EDITS: dict[str, Callable[[Any], Any]] = {
+    "far": lambda array: array + np.asarray(2**40, array.dtype), "short": lambda array: array[:1],
+    "below": lambda array: -array - np.asarray(1, array.dtype), "empty": lambda array: array[:0],
+    "backwards": lambda array: array[::-1].copy(), "deeper": lambda array: array[None],
+    "text": lambda array: array.astype(str),
+    "infinite": lambda array: np.full(array.shape, np.inf), "wide": lambda array: array.astype(np.complex128),
+    "long": lambda array: np.concatenate([array, array]), "twice": lambda array: np.repeat(array[:1], len(array), 0),
+}  # fmt: skip
+
+
+def test_edited_arrays_of_a_saved_reranker_are_refused(tmp_path: Path) -> None:
+    arrays, document = saved(tmp_path)
+    assert survives(arrays, document, tmp_path / "whole.npz")
+    harmless = {"backwards", "twice"}  # other rows, which are still rows
+    other_numbers = {"far", "below"}
+    for name, array in arrays.items():
+        for edit, change in ARRAY_EDITS.items():
+            if array.dtype == bool and edit in ("far", "below"):
+                continue
+            answered = survives(arrays | {name: change(array)}, document, tmp_path / "edited.npz")
+            assert not answered or edit in harmless or (array.dtype.kind == "f" and edit in other_numbers), name
+        assert not survives({key: arrays[key] for key in arrays if key != name}, document, tmp_path / "edited.npz") or (
+            name == "removed" or name.endswith(".values")
+        )
+
+
+def test_edited_fields_of_a_saved_reranker_are_refused_or_harmless(tmp_path: Path) -> None:
+    arrays, document = saved(tmp_path)
+    values = (None, -1, 0, 2**70, 1e308, 1e-308, math.nan, math.inf, "x", [], {}, [[]], True)
+
+    def leaves(part: Any, path: tuple[Any, ...] = ()) -> Any:
+        yield path
+        items = part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ()
+        for key, inner in items:
+            yield from leaves(inner, (*path, key))
+
+    for *path, last in (path for path in leaves(document) if path):
+        if path and path[-1] == "labels" and last not in (0, 1):
+            continue  # further labels
+        for value in values if path and path[0] not in ("wishes", "method", "ids") else (2**70, 1e-308, "x"):
+            edited = json.loads(json.dumps(document))
+            part = edited
+            for key in path:
+                part = part[key]
+            part[last] = value
+            survives(arrays, edited, tmp_path / "edited.npz")
+
+
+def test_a_compressed_a_cut_or_a_damaged_file_is_refused(tmp_path: Path) -> None:
+    arrays, document = saved(tmp_path)
+    content = (tmp_path / "whole.npz").read_bytes()
+    text = np.frombuffer(json.dumps(document).encode(), np.uint8)
+    np.savez_compressed(tmp_path / "bomb.npz", document=text, **(arrays | {"removed": np.zeros(10**8, bool)}))
+    with pytest.raises(mc.InputError, match=r"bomb.npz': it is compressed$"):
+        mc.Reranker.load(tmp_path / "bomb.npz")
+    generator = np.random.default_rng(4)
+    for _ in range(300):
+        damaged = bytearray(content)
+        for at in generator.integers(0, len(content), 3):
+            damaged[at] ^= 1 << int(generator.integers(8))
+        (tmp_path / "damaged.npz").write_bytes(damaged[: None if at % 2 else at])
+        with contextlib.suppress(mc.MascotError):
+            mc.Reranker.load(tmp_path / "damaged.npz").rerank(*(part[0] for part in queries()), 10)  # type: ignore[arg-type]
 
 
 def test_pickled_rankings_and_rerankers_are_the_same() -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import zipfile
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mascot.bins import Axis, AxisBins, Bins, Floats, GlobeBins, Ints, SparseBins, VectorBins
+from mascot.bins import Bins, Floats, Ints, SparseBins, VectorBins
+from mascot.bins.saved_bins import check_saved, describe_bins, restore_bins, saved_array
 from mascot.candidates import TableLike, VectorsLike, as_corpus, as_ids, finite_scores
 from mascot.errors import InputError, OptionError, hashed, is_whole, quoted
 from mascot.fitting import FittedWishes, Queries, fit_wishes, sort_wishes
@@ -142,7 +144,7 @@ class Reranker:
             raise OptionError("Reranker.save needs ids that are text or whole numbers")
 
         def described(prefix: str, parts: Iterable[Bins]) -> list[dict[str, Any]]:
-            return [_describe(bins, f"{prefix}{number}", arrays) for number, bins in enumerate(parts)]
+            return [describe_bins(bins, f"{prefix}{number}", arrays) for number, bins in enumerate(parts)]
 
         document = {
             "version": _VERSION, "rows": fitted.rows, "wishes": [wish.to_dict() for wish in self.wishes],
@@ -162,28 +164,36 @@ class Reranker:
 
         Columns are not saved: methods other than `Mascot` need `fit`.
         """
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                arrays = dict(file)
-            document = json.loads(bytes(arrays.pop("document")))
-        except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-            rule = f"needs a file that Reranker.save wrote, got {str(path)!r}"
-            raise InputError(f"Reranker.load {rule}: {error}") from None
-        version = document.get("version")
-        if version != _VERSION:
-            raise InputError(f"Reranker.load needs version {_VERSION}, got {version!r} in {str(path)!r}")
+        with Path(path).open("rb") as file:
+            try:
+                return cls._restored(_saved_arrays(file))
+            except Exception as error:  # a damaged file fails in any part of zipfile, numpy, json and the wishes
+                rule = f"needs a file that Reranker.save wrote, got {str(path)!r}"
+                raise InputError(f"Reranker.load {rule}: {str(error) or repr(error):.300}") from None
+
+    @classmethod
+    def _restored(cls, arrays: dict[str, Any]) -> Reranker:
+        """Return the `Reranker` of these arrays, each of which is checked before it is used."""
+        document = json.loads(bytes(arrays.pop("document")))
+        check_saved(document["version"] == _VERSION, f"version {_VERSION} is needed, got {document['version']!r}")
+        rows, ids = document["rows"], document["ids"]
+        check_saved(is_whole(rows) and 1 <= rows < 1 << 31, f"the number of rows cannot be {rows!r}")
+        if ids is not None:
+            check_saved(len(ids) == rows and all(type(id_) in (str, int) for id_ in ids), "ids do not fit the rows")
 
         def restored(prefix: str, part: str) -> tuple[Any, ...]:
-            return tuple(_restore(entry, f"{prefix}{number}", arrays) for number, entry in enumerate(document[part]))
+            parts = enumerate(document[part])
+            return tuple(restore_bins(described, f"{prefix}{number}", arrays, rows) for number, described in parts)
 
         ranker = cls([from_dict(wish) for wish in document["wishes"]], from_dict(document["method"]))
-        aims = sort_wishes(ranker.wishes)[1]
+        coverage, aims, _ = sort_wishes(ranker.wishes)
         focuses = tuple(wish.named_focus(bins) for wish, bins in zip(aims, restored("focus", "focuses"), strict=True))
         bins, labels = restored("bins", "bins"), restored("labels", "labels")
-        ranker._fitted_wishes = FittedWishes(
-            ranker.wishes, document["rows"], (Table({}),), bins, focuses, labels, arrays.get("removed")
-        )
-        ranker._ids, ranker._row_of = document["ids"], _rows_by_id(document["ids"] or (), "Reranker.load")
+        check_saved(len(bins) == len(coverage), f"{len(coverage)} wishes have {len(bins)} sets of bins")
+        check_saved(all(isinstance(part, (SparseBins, VectorBins)) for part in labels), "labels are not labels")
+        removed = saved_array(arrays, "removed", "b", 1, rows) if "removed" in arrays else None
+        ranker._fitted_wishes = FittedWishes(ranker.wishes, rows, (Table({}),), bins, focuses, labels, removed)
+        ranker._ids, ranker._row_of = ids, _rows_by_id(ids or (), "ids")
         return ranker
 
     def _require_fitted(self) -> FittedWishes:
@@ -289,6 +299,18 @@ class Reranker:
         return rank_many(fitted, Queries(ptr, flat_scores, flat_rows, ids, positions_of_each(already, ids)), call)
 
 
+def _saved_arrays(file: Any) -> dict[str, Any]:
+    """Return the arrays of a file. `save` does not compress, so they take no more memory than the file."""
+    size = file.seek(0, os.SEEK_END)
+    with zipfile.ZipFile(file) as archive:
+        members = archive.infolist()
+    check_saved(all(member.compress_type == zipfile.ZIP_STORED for member in members), "it is compressed")
+    check_saved(sum(member.file_size for member in members) <= size, "its parts are larger than the file")
+    file.seek(0)
+    with np.load(file, allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
 def _append(column: Any, more: Any) -> Any:
     if column.dtype.kind == more.dtype.kind and column.dtype.kind != "O":
         return np.concatenate([column, more])
@@ -339,37 +361,3 @@ def _corpus_rows(rows: ArrayLike, count: int) -> Ints:
         wrong = array[(array < 0) | (array >= count)][0]
         raise InputError(f"rows must lie in 0..{count - 1}, got {wrong}")
     return array
-
-
-def _describe(bins: Bins, name: str, arrays: dict[str, Any]) -> dict[str, Any]:
-    """Add the arrays of the bins to `arrays` and return their other fields."""
-    if isinstance(bins, AxisBins):
-        for axis, values in enumerate(bins.values):
-            arrays[f"{name}.{axis}"] = values
-        return {"kind": "axis", "axes": [asdict(axis) for axis in bins.axes], "unit": bins.unit}
-    if isinstance(bins, GlobeBins):
-        arrays[f"{name}.lat"], arrays[f"{name}.lon"] = bins.lat, bins.lon
-        return {"kind": "globe", "sigma_km": bins.sigma_km}
-    if isinstance(bins, VectorBins):
-        arrays[f"{name}.vectors"] = bins.vectors
-        return {"kind": "vectors", "copies": bins.copies}
-    pairs = bins.sparse()
-    arrays[f"{name}.indptr"], arrays[f"{name}.indices"] = pairs.indptr, pairs.indices
-    if pairs.values is not None:
-        arrays[f"{name}.values"] = pairs.values
-    return {"kind": "sparse", "count": pairs.count, "labels": pairs.labels}
-
-
-def _restore(described: dict[str, Any], name: str, arrays: dict[str, Any]) -> Bins:
-    """Return the bins that `_describe` described."""
-    if described["kind"] == "axis":
-        axes = tuple(Axis(**axis) for axis in described["axes"])
-        return AxisBins(axes, tuple(arrays[f"{name}.{axis}"] for axis in range(len(axes))), described["unit"])
-    if described["kind"] == "globe":
-        return GlobeBins(arrays[f"{name}.lat"], arrays[f"{name}.lon"], described["sigma_km"])
-    if described["kind"] == "vectors":
-        return VectorBins(arrays[f"{name}.vectors"], described["copies"])
-    labels = None if described["labels"] is None else tuple(described["labels"])
-    return SparseBins(
-        arrays[f"{name}.indptr"], arrays[f"{name}.indices"], arrays.get(f"{name}.values"), described["count"], labels
-    )

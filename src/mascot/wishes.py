@@ -26,7 +26,7 @@ from mascot.constraints import (
     check_constraints,
     wish_dict,
 )
-from mascot.errors import InputError, OptionError, check_positive, require
+from mascot.errors import InputError, OptionError, check_positive, check_width, require
 from mascot.methods.named_focus import NamedFocus
 from mascot.serialize import Value, Write
 
@@ -61,7 +61,7 @@ class Wish(Value):
         check_missing(type(attribute).__name__, missing_rule(attribute))
         if self.within is not None:
             require(self.near is not None, f"{owner}.within", "needs near, the value it is measured from", self.within)
-            check_positive(f"{owner}.within", self.within)
+            check_width(f"{owner}.within", self.within)
             if isinstance(attribute, Category):
                 raise OptionError(f"{owner}.within needs an attribute with distances, got labels: {self.within!r}")
         if self.near is None:

@@ -184,3 +184,28 @@ Library(sys.argv[2]).index(BagOfWords())
     failed = subprocess.run(command, capture_output=True, text=True, check=False)
     assert re.search(r"InputError: cannot write to .*File too large", failed.stderr)
     assert not list(root.glob(".mascot/building-*"))
+
+
+@pytest.mark.parametrize("name", ["", ".gitignore", "library.sqlite", "choices.sqlite", "nearest-x/vectors.npy"])
+def test_links_inside_an_index_are_refused(root: Path, tmp_path: Path, name: str) -> None:
+    """`mascot index` wrote through a link at .gitignore, and `mascot library` into any linked database."""
+    link, target = root / ".mascot" / name, tmp_path / "target"
+    if name:
+        target.write_bytes(b"")
+        link.parent.mkdir(exist_ok=True)
+        link.unlink(missing_ok=True)
+    else:
+        link.rename(target)
+    before = sorted(target.iterdir()) if target.is_dir() else target.read_bytes()
+    link.symlink_to(target)
+    for use in (
+        lambda library: library.index(BagOfWords()),
+        lambda library: library.store,
+        lambda library: library.choices,
+    ):
+        with (
+            Library(root) as library,
+            pytest.raises(mc.InputError, match=r"is a link, and an index must not contain any"),
+        ):
+            use(library)
+    assert before == (sorted(target.iterdir()) if target.is_dir() else target.read_bytes())

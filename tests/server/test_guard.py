@@ -159,3 +159,14 @@ def test_every_answer_has_its_headers(client: httpx.Client, stranger: httpx.Clie
         assert "unsafe" not in policy
         assert "frame-ancestors 'none'" in policy
         assert "server" not in answer.headers
+
+
+@pytest.mark.parametrize("token", [None, "api"])
+def test_metrics_and_the_document_may_have_a_token_of_their_own(token: str | None) -> None:
+    with hosted(token=token, admin_token="admin") as server, server.client() as client:
+        for path in ("/metrics", "/openapi.json"):
+            assert client.get(path).status_code == 401
+            assert client.get(path, headers={"authorization": "Bearer admin"}).status_code == 200
+        status = 200 if token is None else 401
+        assert client.get("/api/profiles").status_code == 200
+        assert client.get("/api/profiles", headers={"authorization": "Bearer admin"}).status_code == status

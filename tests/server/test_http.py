@@ -140,7 +140,8 @@ def test_photographs_are_found_by_id(client: httpx.Client) -> None:
     id_ = _id_of(client, "Tokyo/t1.jpg")
     photo = client.get(f"/api/photos/{id_}").json()
     assert (photo["path"], photo["city"], photo["camera"]) == ("Tokyo/t1.jpg", "Tokyo", "Pixel 5")
-    assert list(photo) == list(schemas.PhotoOut.__struct_fields__)
+    assert list(photo) == list(schemas.PhotoDetails.__struct_fields__)
+    assert photo["text"] is None  # not read
     assert Image.open(io.BytesIO(client.get(f"/api/photos/{id_}/thumb").content)).size == (48, 32)
     for path in ("", "/thumb", "/image"):
         assert message(client.get(f"/api/photos/999{path}"), 404) == "the library holds no photograph 999"
@@ -278,8 +279,13 @@ def test_metrics_are_prometheus_and_have_no_series_per_photograph(client: httpx.
     assert not any(status == "500" for _, status in counts)
     assert families["mascot_requests_running"].samples[0].value == 1
     dashboard = json.loads((DOCS.parent / "src" / "mascot" / "server" / "dashboard.json").read_text("utf-8"))
-    names = re.findall(r"mascot_\w+", str([panel["targets"] for panel in dashboard["panels"]]))
-    assert set(names) <= {sample.name for family in families.values() for sample in family.samples}
+    names = set(re.findall(r"mascot_\w+", str([panel["targets"] for panel in dashboard["panels"]])))
+    effects = {name for name in names if name.startswith("mascot_profile_")}  # series exist once a profile is used
+    assert names - effects <= {sample.name for family in families.values() for sample in family.samples}
+    suffixes = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count"), "gauge": ("",)}
+    declared = {name: {name + suffix for suffix in suffixes[family.type]} for name, family in families.items()}
+    assert effects <= set().union(*declared.values())
+    assert all(own & effects for name, own in declared.items() if name.startswith("mascot_profile_"))
 
 
 def test_new_photographs_are_found_while_serving(own: Path, own_client: httpx.Client, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import threading
@@ -11,6 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
+from benchmarks.profiles import load
 
 from mascot.profiles import profile_of
 from mascot.server.client import Client, ServiceError
@@ -110,6 +112,43 @@ def test_the_effect_of_each_variant_is_counted(service: httpx.Client, folder: Pa
         assert f"mascot_profile_{line}" in text
 
 
+TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+
+def test_the_audit_log_has_a_line_for_each_page(folder: Path, tmp_path: Path) -> None:
+    path, version = tmp_path / "audit.log", profile_of("trial", TRIAL).version
+    share = {"wishes": [{"share": "seller", "shares": {"none": 0.5}}], "k": 2, "pin": ["d"], "protect": 1}
+    with hosted(profiles=str(folder), audit=str(path)) as server, server.client() as client:
+        headers = {"x-request-id": "one", "traceparent": TRACE}
+        answer = client.post("/api/rerank", json=HITS | {"profile": "trial", "variant": "strict"}, headers=headers)
+        assert (answer.headers["x-request-id"], answer.headers["traceparent"]) == ("one", TRACE)
+        bad = client.get("/healthz", headers={"traceparent": TRACE.upper()})
+        assert "traceparent" not in bad.headers
+        client.post("/api/rerank/stream", content=json.dumps(HITS | share), headers={"x-request-id": "two"})
+        rerank(client, profile="none")
+    first, second = map(json.loads, path.read_text().splitlines())
+    assert (first["request"], first["traceparent"]) == ("one", TRACE)
+    assert first["profile"] == {"name": "trial", "version": version, "variant": "strict"}
+    assert (first["candidates"], first["k"], first["missed"]) == (HITS["ids"], 2, [])
+    assert first["results"] == [
+        {"id": "a", "was": 1, "code": "protected"}, {"id": "c", "was": 3, "code": "relevance"}
+    ]  # fmt: skip
+    assert ("profile" in second, second["request"], second["traceparent"]) == (False, "two", "")
+    assert [result["code"] for result in second["results"]] == ["pinned", "protected"]
+    assert second["missed"] == [{"rule": "share seller", "value": "none", "count": 0, "target": 1, "cause": "absent"}]
+
+
+def test_a_sample_of_the_audit_log_depends_on_the_request_id_alone(tmp_path: Path) -> None:
+    samples = []
+    for name in ("first", "second"):
+        with hosted(audit=str(tmp_path / name), audit_share=0.2) as server, server.client() as client:
+            for number in range(100):
+                client.post("/api/rerank", json=HITS, headers={"x-request-id": f"request-{number}"})
+        samples.append([json.loads(line)["request"] for line in (tmp_path / name).read_text().splitlines()])
+    assert samples[0] == samples[1]
+    assert 10 <= len(samples[0]) <= 30
+
+
 def test_profiles_are_listed_with_their_rules(service: httpx.Client) -> None:
     home, trial = service.get("/api/profiles").json()["profiles"]
     assert (home["name"], home["description"], home["allow"]) == ("home", "The home page", HOME["allow"])
@@ -201,6 +240,23 @@ def test_every_answer_is_of_one_version_while_a_file_changes(running: Served, fo
     for thread in threads:
         thread.join()
     assert (failures, seen) == ([], set(sizes))
+
+
+def test_two_profiles_under_200_clients(running: Served) -> None:
+    statuses = asyncio.run(load(running.address, ["home", "trial"], HITS, clients=200, requests=5))
+    assert statuses == {("home", 200): 500, ("trial", 200): 500}
+
+
+def test_limits_are_settings(tmp_path: Path) -> None:
+    write(tmp_path / "long.json", {"k": 300})
+    limits = {"MASCOT_MOST_RESULTS": "300", "MASCOT_MOST_CANDIDATES": "400"}
+    with served(tmp_path, "--profiles", str(tmp_path), **limits) as server, server.client() as client:
+        body = {"scores": [1.0] * 400, "profile": "long"}
+        assert len(result_ids(client.post("/api/rerank", json=body))) == 300
+        for change, text in [({"scores": [1.0] * 401}, "scores: Expected `array` of length <= 400"),
+                             ({"records": [{"id": 1, "score": 1}] * 401, "scores": None}, "length <= 400"),
+                             ({"profile": None, "k": 301}, "k: Expected `int` <= 300")]:  # fmt: skip
+            assert text in message(client.post("/api/rerank", json=body | change), 422)
 
 
 def test_the_command_refuses_a_broken_file_at_the_start(tmp_path: Path) -> None:

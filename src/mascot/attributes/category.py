@@ -43,6 +43,8 @@ class Category(Value):
         values = cells(column_of(columns, self.column, "Category")) if texts is None else texts
         if texts is not None or are_texts(values):  # the most common
             return text_labels(values)
+        if set(map(type, values)) <= {bool, int, str, type(None)}:
+            return text_labels([None if value is None else str(value) for value in values])
         codes: dict[str, int] = {}
         flat: list[int] = []
         indptr = np.zeros(len(values) + 1, np.int64)

@@ -16,6 +16,7 @@ MODULES = {  # the module of each command; it holds a function, or for a group a
     "rerank": "rerank_command",
     "probe": "rerank_command",
     "tune": "rerank_command",
+    "preview": "preview_command",
     "demo": "rerank_command",
     "index": "photos.photo_commands",
     "search": "photos.search_command",

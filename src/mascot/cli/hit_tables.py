@@ -95,24 +95,43 @@ def read(path: str | None = None, kind: str | None = None, names: Collection[str
     standard input). `names` are
     columns of a CSV or TSV file that stay text: as numbers, the ids 1.10 and 1.1 would be equal.
     """
-    is_stdin = path is None or path == "-"
-    name = "standard input" if is_stdin else str(path)
-    kind = kind or ("jsonl" if is_stdin else SUFFIXES.get(Path(name.lower().removesuffix(".gz")).suffix))
-    if kind is None:
-        suffixes = ", ".join(SUFFIXES)
-        raise InputError(f"{name}: unknown suffix; use {suffixes} (also with .gz), or set --input-format")
-    with _open(None if is_stdin else path, name) as stream:
-        try:
-            if kind in ("csv", "tsv"):
-                numbered = list(_csv(stream, name, names, "\t" if kind == "tsv" else None))
-            else:
-                readers = {"jsonl": _json_lines, "json": _json_array, "parquet": _parquet}
-                numbered = list(readers.get(kind, partial(_response, kind))(stream, name))
-        except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-            raise InputError(f"{name}: not a complete gzip file: {error}") from None
+    kind = _kind_of(path, kind)
+    with _open(path) as (stream, name):
+        if kind in ("csv", "tsv"):
+            numbered = list(_csv(stream, name, names, "\t" if kind == "tsv" else None))
+        else:
+            readers = {"jsonl": json_lines, "json": _json_array, "parquet": _parquet}
+            numbered = list(readers.get(kind, partial(_response, kind))(stream, name))
+    return _table(name, numbered, _UNITS.get(kind, "line"))
+
+
+def read_lines(path: str | None, kind: str | None = None) -> tuple[str, list[bytes]] | None:
+    """Return the name in messages and the lines of a file or of standard input; None if it is not JSON lines."""
+    if _kind_of(path, kind) != "jsonl":
+        return None
+    with _open(path) as (stream, name):
+        return name, stream.readlines()
+
+
+def table_of_lines(lines: Iterable[bytes], name: str) -> RecordTable:
+    """Return the table of lines that `read_lines` returned."""
+    return _table(name, list(json_lines(lines, name)), "line")
+
+
+def _table(name: str, numbered: list[tuple[int, Record]], unit: str) -> RecordTable:
     if not numbered:
         raise InputError(f"{name} has no records")
-    return RecordTable(name, [record for _, record in numbered], [at for at, _ in numbered], _UNITS.get(kind, "line"))
+    return RecordTable(name, [record for _, record in numbered], [at for at, _ in numbered], unit)
+
+
+def _kind_of(path: str | None, kind: str | None) -> str:
+    """Return the format of a file: `kind`, or by its suffix; JSON lines on standard input."""
+    suffix = ".jsonl" if path is None or path == "-" else Path(path.lower().removesuffix(".gz")).suffix
+    kind = kind or SUFFIXES.get(suffix)
+    if kind is None:
+        suffixes = ", ".join(SUFFIXES)
+        raise InputError(f"{path}: unknown suffix; use {suffixes} (also with .gz), or set --input-format")
+    return kind
 
 
 def queries(
@@ -192,22 +211,27 @@ def _vectors(table: RecordTable, column: str) -> Floats:
 
 
 @contextmanager
-def _open(path: str | None, name: str) -> Iterator[BinaryIO]:
-    if path is None:
+def _open(path: str | None) -> Iterator[tuple[BinaryIO, str]]:
+    """Yield a stream of bytes, decompressed, and its name in messages."""
+    if path is None or path == "-":
         if sys.stdin is None or sys.stdin.isatty():
             raise InputError("no input: name a FILE or pipe records to standard input; see --help")
-        yield sys.stdin.buffer
+        yield sys.stdin.buffer, "standard input"
         return
     try:
         stream = open(path, "rb")  # noqa: SIM115 - closed below
     except OSError as error:
-        raise InputError(f"{name}: {error.strerror or error}") from None
-    with stream, gzip.open(stream) if path.lower().endswith(".gz") else stream as opened:
-        yield cast(BinaryIO, opened)
+        raise InputError(f"{path}: {error.strerror or error}") from None
+    try:
+        with stream, gzip.open(stream) if path.lower().endswith(".gz") else stream as opened:
+            yield cast(BinaryIO, opened), path
+    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+        raise InputError(f"{path}: not a complete gzip file: {error}") from None
 
 
-def _json_lines(stream: Iterable[bytes], name: str) -> Iterator[tuple[int, Record]]:
-    for number, line in enumerate(stream, 1):
+def json_lines(stream: Iterable[bytes], name: str, first: int = 1) -> Iterator[tuple[int, Record]]:
+    """Yield the number and the record of each line; the first line has the number `first`."""
+    for number, line in enumerate(stream, first):
         if not line.strip():
             continue
         place = f"{name} line {number}"

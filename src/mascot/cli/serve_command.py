@@ -38,6 +38,10 @@ def serve(
     profiles: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder of profiles, which requests name instead of their rules.")
     ] = None,
+    audit: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Append a line of JSON per re-ranked page; - is standard output."),
+    ] = None,
     workers: Annotated[int, typer.Option(min=1, max=256, help="Processes that share the port.")] = 1,
     token: Annotated[
         str | None, typer.Option(envvar="MASCOT_TOKEN", help="Token that every client must send.", show_default=False)
@@ -66,6 +70,7 @@ def serve(
             raise mc.OptionError(f"--cors must be an origin like https://example.org, got {origin!r}")
     for name in _PACKAGES:
         package(name, "serve", "the server")
+    from mascot.server.rerank.audit import AuditLog
     from mascot.server.rerank.profile_store import ProfileStore
     from mascot.server.run import process
     from mascot.server.settings import LOCAL_NAMES, Settings
@@ -77,8 +82,12 @@ def serve(
     profile_folder = str(profiles.absolute()) if profiles else environment.profiles
     for error in ProfileStore(profile_folder).errors.values():
         raise mc.OptionError(error)
+    audit = audit or environment.audit
+    AuditLog(audit, 1)  # report a file that cannot be written before listening
     origins = tuple(cors) if cors else environment.cors
-    settings = replace(environment, library=folder, profiles=profile_folder, token=token, cors=origins, hosts=names)
+    settings = replace(
+        environment, library=folder, profiles=profile_folder, audit=audit, token=token, cors=origins, hosts=names
+    )  # fmt: skip
     with _listen(host, port) as listener:
         address = listener.getsockname()
         with suppress(KeyboardInterrupt):

@@ -24,7 +24,7 @@ from mascot.photos.database.store import FOLDER, Store, UnknownPhoto, is_full, w
 from mascot.photos.database.vector_index import EXACT
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.folders import ROOT, Folders
-from mascot.photos.locations import DATABASE, enclosing, index_of, name_of, remember, remembered
+from mascot.photos.locations import DATABASE, enclosing, index_of, name_of, refuse_links, remember, remembered
 from mascot.photos.request import CANDIDATES, K, SearchRequest
 from mascot.photos.results import Hits, Results, ids_before
 from mascot.photos.search import PhotoSearch
@@ -147,6 +147,7 @@ class Library(AbstractContextManager["Library"]):
     @cached_property
     def store(self) -> Store:
         """The database, which exists once the folder has been indexed."""
+        refuse_links(self.folder)
         return Store(self.store_path)
 
     @cached_property
@@ -156,6 +157,7 @@ class Library(AbstractContextManager["Library"]):
     @property
     def choices(self) -> Choices:
         """The saved choices."""
+        refuse_links(self.folder)
         return Choices(self.folder, self.store)
 
     @property
@@ -170,6 +172,7 @@ class Library(AbstractContextManager["Library"]):
         folders: Sequence[_Path] = (),
         prune: bool = False,
         again: bool = False,
+        text: bool = False,
         hidden: bool = False,
         follow_links: bool = False,
         max_megapixels: float = Limits.max_megapixels,
@@ -190,6 +193,9 @@ class Library(AbstractContextManager["Library"]):
             Folders to add to the library; those added before stay in it.
         prune, again
             Remove photographs whose files are gone; read and encode everything again.
+        text
+            Also read the text in photographs that was not read before, such as signs and receipts. Needs the extra
+            `ocr`.
         hidden, follow_links
             Also look into hidden files and folders; also follow links that lead out of the folder.
         max_megapixels, max_megabytes, max_seconds, max_memory_mb
@@ -202,8 +208,10 @@ class Library(AbstractContextManager["Library"]):
         from mascot.photos.indexing.library_sink import LibrarySink
         from mascot.photos.indexing.runners import LocalRunner
         from mascot.photos.indexing.stages import Encode
+        from mascot.photos.indexing.text_reading import TextReader, read_texts
 
         limits = Limits(max_megapixels, max_megabytes, max_seconds, max_memory_mb)
+        text_reader = TextReader() if text else None
         self._make_folder()
         with self.lock(report):
             if "store" not in self.__dict__:
@@ -225,6 +233,9 @@ class Library(AbstractContextManager["Library"]):
                 ).run()  # fmt: skip
             encodings.finish(self.store, encoding)
             remember_city_names(self.store)
+            if text_reader is not None:
+                texts = read_texts(self.store, self.root, confirmed, limits, text_reader, report)
+                summary = replace(summary, texts=texts)
             arranging = None if report is None else partial(report, "arranging vectors")
             self._photos.open_nearest(arranging, hurry=False)
             self._photos.open_nearest(by_look=True)
@@ -232,6 +243,7 @@ class Library(AbstractContextManager["Library"]):
         return summary
 
     def _make_folder(self) -> None:
+        refuse_links(self.folder)
         try:
             is_new = self.is_elsewhere and not (self.folder / _LOCK).exists() and self.folder.exists()
             if is_new and os.listdir(self.folder) and not self.store_path.is_file():
@@ -570,6 +582,7 @@ class Library(AbstractContextManager["Library"]):
 
 def _root_of(index: Path) -> Path:
     """Return the first folder of an index that is elsewhere."""
+    refuse_links(index)
     with closing(Store(index / DATABASE)) as store:
         root = store.fact(ROOT)
     if root is None:

@@ -6,9 +6,11 @@ import json
 import os
 from collections.abc import Iterable
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from mascot.errors import InputError
 from mascot.photos.database.store import FOLDER
 
 DATABASE = "library.sqlite"  # in a library's `.mascot`
@@ -112,3 +114,11 @@ def _here() -> Path | None:
         return Path.cwd()
     except OSError:  # the folder was deleted
         return None
+
+
+def refuse_links(folder: Path) -> None:
+    """Raise if the folder of an index, or anything in it, is a link: what is written to it must stay in it."""
+    parts = [folder, *(Path(place, name) for place, *names in os.walk(folder) for name in chain(*names))]
+    link = next((part for part in parts if part.is_symlink()), None)
+    if link is not None:
+        raise InputError(f"{link} is a link, and an index must not contain any: remove it")

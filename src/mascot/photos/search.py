@@ -91,7 +91,8 @@ class PhotoSearch:
         like_id
             The photograph to be like, which is not a result.
         text
-            The text of the query: photographs with these words in file name, title, caption or keywords come first.
+            The text of the query: photographs with these words in file name, title, caption, keywords or picture
+            come first.
         """
 
         def hits(nearest: Nearest) -> Hits:
@@ -107,12 +108,18 @@ class PhotoSearch:
             if text is None or not len(ids):
                 return self._hits(nearest, label, ids, scores)
             least = _least_good(nearest, query, float(scores.max()))
-            is_exact = np.isin(ids, self._store.ids_with_words(text))
+            exact = self._store.ids_with_words(text)
+            exact = exact[nearest.contains(exact) & self._open_table().contains(exact)]
+            exact = exact if allowed is None else np.intersect1d(exact, allowed)
+            further = np.setdiff1d(exact, ids)[:candidates]  # text in a picture is not part of its vector
+            if len(further):
+                ids, scores = np.append(ids, further), np.append(scores, nearest.vectors(further) @ query)
+            is_exact = np.isin(ids, exact)
             if is_exact.any():
                 scores = _exact_first(scores, is_exact)
                 order = np.argsort(-scores, kind="stable")
-                ids, scores = ids[order], scores[order]
-                least = min(least, float(scores[is_exact.sum() - 1]))
+                ids, scores = ids[order][:candidates], scores[order][:candidates]
+                least = min(least, float(scores[min(int(is_exact.sum()), len(scores)) - 1]))
             found = self._hits(nearest, label, ids, scores)
             found.least_good = least
             return found

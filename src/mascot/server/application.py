@@ -23,9 +23,10 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
+from mascot.errors import require
 from mascot.server.guard import Guard
 from mascot.server.library import library_routes
-from mascot.server.middleware import REQUEST_ID, HeadersAndMetrics, Metrics
+from mascot.server.middleware import REQUEST_ID, TRACEPARENT, HeadersAndMetrics, Metrics
 from mascot.server.openapi import GZIP, Operation, document
 from mascot.server.request_body import ByteBudget
 from mascot.server.rerank import rerank_routes
@@ -62,7 +63,11 @@ def make_app(settings: Settings | None = None) -> Starlette:
     `app.state.service` is the photo service, or None if there is no library.
     """
     settings = Settings.from_environment() if settings is None else settings
-    budget, service = ByteBudget(settings.held_bytes), _service(settings.library)
+    service = _service(settings.library)
+    require(
+        settings.memory_bytes > settings.held_bytes, "memory_bytes", "must be above held_bytes", settings.memory_bytes
+    )
+    budget = ByteBudget(settings.held_bytes, settings.memory_bytes - settings.held_bytes)
     profiles = ProfileStore(settings.profiles)
     metrics = Metrics(None if service is None else service.count)
     operations = [
@@ -97,13 +102,16 @@ def make_app(settings: Settings | None = None) -> Starlette:
     ]
     cors = Middleware(
         CORSMiddleware, allow_origins=list(settings.cors), allow_methods=["GET", "POST"],
-        allow_headers=["authorization", "content-type", REQUEST_ID], expose_headers=[REQUEST_ID],
+        allow_headers=["authorization", "content-type", REQUEST_ID, TRACEPARENT],
+        expose_headers=[REQUEST_ID, TRACEPARENT],
     )  # fmt: skip
     # The outermost comes first: it sets headers on every answer. CORS precedes the guard: preflights carry no token.
     middleware = [
         Middleware(HeadersAndMetrics, metrics=metrics, shared=_PICTURE if settings.cors else None),
         *([cors] if settings.cors else []),
-        Middleware(Guard, token=settings.token, hosts=settings.hosts, origins=settings.cors),
+        Middleware(
+            Guard, token=settings.token, hosts=settings.hosts, origins=settings.cors, admin_token=settings.admin_token
+        ),
     ]
     app = Starlette(routes=routes, middleware=middleware, exception_handlers=EXCEPTION_HANDLERS, lifespan=lifespan)
     app.router.redirect_slashes = False

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from mascot.server.responses import refusal
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})  # health checks carry no token
+_ADMIN_PATHS = frozenset({"/metrics", "/openapi.json"})  # which may have a token of their own
 _COOKIE = "mascot_token"
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _WRITING = frozenset({"PUT", "DELETE"})  # allowed only from this server's own page, whatever --cors says
@@ -32,9 +33,12 @@ _FORM = Path(__file__).with_name("token_form.html").read_text("utf-8")
 class Guard:
     """Middleware that refuses foreign hosts and origins, and clients without the token."""
 
-    def __init__(self, app: ASGIApp, token: str | None, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> None:
+    def __init__(
+        self, app: ASGIApp, token: str | None, hosts: Iterable[str] = (), origins: Iterable[str] = (),
+        admin_token: str | None = None,
+    ) -> None:  # fmt: skip
         self._app = app
-        self._token = None if token is None else _digest(token.encode())
+        self._token, self._admin = (None if text is None else _digest(text.encode()) for text in (token, admin_token))
         # Without a token the host must be a local name. Otherwise a page whose host name resolves to this machine
         # could read the library through the user's browser (DNS rebinding).
         self._hosts = None if token is not None else frozenset(host.lower() for host in hosts)
@@ -57,13 +61,14 @@ class Guard:
         is_foreign = origin is not None and origin.partition("://")[2] != host
         if is_foreign and (method in _WRITING or (method not in _READING and origin not in self._origins)):
             return refusal(403, "Forbidden", f"origin {headers['origin']!r} may not use this server: see --cors")
-        if self._token is None or path in OPEN_PATHS:
+        digest = self._admin if self._admin is not None and path in _ADMIN_PATHS else self._token
+        if digest is None or path in OPEN_PATHS:
             return None
         query = scope.get("query_string", b"").decode("latin-1")
         pairs = parse_qsl(query, keep_blank_values=True, encoding="utf-8", errors="surrogateescape")
         token = next((value for name, value in reversed(pairs) if name == "token"), None)
         others = [pair for pair in pairs if pair[0] != "token"]
-        if not self._accepts(headers, token):
+        if not _accepts(headers, token, digest):
             if token is not None or "authorization" in headers:
                 await self._delay((scope.get("client") or ("",))[0])
             if path == "/" and "text/html" in headers.get("accept", ""):
@@ -71,20 +76,8 @@ class Guard:
             return refusal(401, "Unauthorized", _REQUIRED, _BEARER)
         if token is not None and path == "/":
             # Remove the token from the address: it would stay in the history and in shared links.
-            return _redirect(others, self._token)
+            return _redirect(others, digest)
         return None
-
-    def _accepts(self, headers: dict[str, str], token: str | None) -> bool:
-        scheme, _, bearer = headers.get("authorization", "").partition(" ")
-        cookies = [part.strip().partition("=") for part in headers.get("cookie", "").split(";")]
-        digests = [value for name, _, value in cookies if name == _COOKIE]
-        if scheme.lower() == "bearer":
-            digests.append(_digest(bearer.encode("latin-1").strip()))
-        if token is not None:
-            digests.append(_digest(token.encode("utf-8", "surrogateescape")))
-        # Every comparison is made, so that the time does not depend on the token.
-        matches = [hmac.compare_digest(digest.encode("latin-1"), (self._token or "").encode()) for digest in digests]
-        return any(matches)
 
     async def _delay(self, address: str) -> None:
         """Delay the answer to an address that sent several wrong tokens. Requests with the token are not delayed."""
@@ -96,6 +89,20 @@ class Guard:
             await anyio.sleep(min(_FIRST_DELAY_S * 2 ** min(attempts - _FREE_ATTEMPTS - 1, 20), _LONGEST_DELAY_S))
         finally:
             self._delayed -= 1
+
+
+def _accepts(headers: dict[str, str], token: str | None, digest: str) -> bool:
+    """Return whether a request carries the token with this digest."""
+    scheme, _, bearer = headers.get("authorization", "").partition(" ")
+    cookies = [part.strip().partition("=") for part in headers.get("cookie", "").split(";")]
+    digests = [value for name, _, value in cookies if name == _COOKIE]
+    if scheme.lower() == "bearer":
+        digests.append(_digest(bearer.encode("latin-1").strip()))
+    if token is not None:
+        digests.append(_digest(token.encode("utf-8", "surrogateescape")))
+    # Every comparison is made, so that the time does not depend on the token.
+    matches = [hmac.compare_digest(text.encode("latin-1"), digest.encode()) for text in digests]
+    return any(matches)
 
 
 def _digest(token: bytes) -> str:

@@ -18,8 +18,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from mascot.server.responses import INTERNAL, JsonAnswer
 
 SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # where the workers of a server store their counts
-REQUEST_ID = "x-request-id"
-_REQUEST_ID = re.compile(rb"[\w.:/+=-]{1,128}")
+REQUEST_ID, TRACEPARENT = "x-request-id", "traceparent"
+_VALUES = {  # by header: which values a client may choose
+    REQUEST_ID.encode(): re.compile(rb"[\w.:/+=-]{1,128}"),
+    TRACEPARENT.encode(): re.compile(rb"(?!ff)[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}(-[\w.-]{1,64})?"),
+}
 _FIXED: dict[str, str] = json.loads(Path(__file__).with_name("headers.json").read_bytes())
 _HEADERS = tuple((name.encode(), value.encode()) for name, value in _FIXED.items())  # of every answer
 _BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
@@ -72,7 +75,11 @@ class HeadersAndMetrics:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        start, status, is_recorded, request_id = time.perf_counter(), 0, False, _request_id(scope)
+        start, status, is_recorded = time.perf_counter(), 0, False
+        ids = [(name, value) for name, value in scope["headers"] if name in _VALUES and _VALUES[name].fullmatch(value)]
+        names = {REQUEST_ID.encode(): os.urandom(8).hex().encode()} | dict(ids)
+        scope["request_id"] = names[REQUEST_ID.encode()]
+        scope["traceparent"] = names.get(TRACEPARENT.encode(), b"")
         is_shared = self._shared is not None and self._shared.fullmatch(scope["path"])
         policy = (b"cross-origin-resource-policy", b"cross-origin" if is_shared else b"same-origin")
 
@@ -90,8 +97,7 @@ class HeadersAndMetrics:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = (*_HEADERS, policy, (REQUEST_ID.encode(), request_id))
-                message["headers"] = [*message.get("headers", []), *headers]
+                message["headers"] = [*message.get("headers", []), *_HEADERS, policy, *names.items()]
             elif message["type"] == "http.response.body" and not message.get("more_body"):
                 record()  # before the last byte, so that a client with its answer finds it counted
             await send(message)
@@ -100,7 +106,7 @@ class HeadersAndMetrics:
         try:
             await self._app(scope, receive, recording_send)
         except Exception:
-            log.exception("%s %s failed (request %s)", scope["method"], scope["path"], request_id.decode("latin-1"))
+            log.exception("%s %s failed (%s)", scope["method"], scope["path"], request_name(scope))
             if status:
                 raise  # part of the answer was sent; closing the connection is the only way to signal the error
             await JsonAnswer(INTERNAL, 500)(scope, receive, recording_send)
@@ -108,7 +114,7 @@ class HeadersAndMetrics:
             record()
 
 
-def _request_id(scope: Scope) -> bytes:
-    """Return the client's request id, or a new one."""
-    ids = [value for name, value in scope["headers"] if name == REQUEST_ID.encode() and _REQUEST_ID.fullmatch(value)]
-    return bytes(ids[0]) if ids else os.urandom(8).hex().encode()
+def request_name(scope: Scope) -> str:
+    """Return the id of a request, and of its trace if there is one, for the log."""
+    trace = scope["traceparent"].decode("latin-1")
+    return f"request {scope['request_id'].decode('latin-1')}" + (f", trace {trace}" if trace else "")

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import re
 import zlib
 from codecs import BOM_UTF8
-from collections import OrderedDict
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Any
+from functools import cache, partial
+from typing import Any, TypeVar
 
 import anyio
 import msgspec
+import numpy as np
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import Receive
 
 from mascot.server.responses import JSON, BadBody
-from mascot.server.run.threads import ClientLeft
+from mascot.server.run.threads import ClientLeft, Threads
 from mascot.server.settings import Settings
 
 ARROW = "application/vnd.apache.arrow.stream"
@@ -27,6 +29,9 @@ MSGPACK = "application/msgpack"
 _CLOSE = {"connection": "close"}
 _MSGPACK_NAMES = (MSGPACK, "application/x-msgpack", "application/vnd.msgpack")
 _JSON_NAME = re.compile(r"application/([^/]+\+)?json")
+_Result = TypeVar("_Result")
+LARGE = 32 << 10  # bytes of a body above which it is decoded in a thread
+_LEAST_ARROW, _ARROW_EXPANSION = 16 << 20, 20  # bytes of columns as Python objects: at least, and per byte of the body
 
 
 @dataclass(eq=False, slots=True)
@@ -52,17 +57,18 @@ class HeldBody:
             self.budget.bodies.move_to_end(self)
 
     async def part(self, receive: Receive, deadline: float) -> tuple[bytes, bool]:
-        """Return the next part of the body, and whether there are more.
+        """Return the next part of the body, and whether there are more. Raise `ClientLeft` at a disconnect."""
+        message = await self.wait(receive, deadline)
+        if message["type"] == "http.disconnect":
+            raise ClientLeft
+        return message.get("body", b""), message.get("more_body", False)
 
-        Raise an `HTTPException` if it does not arrive in time, if the body was refused, or if the client has left.
-        """
+    async def wait(self, call: Callable[[], Awaitable[_Result]], deadline: float = math.inf) -> _Result:
+        """Await the call. Raise an `HTTPException` if it takes too long, or if the body is refused meanwhile."""
         with anyio.CancelScope(deadline=deadline) as scope:
             self.scope = scope
             if not self.refused:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise ClientLeft
-                return message.get("body", b""), message.get("more_body", False)
+                return await call()
         if self.refused:
             raise HTTPException(503, "too many unfinished requests: send it again", {"retry-after": "1", **_CLOSE})
         raise HTTPException(408, "the request did not arrive in time", _CLOSE)
@@ -70,11 +76,15 @@ class HeldBody:
 
 @dataclass(slots=True)
 class ByteBudget:
-    """A limit on the bytes of unfinished bodies over all connections."""
+    """Limits on the memory of requests over all connections: bodies that wait, and bodies that are being answered."""
 
     most: int
+    most_decoded: int
     total: int = 0
-    bodies: OrderedDict[HeldBody, None] = field(default_factory=OrderedDict)  # the oldest first
+    decoded: int = 0  # estimated bytes of the bodies that are being answered
+    bodies: OrderedDict[HeldBody, None] = field(default_factory=OrderedDict)  # that wait; the oldest first
+    queue: deque[tuple[int, anyio.Event]] = field(default_factory=deque)  # of bodies that wait for memory
+    threads: Threads = field(default_factory=lambda: Threads("bodies", 1))
 
     @contextmanager
     def body(self) -> Iterator[HeldBody]:
@@ -97,9 +107,63 @@ class ByteBudget:
             if oldest.scope is not None:
                 oldest.scope.cancel()
 
+    @asynccontextmanager
+    async def decoding(self, content: bytes, format_: str, body: HeldBody) -> AsyncIterator[None]:
+        """Wait until there is memory for the decoded content; it counts while the block runs."""
+        is_large = len(content) > LARGE
+        size = await self.threads.run(decoded_size, content, format_) if is_large else decoded_size(content, format_)
+        if size > self.most_decoded:
+            rule = f"{size:,} > {self.most_decoded:,} bytes of memory"
+            raise HTTPException(413, f"the request has too many values ({rule}): send fewer, or an Arrow stream")
+        await body.wait(partial(self._acquire, size))
+        try:
+            yield
+        finally:
+            self.decoded -= size
+            self._wake()
 
-async def read_body(request: Request, budget: ByteBudget, settings: Settings, *formats: str) -> tuple[bytes, str]:
-    """Return the whole body and its format. A body without a content length is counted as it arrives."""
+    async def _acquire(self, size: int) -> None:
+        """Wait for memory, in the order of arrival."""
+        if self.queue or self.decoded + size > self.most_decoded:
+            entry = size, anyio.Event()
+            self.queue.append(entry)
+            try:
+                await entry[1].wait()
+            except BaseException:  # the wait was cancelled
+                if entry in self.queue:
+                    self.queue.remove(entry)
+                else:
+                    self.decoded -= size
+                self._wake()
+                raise
+        else:
+            self.decoded += size
+
+    def _wake(self) -> None:
+        while self.queue and self.decoded + self.queue[0][0] <= self.most_decoded:
+            size, event = self.queue.popleft()
+            self.decoded += size
+            event.set()
+
+
+def decoded_size(content: bytes, format_: str) -> int:
+    """Return an upper bound of the bytes that a body takes when it is decoded: Python objects are large."""
+    if format_ == ARROW:
+        return max(_LEAST_ARROW, _ARROW_EXPANSION * len(content))
+    if format_ == JSON:
+        containers, texts = content.count(b"[") + content.count(b"{"), content.count(b'"') // 2
+        return 4 * len(content) + 192 * containers + 32 * content.count(b",") + 80 * texts
+    # A byte of a number can look like the first byte of a list or text, so this is larger than it needs to be.
+    first = np.frombuffer(content, np.uint8)
+    containers = np.count_nonzero((first & 0xE0) == 0x80) + np.count_nonzero(first >= 0xDC)
+    return 8 * len(content) + 96 * containers + 80 * np.count_nonzero((first & 0xE0) == 0xA0)
+
+
+@asynccontextmanager
+async def received_body(
+    request: Request, budget: ByteBudget, settings: Settings, *formats: str
+) -> AsyncIterator[tuple[bytes, str]]:
+    """Yield the whole body and its format. Its memory counts until the block ends."""
     is_gzip = request.headers.get("content-encoding", "").lower() == "gzip"
     if not is_gzip:
         refuse_compressed(request.headers)
@@ -117,14 +181,18 @@ async def read_body(request: Request, budget: ByteBudget, settings: Settings, *f
             parts.append(part)
             if body.size + len(part) > largest:
                 raise too_large
-            if more:
-                body.add(len(part))
-    content = parts[0] if len(parts) == 1 else b"".join(parts)
-    if is_gzip and content:
-        content = _decompressed(content, largest, too_large)
-    if not content:
-        raise BadBody("the body of the request is empty")
-    return content, _format_of(request.headers, formats)
+            body.add(len(part))
+        content = parts[0] if len(parts) == 1 else b"".join(parts)
+        parts.clear()
+        if is_gzip and content:
+            content = await budget.threads.run(_decompressed, content, largest, too_large)
+            body.add(len(content) - body.size)
+        if not content:
+            raise BadBody("the body of the request is empty")
+        format_ = _format_of(request.headers, formats)
+        async with budget.decoding(content, format_, body):
+            body.clear()
+            yield content, format_
 
 
 def _decompressed(content: bytes, largest: int, too_large: HTTPException) -> bytes:

@@ -15,9 +15,10 @@ from mascot.constraints import Bound, Uncounted
 from mascot.photos.photo import json_types
 from mascot.photos.request import SearchRequest
 from mascot.photos.sentences import Chip, Ignored
+from mascot.server.settings import limit
 
-MOST_RESULTS = 200
-MOST_OWN_CANDIDATES = 5000
+MOST_RESULTS = limit("most_results", 200)
+MOST_OWN_CANDIDATES = limit("most_candidates", 5000)
 LARGEST_EXPORT = 4 << 30  # bytes of the photographs in an archive
 MOST_COLUMNS = 50
 LONGEST_VECTOR = 4096
@@ -292,6 +293,12 @@ def _search_struct() -> Any:
 Search = _search_struct()
 _PHOTO = {"__doc__": "The metadata of one photograph."}
 PhotoOut: Any = msgspec.defstruct("PhotoOut", json_types(), namespace=_PHOTO)  # what `Photo.to_dict` returns
+_PICTURE_TEXT = Annotated[str | None, Meta(description="The text in the picture, if `mascot index --text` read it.")]
+PhotoDetails: Any = msgspec.defstruct(
+    "PhotoDetails",
+    [*json_types(), ("text", _PICTURE_TEXT)],
+    namespace={"__doc__": "The metadata and the text of a photograph."},
+)
 
 
 class ResultOut(Struct):

@@ -19,9 +19,12 @@ class Settings:
 
     library: str | None = None  # folder of an indexed photo library; None serves re-ranking only
     token: str | None = None  # required from every client except health checks; None answers only requests to `hosts`
+    admin_token: str | None = None  # required instead of `token` for /metrics and /openapi.json
     hosts: tuple[str, ...] = LOCAL_NAMES  # names that are answered without a token
     cors: tuple[str, ...] = ()  # origins whose pages may use the API
     profiles: str | None = None  # folder of profiles that requests can name
+    audit: str | None = None  # file of the audit log; "-" is standard output
+    audit_share: float = 1.0  # of the requests that are logged in it
     header_timeout_s: float = 10.0  # for a client to send the headers of a request
     body_timeout_s: float = 30.0  # for a client to send the body, or the next part of a stream
     keep_alive_s: float = 75.0  # that an idle connection stays open
@@ -29,6 +32,7 @@ class Settings:
     connections: int = 1000  # at most; beyond it the connection that was idle longest is closed
     request_bytes: int = 16 * _MIB  # of a request body, and of a line of a stream
     held_bytes: int = 128 * _MIB  # of all unfinished bodies; beyond it the oldest one is refused
+    memory_bytes: int = 512 * _MIB  # of all requests: unfinished bodies, and estimates of those being answered
 
     @classmethod
     def from_environment(cls) -> Settings:
@@ -44,6 +48,11 @@ class Settings:
             for name, value in values.items()
             if value is not None
         }
+
+
+def limit(name: str, default: int) -> int:
+    """Return a limit of the schemas from the environment. It is read once, because the types of requests contain it."""
+    return int(_parse(name, os.environ.get(PREFIX + name.upper()) or str(default), default))
 
 
 def _parse(name: str, text: str, default: Any) -> Any:

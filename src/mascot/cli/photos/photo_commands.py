@@ -48,6 +48,9 @@ def index(
     interval: float = typer.Option(2.0, help="Seconds between two polls with --watch."),
     prune: bool = typer.Option(False, "--prune", help="Remove photographs whose files no longer exist."),
     again: bool = typer.Option(False, "--again", help="Read and encode every photograph again."),
+    text: bool = typer.Option(
+        False, "--text", help="Also read the text in photographs, such as signs and receipts. Needs the extra ocr."
+    ),
     hidden: bool = typer.Option(False, "--hidden", help="Also index hidden files and folders."),
     follow_links: bool = typer.Option(
         False, "--follow-links", help="Also follow symbolic links that lead out of a FOLDER."
@@ -72,6 +75,7 @@ def index(
     mascot index /media/card --index ~/card-index
     mascot index --watch
     mascot index --prune
+    mascot index --text
     mascot index /archive --into lance:///indexes/archive --ray
 
     The index is in FOLDER/.mascot. New and changed files and sidecars are read and encoded; moved and renamed ones
@@ -88,8 +92,8 @@ def index(
     first, further_folders = (folders[0], folders[1:]) if folders else (None, [])
     walking = {"prune": prune, "hidden": hidden, "follow_links": follow_links}
     if into is not None:
-        if further_folders or index_folder is not None or watch:
-            raise mc.OptionError("--into takes one FOLDER, without --index and --watch")
+        if further_folders or index_folder is not None or watch or text:
+            raise mc.OptionError("--into takes one FOLDER, without --index, --watch and --text")
         from mascot.photos.indexing.engine_indexing import index_into
 
         with Library.open(first) as library, progress_bar() as report, _stopping(), ExitStack() as stack:
@@ -104,11 +108,13 @@ def index(
             )  # fmt: skip
         printing.show(*_summary_lines(summary))
         return
+    if text:
+        package("rapidocr", "ocr", "--text")  # before an encoder is downloaded
     with Library.open(first, device, index_folder) as library:
         encoder_name, again = choose_encoder(library, encoder, again, device)
 
         def run(again: bool) -> Summary:
-            settings = {"folders": further_folders, "again": again, **walking, **limits}
+            settings = {"folders": further_folders, "again": again, "text": text, **walking, **limits}
             with progress_bar() as report, _stopping():
                 return library.index(encoder_name, report=report, **settings)
 
@@ -157,6 +163,8 @@ def _summary_lines(summary: Summary) -> list[str]:
     read_count, seconds = summary.new + summary.changed, summary.seconds
     rate = f" ({read_count / seconds:.0f} a second)" if seconds > 0 and read_count >= seconds else ""
     lines = [f"{number_of(summary.photos, 'photograph')}: {parts or 'none found'}, in {seconds:.1f} s{rate}"]
+    if summary.texts is not None:
+        lines.append(f"text of {number_of(summary.texts, 'photograph')} read")
     if summary.gone:
         verb, pronoun = ("is", "it") if summary.gone == 1 else ("are", "them")
         lines.append(f"{summary.gone} {verb} no longer in the folder; `mascot index --prune` removes {pronoun}")

@@ -12,6 +12,16 @@ from mascot.errors import InputError
 
 VERSION = 1  # stored as `user_version`; increased when a table in schema.sql changes
 
+TEXTS = (  # the text in photographs, by the hash of their content; only in libraries whose text was read
+    "CREATE TABLE IF NOT EXISTS texts (hash TEXT PRIMARY KEY, text TEXT NOT NULL)",
+    *(
+        f"CREATE TRIGGER IF NOT EXISTS texts_after_{event} AFTER {event} ON photos "
+        "WHEN NOT EXISTS (SELECT 1 FROM photos WHERE hash = old.hash) "
+        "BEGIN DELETE FROM texts WHERE hash = old.hash; END"
+        for event in ("DELETE", "UPDATE")
+    ),
+)
+
 
 def create_tables(connection: sqlite3.Connection, path: Path) -> None:
     """Create the tables of a new library; raise `InputError` for a library of another schema version."""

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.errors import InputError
-from mascot.photos.database.schema import create_tables, transaction
+from mascot.photos.database.schema import TEXTS, create_tables, transaction
 from mascot.photos.metadata.look import DIM
 from mascot.photos.metadata.sun import light_text
 from mascot.photos.photo import COLUMNS, Photo
@@ -289,14 +289,50 @@ class Store:
             return cursor.execute(f"SELECT {', '.join(names)} FROM photos").fetchall()
 
     def ids_with_words(self, text: str) -> NDArray[np.int64]:
-        """Return the ids of photographs whose file name, title, caption or keywords contain a text, as whole words."""
+        """Return the ids of photographs whose file name, title, caption or keywords contain a text, as whole words.
+
+        Text in a picture must contain all of the words, in any order.
+        """
         file = "iif(folder = '.', path, substr(path, length(folder) + 2))"
         columns = f"coalesce(title, '') || ' . ' || coalesce(caption, '') || ' . ' || keywords || ' . ' || {file}"
         # `lower` is fast but knows only ASCII: it finds the rows for which the slow `words` is called.
         part = max(re.findall("[a-z0-9]+", fold(text)), key=len, default="")
         query = f"SELECT id FROM photos WHERE instr(lower({columns}), ?) AND instr(words({columns}), words(?))"
-        rows = self.connection.execute(query, (part, text)) if words(text).strip() else ()
-        return np.array([row[0] for row in rows], np.int64)
+        parts = words(text).split()
+        rows = self.connection.execute(query, (part, text)).fetchall() if parts else []
+        if parts and self._has_texts():
+            conditions = " AND ".join(["instr(words(text), ?)"] * len(parts))
+            query = f"SELECT id FROM photos JOIN texts USING (hash) WHERE instr(lower(text), ?) AND {conditions}"
+            rows += self.connection.execute(query, (part, *(f" {word} " for word in parts))).fetchall()
+        return np.unique(np.array([row[0] for row in rows], np.int64))
+
+    # Text in pictures
+
+    def _has_texts(self) -> bool:
+        return self.connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'texts'").fetchone() is not None
+
+    def create_texts(self) -> None:
+        """Create the table of texts, unless it exists."""
+        if not self._has_texts():
+            with self.writing() as connection:
+                for statement in TEXTS:
+                    connection.execute(statement)
+
+    def unread_texts(self) -> list[tuple[str, str]]:
+        """Return hash and path of the photographs whose text was not read yet."""
+        query = "SELECT hash, path FROM photos WHERE hash NOT IN (SELECT hash FROM texts) ORDER BY id"
+        return [(row[0], row[1]) for row in self.connection.execute(query)]
+
+    def put_texts(self, texts: Mapping[str, str]) -> None:
+        """Store texts by the hash of the content in which they were read."""
+        with self.writing() as connection:
+            connection.executemany("INSERT OR REPLACE INTO texts VALUES (?, ?)", list(texts.items()))
+
+    def text_in(self, photo: int) -> str | None:
+        """Return the text in a picture; None if it was not read."""
+        query = "SELECT text FROM texts JOIN photos USING (hash) WHERE id = ?"
+        row = self.connection.execute(query, (photo,)).fetchone() if self._has_texts() else None
+        return None if row is None else str(row[0])
 
     def looks(self, ids: Sequence[int]) -> NDArray[np.float32]:
         """Return the visual descriptors of these photographs, a row each."""

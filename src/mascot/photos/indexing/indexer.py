@@ -40,6 +40,7 @@ class Summary:
     seconds: float
     encoding_s: float  # the part of `seconds` spent in the encoder
     unread: tuple[tuple[str, int], ...] = ()  # suffixes of pictures in unsupported formats, with their counts
+    texts: int | None = None  # photographs whose text was read; None if it was not asked for
     paired: int = 0  # films and RAW files that belong to another photograph
 
 

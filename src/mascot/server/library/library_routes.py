@@ -14,7 +14,7 @@ import mascot as mc
 from mascot.photos.request import SearchRequest
 from mascot.server import schemas
 from mascot.server.openapi import Operation
-from mascot.server.request_body import ByteBudget, decode, read_body
+from mascot.server.request_body import LARGE, ByteBudget, decode, received_body
 from mascot.server.rerank.rerank_task import decode_wish
 from mascot.server.responses import JSON, BadBody, JsonAnswer
 from mascot.server.settings import Settings
@@ -41,8 +41,10 @@ def operations(service: Any, settings: Settings, budget: ByteBudget) -> list[Ope
     """Return the operations on the photographs of a library; without a service they answer 404."""
 
     async def body_of(request: Request, type_: Any) -> Any:
-        body, _ = await read_body(request, budget, settings, JSON)
-        return decode(body, type_)
+        async with received_body(request, budget, settings, JSON) as (body, _):
+            if len(body) > LARGE:
+                return await budget.threads.run(decode, body, type_)
+            return decode(body, type_)
 
     async def search(request: Request) -> Response:
         """Search the library and steer the result.
@@ -88,7 +90,7 @@ def operations(service: Any, settings: Settings, budget: ByteBudget) -> list[Ope
     table = [
         operation("search", "POST", "/api/search", schemas.SearchOut, schemas.Search, "body", compressed=True),
         operation("understand", "POST", "/api/understand", schemas.UnderstoodOut, schemas.Sentence, "body"),
-        operation("photo", "GET", _PHOTO, schemas.PhotoOut, None, "photo"),
+        operation("photo", "GET", _PHOTO, schemas.PhotoDetails, None, "photo"),
         operation("thumbnail", "GET", f"{_PHOTO}/thumb", {"image/jpeg": None}, None, "thumbnail"),
         operation("image", "GET", f"{_PHOTO}/image", {"image/*": None}, None, "image"),
         operation("library", "GET", "/api/library", schemas.LibraryOut, None, "library", compressed=True),

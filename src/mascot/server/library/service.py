@@ -159,8 +159,9 @@ class Service:
         return self.current.store.count()
 
     def photo(self, id_: int) -> dict[str, Any]:
-        """Return the metadata of a photograph."""
-        return self.current.store.photo(id_).to_dict()
+        """Return the metadata of a photograph, and the text in the picture."""
+        store = self.current.store
+        return store.photo(id_).to_dict() | {"text": store.text_in(id_)}
 
     def thumbnail(self, id_: int, headers: Mapping[str, str]) -> Response:
         """Return a small picture, as JPEG."""

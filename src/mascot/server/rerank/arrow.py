@@ -17,15 +17,9 @@ from mascot.server.responses import BadBody
 OPTIONS = b"mascot"  # the metadata key
 _ID, _SCORE, _VECTOR = "id", "score", "vector"
 _NUMBERS = {"double", "float", "halffloat"} | {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
-_LEAST_DECODED, _EXPANSION = 64 << 20, 20  # bytes of columns as Python objects: at least, and per byte of the body
 _POINTER, _OBJECT, _DICT, _WIDEST = 8, 80, 200, 4  # bytes of Python objects; of a character
 _MOST_VALIDATED = 256 << 20  # bytes, over all columns and batches
 _LONGEST_REASON = 300  # characters of an error of Arrow
-
-
-def most_decoded(body: bytes) -> int:
-    """Return the largest number of bytes that the columns of a body may take as Python objects."""
-    return max(_LEAST_DECODED, _EXPANSION * len(body))
 
 
 def decode(body: bytes) -> tuple[dict[str, Any], schemas.RerankOptions]:
@@ -59,7 +53,7 @@ def _decode(body: bytes, arrow: Any) -> tuple[dict[str, Any], schemas.RerankOpti
     arrays = [part for column in columns.values() for part in column.chunks]
     if isinstance(vectors, arrow.Array):
         arrays.append(vectors)
-    size, most = sum(_size(array, arrow) for array in arrays), most_decoded(body)
+    size, most = sum(_size(array, arrow) for array in arrays), request_body.decoded_size(body, request_body.ARROW)
     if size > most:
         raise BadBody(f"columns would take {size:,} bytes, more than {most:,}: send fewer lists and shorter texts")
     candidates = {

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from msgspec import UNSET
 from prometheus_client import CollectorRegistry, Histogram
 from prometheus_client import Counter as CounterMetric
 
@@ -40,7 +41,9 @@ class EffectMetrics:
         self._series = cache(lambda *labels: [metric.labels(*labels) for metric in names])
 
     def record(self, profile: Any, ranking: mc.Ranking[Any], candidates: mc.Candidates, seconds: float) -> None:
-        """Count one page."""
+        """Count one page, if it obeys a profile."""
+        if profile is UNSET:
+            return
         timer, kept, results, moved, short, missed = self._series(profile.name, profile.variant)
         shown = len(ranking)
         timer.observe(seconds)

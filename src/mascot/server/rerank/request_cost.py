@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 import mascot as mc
-from mascot.attributes.category import labels_of
+from mascot.attributes.category import Combination, labels_of
 from mascot.kernels import native
 
 _MOST_PAIRED = {mc.MsDpp: 500, mc.Branches: 2000}  # candidates, of which all pairs are compared
@@ -17,12 +18,15 @@ _MOST_DENSE = 30_000_000  # candidates x bins, for methods that compute all of t
 _MOST_FEATURES = 5_000_000  # candidates x labels and clusters, for the methods that compare candidates
 _MOST_COMPARED = 400_000_000  # candidates x dimension x results, for Mmr, KDpp and Vectors
 _MOST_CLUSTERED = 400_000_000  # candidates x dimension x clusters
+_LABELLED = (mc.Category, Combination)
 _KEEP = 4  # cost factor of searching for the strength
 _NUMPY = 4_000_000  # candidates x bins of a dense array in numpy
 _SMALL = 60_000  # candidates x bins per candidate, up to which a request takes about a millisecond
 _GLOBE = 32  # the largest number of bins that a point on the globe or on a line belongs to
 _HOURS = 96  # bins of a focus on the hour
 _FEW = 1000  # the labels of fewer candidates are not counted but assumed to be distinct
+_MOST_LABELS = 400_000  # labels of all candidates, over all wishes: half a second
+_MOST_CHARACTERS = 20_000_000  # of the labels of combinations
 _SCALED = 2000  # number of bins if the width depends on the candidates
 
 
@@ -34,6 +38,7 @@ def check(candidates: mc.Candidates, wishes: Sequence[mc.AnyWish], method: Any, 
         if count > most:
             name = type(owner).__name__
             raise mc.OptionError(f"{name} compares all pairs: candidates must be at most {most}, got {count}")
+    labels = _count_labels(attributes, candidates)
     sizes = [_bins(attribute, candidates) for attribute in attributes]
     bins, reach = sum(size[0] for size in sizes), sum(min(size) for size in sizes)
     _require(count * reach, _MOST_REACHED // (_KEEP if keep else 1), "candidates x bins per candidate")
@@ -63,7 +68,7 @@ def check(candidates: mc.Candidates, wishes: Sequence[mc.AnyWish], method: Any, 
         _require(count * bins, _NUMPY, "candidates x bins, without the native kernel")
     has_clusters = any(isinstance(attribute, (mc.Branches, mc.Clusters, mc.Vectors)) for attribute in attributes)
     is_plain = isinstance(method, (mc.Mascot, mc.Relevance)) and not keep and not has_clusters
-    return is_plain and count * reach <= _SMALL
+    return is_plain and count * reach <= _SMALL and labels <= _SMALL
 
 
 def most_candidates(method: Any, wishes: Sequence[mc.AnyWish], most: int) -> int:
@@ -74,6 +79,35 @@ def most_candidates(method: Any, wishes: Sequence[mc.AnyWish], most: int) -> int
 def _require(cost: int, most: int, rule: str) -> None:
     if cost > most:
         raise mc.OptionError(f"request too expensive ({rule}: {cost:,} > {most:,}): send fewer candidates or bins")
+
+
+def _count_labels(attributes: Sequence[Any], candidates: mc.Candidates) -> int:
+    """Return the number of labels over all attributes; refuse too many of them, before any is read."""
+    owners = [
+        it.columns if isinstance(it, Combination) else (it.column,) for it in attributes if isinstance(it, _LABELLED)
+    ]
+    cells = {name: candidates.columns.get(name, ()) for name in dict.fromkeys(chain(*owners))}
+    lengths = {name: np.fromiter(map(_length, column), np.int64, len(column)) for name, column in cells.items()}
+    counts = [np.prod([lengths[name] for name in owner], axis=0) for owner in owners]
+    labels = sum(int(count.sum()) for count in counts)
+    _require(labels, _MOST_LABELS, "labels of all candidates, over all wishes")
+    characters = 0
+    for owner, count in zip(owners, counts, strict=True):
+        if len(owner) > 1:
+            longest = [np.fromiter(map(_longest, cells[name]), np.int64, len(cells[name])) for name in owner]
+            characters += int((count * np.sum(longest, axis=0)).sum())
+    _require(characters, _MOST_CHARACTERS, "characters of combined labels")
+    return labels
+
+
+def _length(cell: Any) -> int:
+    return len(cell) if isinstance(cell, (list, tuple, np.ndarray)) else 1
+
+
+def _longest(cell: Any) -> int:
+    """Return the length of the longest label of a cell."""
+    labels = cell if isinstance(cell, (list, tuple, np.ndarray)) else (cell,)
+    return max((len(str(label)) for label in labels), default=0)
 
 
 def _bins(attribute: Any, candidates: mc.Candidates) -> tuple[int, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from codecs import BOM_UTF8
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,9 +17,10 @@ from starlette.types import Receive, Scope, Send
 
 import mascot as mc
 from mascot.server import schemas
-from mascot.server.middleware import log
+from mascot.server.middleware import log, request_name
 from mascot.server.openapi import Operation
-from mascot.server.request_body import ARROW, MSGPACK, ByteBudget, read_body, refuse_compressed
+from mascot.server.request_body import ARROW, LARGE, MSGPACK, ByteBudget, HeldBody, received_body, refuse_compressed
+from mascot.server.rerank.audit import AuditLog, Record
 from mascot.server.rerank.effect import EffectMetrics
 from mascot.server.rerank.profile_store import ProfilesOut, ProfileStore
 from mascot.server.rerank.rerank_task import RerankTask
@@ -29,43 +30,63 @@ from mascot.server.settings import Settings
 
 _TAG = "your own candidates"
 _LINES = "application/x-ndjson"
+Run = Callable[[Callable[[], schemas.RerankOut]], Awaitable[schemas.RerankOut]]
 
 
 def operations(settings: Settings, budget: ByteBudget, profiles: ProfileStore, registry: Any) -> list[Operation]:
     """Return the operations on the caller's own candidates."""
     threads, effect = Threads("rerank", max(2, os.cpu_count() or 1)), EffectMetrics(registry)
+    audit = AuditLog(settings.audit, settings.audit_share)
 
     async def rerank(request: Request) -> Response:
         """Re-rank the candidates of the request: JSON, msgpack, or an Arrow IPC stream."""
-        task = RerankTask(*await read_body(request, budget, settings, JSON, MSGPACK, ARROW), profiles)
-        call = partial(task.answer, effect)
-        answer = call() if task.small else await threads.run_while_connected(request.receive, call)
+        run = partial(threads.run_while_connected, request.receive)
+        recorders = effect.record, *audit.recorders(request.scope)
+        async with received_body(request, budget, settings, JSON, MSGPACK, ARROW) as (content, format_):
+            answer = await answer_to(content, format_, run, recorders)
         if request.headers.get("accept", "").lower() == MSGPACK:
             return Response(msgspec.msgpack.encode(answer), media_type=MSGPACK)
         return JsonAnswer(answer)
 
+    async def answer_to(content: bytes, format_: str, run: Run, recorders: Sequence[Record]) -> schemas.RerankOut:
+        """Answer a small request at once, and others in a thread, so that health checks do not wait for them."""
+        if len(content) > LARGE or format_ == ARROW:
+            return await run(lambda: RerankTask(content, format_, profiles).answer(*recorders))
+        task = RerankTask(content, format_, profiles)
+        call = partial(task.answer, *recorders)
+        return call() if task.small else await run(call)
+
     async def stream(request: Request) -> Response:
         """Re-rank many lists: one request of `/api/rerank` per line in, one answer or error per line out."""
         refuse_compressed(request.headers)
-        return _Duplex(answers(request.receive), media_type=_LINES)
+        return _Duplex(answers(request.scope, request.receive), media_type=_LINES)
 
-    async def answers(receive: Receive) -> AsyncIterator[bytes]:
+    async def answers(scope: Scope, receive: Receive) -> AsyncIterator[bytes]:
         too_long = failure("TooLarge", f"a line must be at most {settings.request_bytes} bytes")
+        number = 0
         try:
-            async for line in lines(_parts(receive, budget, settings.body_timeout_s), settings.request_bytes):
-                yield msgspec.json.encode(too_long if line is None else await answer_of(bytes(line))) + b"\n"
+            with budget.body() as body:
+                async for line in lines(_parts(receive, body, settings.body_timeout_s), settings.request_bytes):
+                    number += 1
+                    answer = too_long if line is None else await answer_of(bytes(line), body, scope, number)
+                    yield msgspec.json.encode(answer) + b"\n"
         except HTTPException as error:
             yield msgspec.json.encode(failure_of(error)[1]) + b"\n"
 
-    async def answer_of(line: bytes) -> schemas.RerankOut | Failure:
+    async def answer_of(line: bytes, body: HeldBody, scope: Scope, number: int) -> schemas.RerankOut | Failure:
+        body.add(len(line))
         try:
-            task = RerankTask(line, JSON, profiles)
-            return task.answer(effect) if task.small else await threads.run(task.answer, effect)
+            async with budget.decoding(line, JSON, body):
+                return await answer_to(line, JSON, threads.run, [effect.record, *audit.recorders(scope, number)])
         except (HTTPException, mc.MascotError) as error:
+            if body.refused:
+                raise
             return failure_of(error)[1]
         except Exception:
-            log.exception("a line of a stream failed")
+            log.exception("line %d of a stream failed (%s)", number, request_name(scope))
             return INTERNAL  # further lines are still answered
+        finally:
+            body.add(-len(line))
 
     async def list_profiles(request: Request) -> Response:
         """List the profiles that requests can name, their versions and rules, and the errors in their files."""
@@ -91,16 +112,15 @@ class _Duplex(StreamingResponse):
         await self.stream_response(send)
 
 
-async def _parts(receive: Receive, budget: ByteBudget, seconds: float) -> AsyncIterator[bytes]:
+async def _parts(receive: Receive, body: HeldBody, seconds: float) -> AsyncIterator[bytes]:
     """Yield the parts of a body as they arrive. Bytes after the last line break count as held."""
-    with budget.body() as body:
-        more = True
-        while more:
-            part, more = await body.part(receive, anyio.current_time() + seconds)
-            if b"\n" in part:
-                body.clear()
-            body.add(len(part) - part.rfind(b"\n") - 1)
-            yield part
+    more = True
+    while more:
+        part, more = await body.part(receive, anyio.current_time() + seconds)
+        if b"\n" in part:
+            body.clear()
+        body.add(len(part) - part.rfind(b"\n") - 1)
+        yield part
 
 
 async def lines(parts: AsyncIterator[bytes], longest: int) -> AsyncIterator[bytearray | None]:

@@ -15,7 +15,7 @@ from mascot.profiles import OPTIONS
 from mascot.server import schemas
 from mascot.server.request_body import ARROW, convert, decode
 from mascot.server.rerank import arrow, request_cost
-from mascot.server.rerank.effect import EffectMetrics
+from mascot.server.rerank.audit import Record
 from mascot.server.rerank.profile_store import ProfileStore
 from mascot.server.rerank.request_candidates import candidates_of
 from mascot.server.responses import JSON, BadBody
@@ -72,15 +72,16 @@ class RerankTask:
         self._wishes, self._k, self._method, self._options = rules.wishes, rules.k, rules.method, {}
         self.profile = schemas.ProfileUsed(profile.name, profile.version, rules.name)
 
-    def answer(self, effect: EffectMetrics | None = None) -> schemas.RerankOut:
-        """Re-rank the candidates; `effect` counts what a profile does."""
+    def answer(self, *recorders: Record) -> schemas.RerankOut:
+        """Re-rank the candidates, and call the recorders with the page."""
         request, start = self._request, time.perf_counter()
         ranking = mc.rerank(
             self._candidates, self._wishes, self._k, self._method, request.already or None, pin=self._pin,
             **self._options,
         )  # fmt: skip
-        if effect is not None and self.profile is not msgspec.UNSET:
-            effect.record(self.profile, ranking, self._candidates, time.perf_counter() - start)
+        seconds = time.perf_counter() - start
+        for record in recorders:
+            record(self.profile, ranking, self._candidates, seconds)
         ids: list[Any] = ranking.ids
         positions, was = ranking.positions.tolist(), ranking.was.tolist()
         scores, relevances = ranking.scores.tolist(), ranking.relevance.tolist()

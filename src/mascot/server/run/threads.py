@@ -52,12 +52,16 @@ class Threads:
         """Run the call. If the client disconnects, cancel a waiting call, or signal a running one to stop."""
         stop, context = threading.Event(), copy_context()
         context.run(_STOPPING.set, stop)
-        work = asyncio.get_running_loop().run_in_executor(self._pool, context.run, call, *args)
+        future = self._pool.submit(context.run, call, *args)
+        work = asyncio.wrap_future(future)
         disconnect = asyncio.ensure_future(_wait_for_disconnect(receive))
         futures: set[asyncio.Future[Any]] = {work, disconnect}
         try:
             await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
+                stop.set()
+                if not future.cancel():
+                    await asyncio.wait([work])  # its memory counts until it ends
                 raise ClientLeft
             return work.result()
         finally:
@@ -65,7 +69,7 @@ class Threads:
             if not work.done():
                 stop.set()
                 work.cancel()
-                work.add_done_callback(_discard_result)
+            work.add_done_callback(_discard_result)
 
 
 async def _wait_for_disconnect(receive: Receive) -> None:

@@ -1,0 +1,231 @@
+"""`mascot preview`: compare the pages of recorded queries before and after a change of rules."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import zip_longest
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+import mascot as mc
+from mascot.cli import hit_tables, options, printing
+from mascot.cli.rerank_command import Id, Query, Score, Vector
+from mascot.connect import converters
+from mascot.grammar import columns_of
+from mascot.profiles import Variant
+from mascot.tuning.preview import Preview, QueryHits, Tally, summarize, tally
+from mascot.tuning.preview_page import VALUES, summary_rows, write_page
+
+_CHUNK = 250  # queries per task of a process, and per step of the progress bar
+_FIRST = 5  # results of a changed page in the table
+EngineName: Any = Literal.__getitem__(hit_tables.ENGINES)
+
+
+def preview(
+    rules: Annotated[str, typer.Argument(metavar="RULES", help="The new rules: a profile, .json or .toml.")],
+    path: Annotated[
+        str, typer.Argument(metavar="QUERIES", help="Recorded queries and their hits; - is standard input.")
+    ],
+    against: Annotated[
+        str | None, typer.Option(metavar="FILE", help="The rules of today (default: the hits by relevance alone).")
+    ] = None,
+    variant: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Variant of RULES (default: the first one).")
+    ] = None,
+    weight: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Weight of each query in means and shares (default: 1).")
+    ] = None,
+    exposure: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Compare the exposure of the values of this column too. Repeatable."),
+    ] = None,
+    html: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write one HTML file with figures and side-by-side pages.")
+    ] = None,
+    engine: Annotated[
+        EngineName | None, typer.Option("--from", help="The engine whose response is in the field hits of each line.")
+    ] = None,
+    score: Score = "score",
+    id: Id = None,
+    query: Query = None,
+    vector: Vector = None,
+    input_format: options.InputFormat = None,
+    processes: Annotated[int | None, typer.Option(min=1, help="Number of processes (default: one per core).")] = None,
+    format: Annotated[Literal["table", "json"], typer.Option(help="Tables, or the same as data.")] = "table",
+) -> None:
+    """Show what rules change over recorded queries, before they go live.
+
+    \b
+    mascot preview rules.json queries.jsonl --against old.json --html preview.html
+
+    \b
+    A line of QUERIES is a query and its hits, or one hit as for rerank:
+      {"query": "boots", "searches": 120, "hits": [{"id": "b1", "score": 0.93, "seller": "acme"}, ...]}
+      {"query": "boots", "id": "b1", "score": 0.93, "seller": "acme"}
+    """
+    new_rules = mc.load_profile(rules).rules(variant=variant)
+    old_rules = None if against is None else mc.load_profile(against).rules()
+    names = _Columns(score, id, query, vector, weight)
+    name, lines = hit_tables.read_lines(path, input_format) or (path, None)
+    work = _Work(name, names, engine, new_rules, old_rules, tuple(exposure or ()))
+    total = Tally()
+    with printing.progress_bar() as report:
+        for count, queries, part in _tallies(work, lines, input_format, processes or os.cpu_count() or 1):
+            total.add(part)
+            report("queries", count, queries)
+    result = summarize(total)
+    if html is not None:
+        compared = "relevance alone" if against is None else Path(against).name
+        subtitle = f"{result.queries:,} queries, compared with {compared}"
+        write_page(result, html, f"Preview of {Path(rules).name}", subtitle)
+    if format == "json":
+        printing.show_json(result.to_dict())
+    else:
+        printing.show(*_tables(result))
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """The names of the columns with a fixed meaning."""
+
+    score: str
+    id: str | None
+    query: str | None
+    vector: str | None
+    weight: str | None
+
+
+@dataclass(frozen=True)
+class _Work:
+    """The task of a process: read queries from lines, and compare their pages."""
+
+    file: str
+    names: _Columns
+    engine: str | None
+    rules: Variant
+    against: Variant | None
+    columns: tuple[str, ...]
+
+    def __call__(self, chunk: tuple[int, Sequence[bytes]]) -> Tally:
+        """Return the tally of lines that hold a query each; the first has this number."""
+        records = hit_tables.json_lines(chunk[1], self.file, chunk[0])
+        return self.tally([self._query(record, f"{self.file} line {number}") for number, record in records])
+
+    def tally(self, queries: Sequence[QueryHits]) -> Tally:
+        return tally(queries, self.rules, self.against, self.columns)
+
+    def _query(self, record: hit_tables.Record, place: str) -> QueryHits:
+        hits, names = record.get("hits"), self.names
+        try:
+            if self.engine is not None:
+                candidates = getattr(converters, f"from_{self.engine}")(hits, vector=names.vector)
+            elif isinstance(hits, list):
+                candidates = mc.Candidates.from_records(hits, names.score, names.id or "id", names.vector)
+            else:
+                raise mc.InputError("hits must be a list of objects; the response of an engine needs --from")
+        except mc.MascotError as error:
+            raise mc.InputError(f"{place}: {error}") from None
+        return QueryHits(record.get(names.query or "query", place), candidates, self.weight(record, place))
+
+    def weight(self, record: hit_tables.Record, place: str) -> float:
+        value = 1.0 if self.names.weight is None else record.get(self.names.weight)
+        if not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+            raise mc.InputError(f"{place}: {self.names.weight} must be a number >= 0, got {value!r:.60}")
+        return float(value)
+
+
+def _tallies(
+    work: _Work, lines: Sequence[bytes] | None, input_format: str | None, processes: int
+) -> Iterator[tuple[int, int, Tally]]:
+    """Yield tallies, with the number of queries that are finished and of all queries."""
+    first_records = (record for _, record in hit_tables.json_lines(lines or (), work.file))
+    if lines is None or "hits" not in next(first_records, ()):
+        queries = _grouped(lines, input_format, work)
+        for start in range(0, len(queries), _CHUNK):
+            end = min(start + _CHUNK, len(queries))
+            yield end, len(queries), work.tally(queries[start:end])
+        return
+    chunks = [(start + 1, lines[start : start + _CHUNK]) for start in range(0, len(lines), _CHUNK)]
+    with _pool(min(processes, len(chunks))) as run_each:
+        for (start, part), result in zip(chunks, run_each(work, chunks), strict=True):
+            yield start + len(part) - 1, len(lines), result
+
+
+@contextmanager
+def _pool(processes: int) -> Iterator[Callable[..., Iterable[Tally]]]:
+    """Yield a `map` that runs in several processes; Ctrl-C reaches only this one."""
+    if processes < 2:
+        yield map
+        return
+    ignored = signal.SIGINT, signal.SIG_IGN
+    with ProcessPoolExecutor(processes, get_context("spawn"), signal.signal, ignored) as pool:
+        yield pool.map
+
+
+def _grouped(lines: Sequence[bytes] | None, input_format: str | None, work: _Work) -> list[QueryHits]:
+    """Return the queries of a file with one hit per line or row; `lines` were read from it if it has JSON lines."""
+    names = work.names
+    if lines is not None:
+        table = hit_tables.table_of_lines(lines, work.file)
+    else:
+        table = hit_tables.read(work.file, input_format, (names.id or "id", names.query or "query"))
+    if names.weight is not None:
+        table.require(names.weight, "name another with --weight")
+    wishes = (*work.rules.wishes, *(work.against.wishes if work.against else ()))
+    columns = [*(column for wish in wishes for column in columns_of(wish)), *work.columns]
+    groups = hit_tables.queries(table, names.score, names.id, names.query, names.vector, columns)
+    return [
+        QueryHits(group.name, group.candidates, work.weight(group.records[0], f"query {group.name!r}"))
+        for group in groups
+    ]
+
+
+def _tables(result: Preview) -> Iterator[Any]:
+    """Yield the tables for people."""
+    grid = printing.new_grid(("", {}), ("before", printing.RIGHT), ("after", printing.RIGHT))
+    for row in summary_rows(result):
+        grid.add_row(*row)
+    yield grid
+    if result.exposure:
+        heads = [(name, printing.RIGHT) for name in ("before", "after", "change")]
+        grid = printing.new_grid(("exposure of", printing.FOLD), ("value", printing.FOLD), *heads)
+        for entry in result.exposure[:VALUES]:
+            shares = f"{entry.before:.1%}", f"{entry.after:.1%}", f"{entry.change:+.1%}"
+            grid.add_row(printing.visible(entry.column), printing.visible(entry.value), *shares)
+        yield grid
+    if result.missed:
+        names = [(name, printing.FOLD) for name in ("rule missed", "value", "why")]
+        grid = printing.new_grid(*names, ("pages before", printing.RIGHT), ("after", printing.RIGHT))
+        for missed in result.missed:
+            texts = map(printing.visible, (missed.rule, missed.value, missed.reason))
+            grid.add_row(*texts, str(missed.before), str(missed.after))
+        yield grid
+    for message, count in result.refused.items():
+        yield f"Queries that the rules refuse: {count} ({printing.visible(message)})"
+    if result.most_changed:
+        yield _changed_grid(result)
+
+
+def _changed_grid(result: Preview) -> Any:
+    """Return the first results of the most changed queries, side by side."""
+    grid = printing.new_grid(
+        ("most changed", printing.FOLD), ("moved", printing.RIGHT), ("#", printing.RIGHT), ("before", printing.FOLD),
+        ("after", printing.FOLD), ("was", printing.RIGHT),
+    )  # fmt: skip
+    for entry in result.most_changed:
+        pairs = zip_longest(entry.before[:_FIRST], entry.after[:_FIRST])
+        for rank, (before, after) in enumerate(pairs, 1):
+            start = (printing.visible(str(entry.query)), f"{entry.moved:.0%}") if rank == 1 else ("", "")
+            ids = [printing.visible(str(part.id)) if part else "" for part in (before, after)]
+            grid.add_row(*start, str(rank), *ids, str(after.was) if after else "")
+        grid.add_section()
+    return grid

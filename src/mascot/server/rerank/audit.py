@@ -1,0 +1,115 @@
+"""The audit log: one line of JSON per re-ranked page, for all requests or a share of them."""
+
+from __future__ import annotations
+
+import os
+import sys
+import zlib
+from collections.abc import Callable
+from datetime import datetime, timezone
+from functools import partial
+from typing import Any
+
+import msgspec
+from starlette.types import Scope
+
+import mascot as mc
+from mascot.explain import Explainer
+from mascot.server.middleware import log
+from mascot.server.schemas import ProfileUsed
+
+Record = Callable[[Any, mc.Ranking[Any], mc.Candidates, float], None]
+_STANDARD_OUTPUT = "-"
+_HASHES = 2**32
+
+
+class AuditedResult(msgspec.Struct):
+    """A result: its id, its rank by score, and the code of its reason.
+
+    The code is `pinned`, `protected`, the largest gain (`relevance` or the name of an attribute), or `method` if the
+    method has no gains.
+    """
+
+    id: Any
+    was: int
+    code: str
+
+
+class AuditedRule(msgspec.Struct):
+    """A rule that the page does not meet, as `MissedRule` describes it."""
+
+    rule: str
+    value: str
+    count: int
+    target: int
+    cause: str
+
+
+class AuditLine(msgspec.Struct, omit_defaults=True):
+    """One line of the audit log."""
+
+    time: str
+    request: str
+    traceparent: str
+    profile: ProfileUsed | msgspec.UnsetType
+    k: int
+    seconds: float
+    candidates: list[Any]
+    results: list[AuditedResult]
+    missed: list[AuditedRule]
+
+
+class AuditLog:
+    """A file to which each process appends whole lines. `share` is the share of requests that are logged.
+
+    A hash of the request id decides, so that services that pass it on log the same requests.
+    """
+
+    def __init__(self, path: str | None, share: float) -> None:
+        self._share, self._file = share, -1
+        try:
+            if path == _STANDARD_OUTPUT:
+                self._file = sys.stdout.fileno()
+            elif path is not None:
+                self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o640)
+        except OSError as error:
+            raise mc.OptionError(f"the audit log {path} cannot be written: {error.strerror}") from None
+
+    def recorders(self, scope: Scope, line: int = 0) -> list[Record]:
+        """Return the function that logs the page of this request, or line of a stream, if it is in the sample."""
+        if self._file < 0 or zlib.crc32(b"%s/%d" % (scope["request_id"], line)) >= self._share * _HASHES:
+            return []
+        names = (scope[name].decode("latin-1") for name in ("request_id", "traceparent"))
+        return [partial(self._write, *names)]
+
+    def _write(
+        self,
+        request: str,
+        trace: str,
+        profile: Any,
+        ranking: mc.Ranking[Any],
+        candidates: mc.Candidates,
+        seconds: float,
+    ) -> None:
+        time = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+        rules = [
+            AuditedRule(rule.rule, rule.value, rule.count, rule.target, rule.cause) for rule in ranking.missed_rules()
+        ]
+        line = AuditLine(
+            time, request, trace, profile, ranking.k, round(seconds, 6), list(candidates.ids), _results(ranking), rules
+        )
+        try:
+            os.write(self._file, msgspec.json.encode(line) + b"\n")  # one call, so that processes do not mix lines
+        except OSError as error:
+            log.error("the audit log cannot be written: %s", error.strerror)
+
+
+def _results(ranking: mc.Ranking[Any]) -> list[AuditedResult]:
+    gains = {name: values.tolist() for name, values in ranking.gains.items()}
+    explainer = Explainer(ranking, left_out=False)
+    rows = zip(ranking.ids, ranking.was.tolist(), explainer.pinned, explainer.protected, strict=True)
+    results = []
+    for place, (id_, was, is_pinned, is_protected) in enumerate(rows):
+        code = max(gains, key=lambda name: gains[name][place]) if gains else "method"
+        results.append(AuditedResult(id_, was, "pinned" if is_pinned else "protected" if is_protected else code))
+    return results

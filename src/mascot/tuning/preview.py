@@ -1,0 +1,316 @@
+"""Preview: what rules change over recorded queries, before they go live."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from heapq import nlargest
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mascot.attributes.category import Category, label_text, labels_of
+from mascot.bins import Floats, Ints
+from mascot.candidates import Candidates, scaled
+from mascot.errors import InputError
+from mascot.grammar import columns_of
+from mascot.methods import Relevance
+from mascot.metrics.retrieval import relevance_kept
+from mascot.profiles import Variant
+from mascot.ranking import Ranking
+from mascot.reranking import rerank_many
+from mascot.serialize import plain
+
+MOST_CHANGED = 10  # queries that are shown side by side
+_FIRST = 5  # results at the top of a page that are compared on their own
+_MEANINGS = {
+    "absent": "no candidate has the value",
+    "scarce": "the candidates do not have enough results with the value",
+    "limited": "a limit on another attribute leaves room for fewer",
+    "crowded": "limits, pins and protected results leave no room",
+    "over": "the limit was exceeded to fill the page",
+    "limits": "limits leave no more candidates",
+    "places": "no other candidate fits the rules about places",
+}  # of the causes of a `MissedRule`
+
+
+@dataclass(frozen=True, slots=True)
+class QueryHits:
+    """The recorded hits of one query, and the weight of the query, such as its number of searches."""
+
+    query: Any
+    candidates: Candidates[Any]
+    weight: float = 1.0
+
+
+class PageChange(NamedTuple):
+    """How the page of one query differs."""
+
+    weight: float
+    page: bool  # some position has another result
+    first: bool
+    first_five: bool  # one of the first five positions has another result
+    replaced: int  # results that the page did not have before
+    moved: float  # share of the exposure that went to other results, in 0..1
+    kept_before: float  # relevance as a share of the best possible
+    kept: float
+    short_before: bool  # fewer than k results, although there are k hits
+    short: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PageResult:
+    """One result of a page: its rank by score, its values in the columns of the rules, and why it was selected."""
+
+    id: Any
+    was: int
+    values: dict[str, Any]
+    because: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedQuery:
+    """A query whose page changes much, with the results before and after."""
+
+    query: Any
+    weight: float
+    moved: float
+    replaced: int
+    before: list[PageResult]
+    after: list[PageResult]
+
+
+@dataclass(frozen=True, slots=True)
+class MissedCount:
+    """On how many pages a rule is missed, before and after, and why."""
+
+    rule: str
+    value: str
+    cause: str
+    reason: str
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExposureChange:
+    """The share of all exposure that a value receives. The result at rank r receives 1 / log2(r + 1)."""
+
+    column: str
+    value: str
+    before: float
+    after: float
+
+    @property
+    def change(self) -> float:
+        return self.after - self.before
+
+
+@dataclass(slots=True)
+class Tally:
+    """What some queries add to a preview. The tallies of all queries are added up by `add`."""
+
+    changes: list[PageChange] = field(default_factory=list)
+    missed: tuple[Counter[Any], Counter[Any]] = field(default_factory=lambda: (Counter(), Counter()))  # before, after
+    exposure: tuple[Counter[Any], Counter[Any]] = field(default_factory=lambda: (Counter(), Counter()))
+    most_changed: list[ChangedQuery] = field(default_factory=list)
+    refused: Counter[str] = field(default_factory=Counter)  # queries by the message of their error
+
+    def add(self, other: Tally) -> None:
+        self.changes += other.changes
+        for mine, theirs in zip((*self.missed, *self.exposure), (*other.missed, *other.exposure), strict=True):
+            mine.update(theirs)
+        self.most_changed = nlargest(MOST_CHANGED, self.most_changed + other.most_changed, key=_extent)
+        self.refused += other.refused
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What rules change over recorded queries. Means and shares are weighted by the weights of the queries.
+
+    Attributes
+    ----------
+    queries, refused
+        The number of queries that were compared, and the number of those that the rules refuse, by the message.
+    pages, first, first_five
+        The share of the queries with a change on the page, of the first result, and among the first five.
+    replaced, moved
+        Means: results of a page that it did not have before, and the share of the exposure that went to others.
+    kept_before, kept
+        The relevance of the results as a share of the best possible.
+    short_before, short
+        The share of the pages with fewer than k results, although there are k hits.
+    missed, exposure, most_changed
+        Rules that pages miss; values with their exposure, the largest change first; the ten most changed queries.
+    changes
+        How each query changed.
+    """
+
+    queries: int
+    refused: dict[str, int]
+    pages: float
+    first: float
+    first_five: float
+    replaced: float
+    moved: float
+    kept_before: float
+    kept: float
+    short_before: float
+    short: float
+    missed: list[MissedCount]
+    exposure: list[ExposureChange]
+    most_changed: list[ChangedQuery]
+    changes: list[PageChange]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the preview as plain data, ready for JSON, without the changes of single queries."""
+        names = [name for name in self.__slots__ if name != "changes"]
+        values = {name: getattr(self, name) for name in names}
+        for name in ("missed", "exposure", "most_changed"):
+            values[name] = [asdict(entry) for entry in values[name]]
+        return plain(values)
+
+
+def preview(
+    queries: Iterable[QueryHits], rules: Variant, against: Variant | None = None, columns: Sequence[str] = ()
+) -> Preview:
+    """Compare the pages of recorded queries under two sets of rules.
+
+    Parameters
+    ----------
+    queries
+        The recorded hits of each query.
+    rules, against
+        The new rules and the old ones, such as `mascot.load_profile(path).rules()` (default of `against`: None, which
+        stands for the hits by relevance alone).
+    columns
+        Columns whose values are compared by exposure, in addition to the columns of labels of the rules (default: ()).
+
+    Examples
+    --------
+    >>> import mascot as mc
+    >>> hits = mc.Candidates(scores=[0.9, 0.8, 0.5], columns={"city": ["Rome", "Rome", "Oslo"]})
+    >>> rules = Variant("", 1.0, (mc.limit("city", 1),), 2, mc.Mascot())
+    >>> preview([QueryHits("pizza", hits)], rules).replaced
+    1.0
+    """
+    return summarize(tally(list(queries), rules, against, columns))
+
+
+def tally(queries: Sequence[QueryHits], rules: Variant, against: Variant | None, columns: Sequence[str]) -> Tally:
+    """Return what these queries add to a preview."""
+    old_rules = against or Variant("", 1.0, (), rules.k, Relevance())
+    labelled = [wish for wish in (*old_rules.wishes, *rules.wishes) if isinstance(wish.attribute, Category)]
+    columns = list(dict.fromkeys([*(column for wish in labelled for column in columns_of(wish)), *columns]))
+    result, pages = Tally(), []
+    for query, before, after in _rankings(queries, (old_rules, rules), result.refused):
+        change = _compare(query, before, after)
+        result.changes.append(change)
+        if change.page:
+            pages.append((change, query, before, after))
+        cells = {name: query.candidates.columns[name] for name in columns if name in query.candidates.columns}
+        for side, ranking in enumerate((before, after)):
+            missed = {(missed.rule, missed.value, missed.cause) for missed in ranking.missed_rules()}
+            result.missed[side].update(missed)
+            _add_exposure(result.exposure[side], query.weight, ranking.positions, cells)
+    for change, query, before, after in nlargest(MOST_CHANGED, pages, key=lambda page: _extent(page[0])):
+        sides = [_results(ranking, query.candidates, columns) for ranking in (before, after)]
+        result.most_changed.append(
+            ChangedQuery(plain(query.query), query.weight, change.moved, change.replaced, *sides)
+        )
+    return result
+
+
+def _rankings(queries: Sequence[QueryHits], both: Sequence[Variant], refused: Counter[str]) -> list[Any]:
+    """Return each query with its rankings by both rules. Queries that the rules refuse are counted and left out."""
+    if not queries:
+        return []
+    candidates = [query.candidates for query in queries]
+    try:
+        ranked = [rerank_many(candidates, rules.wishes, rules.k, rules.method, threads=1) for rules in both]
+        return list(zip(queries, *ranked, strict=True))
+    except InputError as error:
+        if len(queries) == 1:
+            refused[str(error)] += 1
+            return []
+        half = len(queries) // 2
+        return _rankings(queries[:half], both, refused) + _rankings(queries[half:], both, refused)
+
+
+def _compare(query: QueryHits, before: Ranking[Any], after: Ranking[Any]) -> PageChange:
+    scores = query.candidates.scores
+    relevance, sides = scaled(scores), (before.positions, after.positions)
+    exposure = np.zeros((2, len(scores)))
+    for row, positions in zip(exposure, sides, strict=True):
+        row[positions] = _discounts(len(positions))
+    old, new = (positions.tolist() for positions in sides)
+    total = exposure.sum()
+    kept_before, kept = (
+        float(relevance_kept(relevance[None], positions[None])[0]) if len(scores) else 1.0 for positions in sides
+    )
+    short_before, short = (len(ranking) < min(ranking.k, len(scores)) for ranking in (before, after))
+    return PageChange(
+        query.weight, old != new, old[:1] != new[:1], old[:_FIRST] != new[:_FIRST], len(set(new) - set(old)),
+        float(np.abs(exposure[1] - exposure[0]).sum() / total) if total else 0.0,
+        kept_before, kept, short_before, short,
+    )  # fmt: skip
+
+
+def _discounts(count: int) -> Floats:
+    """Return the exposure of the results of a page, by rank."""
+    return 1 / np.log2(np.arange(2, count + 2))
+
+
+def _add_exposure(exposure: Counter[Any], weight: float, positions: Ints, cells: dict[str, Any]) -> None:
+    discounts = (weight * _discounts(len(positions))).tolist()
+    exposure[None] += sum(discounts)
+    for name, column in cells.items():
+        for value, discount in zip(column[positions].tolist(), discounts, strict=True):
+            for label in labels_of(value):
+                exposure[name, label_text(label)] += discount
+
+
+def _results(ranking: Ranking[Any], candidates: Candidates[Any], columns: Sequence[str]) -> list[PageResult]:
+    reasons = ranking.explain().results if ranking.wishes else [None] * len(ranking)
+    names = [name for name in columns if name in candidates.columns]
+    return [
+        PageResult(plain(id_), was, {name: plain(candidates.columns[name][position]) for name in names},
+                   reason.because if reason else "")
+        for id_, was, position, reason in zip(
+            ranking.ids, ranking.was.tolist(), ranking.positions.tolist(), reasons, strict=True
+        )
+    ]  # fmt: skip
+
+
+def _extent(change: PageChange | ChangedQuery) -> tuple[float, float]:
+    return change.moved, change.weight
+
+
+def summarize(total: Tally) -> Preview:
+    """Return the preview of the queries that were added up."""
+    if not total.changes:
+        message = next(iter(total.refused), "there are no queries")
+        raise InputError(f"no query can be previewed: {message}")
+    table = np.array(total.changes, np.float64)
+    if not table[:, 0].sum():
+        raise InputError("the weights of the queries must not all be 0")
+    means = dict(zip(PageChange._fields, np.average(table, axis=0, weights=table[:, 0]).tolist(), strict=True))
+    means.pop("weight")
+    means["pages"] = means.pop("page")
+    old_missed, missed = total.missed
+    rules = sorted({*old_missed, *missed}, key=lambda key: (-missed[key], -old_missed[key], key))
+    old, new = total.exposure
+    exposure = [
+        ExposureChange(key[0], key[1], old[key] / (old[None] or 1), new[key] / (new[None] or 1))
+        for key in {**old, **new}
+        if key
+    ]
+    return Preview(
+        len(total.changes), dict(total.refused.most_common()), **means,
+        missed=[
+            MissedCount(key[0], key[1], key[2], _MEANINGS[key[2]], old_missed[key], missed[key]) for key in rules
+        ],
+        exposure=sorted(exposure, key=lambda entry: (-abs(entry.change), entry.column, entry.value)),
+        most_changed=total.most_changed, changes=total.changes,
+    )  # fmt: skip
