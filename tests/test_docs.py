@@ -36,8 +36,9 @@ MODULES = [
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Yield the address of a re-ranking service on a free port."""
-    with served(tmp_path_factory.mktemp("state")) as server:
+    """Yield the address of a re-ranking service on a free port, with the profiles of a tutorial."""
+    profiles = ROOT / "docs" / "tutorials" / "elasticsearch" / "rules"
+    with served(tmp_path_factory.mktemp("state"), "--profiles", str(profiles)) as server:
         yield server.address
 
 

@@ -209,6 +209,12 @@ def test_the_page_shows_what_the_program_prints(tmp_path: Path, capsys: pytest.C
     assert capsys.readouterr().out == text.rpartition("```text\n")[2].removesuffix("```\n")
 
 
+@pytest.mark.skipif(shutil.which("bash") is None, reason="the examples are shell lines, and there is no bash")
+def test_the_tutorial_shows_what_the_program_prints() -> None:
+    page = PAGE.parent / "tutorials" / "elasticsearch.md"
+    assert retold(page, PAGE.parents[1]) == page.read_text(encoding="utf-8")
+
+
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as scratch:
         PAGE.write_text(rewritten(Path(scratch)), encoding="utf-8")

@@ -29,9 +29,10 @@ STRENGTHS = [step / 10 for step in range(11)]
 
 
 def variables(page: str) -> dict[str, Any]:
-    """Return what the Python examples of a page leave."""
+    """Return what the Python examples of a page leave, without those that need the service."""
     names: dict[str, Any] = {}
-    for block in re.findall(r"^```python\n(.*?)^```", (FOLDER / page).read_text(encoding="utf-8"), re.S | re.M):
+    blocks = re.findall(r"^```python\n(.*?)^```", (FOLDER / page).read_text(encoding="utf-8"), re.S | re.M)
+    for block in (block for block in blocks if "http://127.0.0.1" not in block):
         with contextlib.redirect_stdout(io.StringIO()):
             exec(compile(block, page, "exec"), names)
     return names
@@ -116,7 +117,22 @@ def draw_migrating(names: dict[str, Any]) -> Any:
     return figure
 
 
+def draw_elasticsearch(names: dict[str, Any]) -> Any:
+    """Exposure of each seller over all recorded queries, before and after."""
+    rows = [row for row in names["result"].exposure if row.column == "seller"]
+    rows.sort(key=lambda row: row.before)
+    figure, axes = plt.subplots(figsize=(6.4, 3), layout="constrained")
+    at = np.arange(len(rows))
+    axes.barh(at + 0.2, [row.before for row in rows], 0.4, color=GREY, label="before")
+    axes.barh(at - 0.2, [row.after for row in rows], 0.4, color=BLUE, label="after")
+    axes.set(yticks=at, yticklabels=[row.value for row in rows], xlabel="share of the exposure")
+    axes.xaxis.set_major_formatter("{x:.0%}")
+    axes.legend(frameon=False, loc="lower right")
+    return figure
+
+
 PICTURES = {
+    "elasticsearch": draw_elasticsearch,
     "product-search": draw_product_search,
     "rag": draw_rag,
     "sampling": draw_sampling,
