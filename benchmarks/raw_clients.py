@@ -53,6 +53,13 @@ class Server:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     @property
+    def workers(self) -> list[int]:
+        """Process ids of the workers, if there are several."""
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text("ascii").split()
+        commands = {int(pid): Path(f"/proc/{pid}/cmdline") for pid in children}
+        return [pid for pid, path in commands.items() if b"multiprocessing.spawn" in path.read_bytes()]
+
+    @property
     def answers(self) -> bool:
         """Whether it re-ranks for a client that behaves."""
         with suppress(OSError), connect(self.port) as client:
@@ -100,7 +107,7 @@ class Watch:
 
 
 @contextmanager
-def served(folder: Path, **settings: float) -> Iterator[Server]:
+def served(folder: Path, *options: str, **settings: float) -> Iterator[Server]:
     """Start a server on a free port; it ends with the block."""
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "log"
@@ -108,7 +115,7 @@ def served(folder: Path, **settings: float) -> Iterator[Server]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MASCOT_")}
     environment |= {"PYTHONPATH": paths, "XDG_STATE_HOME": str(folder), "HOME": str(folder)}
     environment |= {f"MASCOT_{name.upper()}": str(value) for name, value in settings.items()}
-    command = [sys.executable, "-m", "mascot.cli", "serve", "--no-library", "--port", "0"]
+    command = [sys.executable, "-m", "mascot.cli", "serve", "--no-library", "--port", "0", *options]
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output, env=environment)
     try:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
 import socket
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from benchmarks import raw_clients
 from benchmarks.attacks import arrow_bodies
@@ -14,6 +19,7 @@ from benchmarks.attacks.frame import Arena, NotHere, Trial, attack
 
 _MOST_MB = 512  # of all requests, as the settings of the server say by default
 _MOST_WAIT_S = 1.0  # for /healthz, in CPU time of the server
+_RESTART_S = 60.0  # for a worker to be replaced, on a busy machine
 _ARROW = "application/vnd.apache.arrow.stream"
 _BOUNDED = "no server error; at most 512 MB more; /healthz within 1 s if the server had a core of its own"
 _CLIENTS = "every request is answered, 99% within 3 s if the server had a core of its own"
@@ -88,6 +94,70 @@ def arrow_bombs(arena: Arena) -> Iterator[Trial]:
                 yield _answered(server, watch, raw_clients.request(body(), _ARROW, "close"), name)
 
 
+@attack(_BOUNDED, rounds=20, short=3, limit_s=60)
+def pipelined_requests(arena: Arena) -> Iterator[Trial]:
+    requests = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100_000
+    with _served(arena, body_timeout_s=60) as server, raw_clients.Watch(server) as watch, ExitStack() as stack:
+        for number in range(1, arena.rounds + 1):
+            watch.reset()
+            client = stack.enter_context(raw_clients.connect(server.port))
+            client.settimeout(1)  # after which the server reads no more
+            with suppress(OSError):
+                client.sendall(requests)
+            yield _watched(watch, "a client that does not read", server.answers, f"number {number}")
+
+
+@attack(f"an answer within 1 s of CPU time, {_BOUNDED}", rounds=3, short=1, limit_s=90)
+def expensive_bodies(arena: Arena) -> Iterator[Trial]:
+    bodies = _expensive()  # before the watch, whose thread would wait for it
+    with _served(arena) as server, raw_clients.Watch(server) as watch:
+        for _ in range(arena.rounds):
+            for name, body in bodies.items():
+                started, cpu_s = time.monotonic(), server.cpu_s
+                trial = _answered(server, watch, raw_clients.request(body, connection="close"), name)
+                own_s = min(time.monotonic() - started, server.cpu_s - cpu_s)
+                detail = f"{own_s:.2f} s of a whole core for the answer; {trial.detail}"
+                yield replace(trial, survived=trial.survived and own_s <= _MOST_WAIT_S, detail=detail)
+
+
+def _expensive() -> dict[str, bytes]:
+    """Return requests of at most 16 MB that are too expensive to be answered, or almost."""
+    same, distinct = [["a"] * 4000] * 975, [[str(number) for number in range(1700)]] * 1000
+    bodies: dict[str, tuple[list[Any], list[Any]]] = {
+        "one label, 12 wishes": (same, [{"spread": "x"}] * 12),
+        "distinct labels, 12 wishes": (distinct, [{"spread": "x"}] * 12),
+        "12 limits": (same, [{"limit": "x", "n": 1}] * 12),
+        "deep lists": ([[[[]] * 5000]] * 1000, [{"spread": "x"}]),
+        "as many labels as accepted": ([labels[:33] for labels in distinct], [{"spread": "x"}] * 12),
+    }
+    return {
+        name: json.dumps(
+            {"scores": [0.5] * len(cells), "columns": {"x": cells}, "wishes": wishes}, separators=(",", ":")
+        ).encode()
+        for name, (cells, wishes) in bodies.items()
+    }
+
+
+@attack("the kill is logged, another worker starts, and others are answered", rounds=12, short=2, limit_s=90)
+def killed_workers(arena: Arena) -> Iterator[Trial]:
+    with _served(arena, "--workers", "2") as server:
+        for number in range(1, arena.rounds + 1):
+            workers = server.workers
+            victim = arena.chance.choice(workers)
+            os.kill(victim, arena.chance.choice([signal.SIGKILL, signal.SIGSEGV]))
+            deadline = time.monotonic() + _RESTART_S
+            while time.monotonic() < deadline and not _is_replaced(server, victim):
+                time.sleep(0.1)
+            survived = _is_replaced(server, victim) and server.answers
+            yield Trial("kill", survived, f"number {number}, workers {workers}, then {server.workers}")
+
+
+def _is_replaced(server: raw_clients.Server, victim: int) -> bool:
+    workers = server.workers
+    is_logged = f"worker {victim} was ended by signal" in server.log.read_text("utf-8", "replace")
+    return is_logged and len(workers) == 2 and victim not in workers
+
+
 def _answered(server: raw_clients.Server, watch: raw_clients.Watch, content: bytes, name: str) -> Trial:
     """Send a request that must get an answer which is not a server error."""
     watch.reset()
@@ -146,8 +216,8 @@ def many_requests(arena: Arena) -> Iterator[Trial]:
 
 
 @contextmanager
-def _served(arena: Arena, **settings: float) -> Iterator[raw_clients.Server]:
+def _served(arena: Arena, *options: str, **settings: float) -> Iterator[raw_clients.Server]:
     if not Path("/proc/self/status").is_file():
         raise NotHere("memory is looked up in /proc")
-    with raw_clients.served(arena.folder / "server", **settings) as server:
+    with raw_clients.served(arena.folder / "server", *options, **settings) as server:
         yield server

@@ -126,7 +126,8 @@ def test_only_local_names_are_answered(client: httpx.Client, server: Served) -> 
 
 def test_pages_of_other_origins_start_no_work(client: httpx.Client, server: Served) -> None:
     port = server.port
-    for origin in ("null", "http://127.0.0.1:1", f"http://127.0.0.1:{port}.evil.example"):
+    foreign = ("null", "http://127.0.0.1:1", f"http://127.0.0.1:{port}.evil.example", f"evil://127.0.0.1:{port}")
+    for origin in foreign:
         for path in ("/api/search", "/api/rerank", "/api/rerank/stream"):
             answer = client.post(path, content=b"{}", headers={"origin": origin, "content-type": "text/plain"})
             assert answer.status_code == 403, origin

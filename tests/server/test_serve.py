@@ -239,6 +239,23 @@ def test_a_restart_under_load_loses_no_request(tmp_path: Path) -> None:
     assert total == sum(counts), "the metrics are those of all workers, old and new"
 
 
+def test_a_crash_of_a_worker_is_logged_and_its_requests_are_not_counted_as_running(tmp_path: Path) -> None:
+    half = b"POST /api/rerank HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"
+    with served(tmp_path, "--workers", "2") as server, server.connect() as connection:
+        connection.sendall(half)
+        with server.client() as reader:
+            wait_for(lambda: "mascot_requests_running 2.0" in reader.get("/metrics").text)
+        workers = _workers(server.process.pid)
+        for pid in workers:
+            os.kill(pid, signal.SIGSEGV)
+        wait_for(lambda: sum("signal 11" in line for line in server.log) == 2)
+        lines = [line for line in server.log if "signal 11" in line]
+        assert [re.search(r"ERROR worker \d+ ", line) is not None for line in lines] == [True, True]
+        wait_for(lambda: len(_workers(server.process.pid) - workers) == 2)
+        with server.client() as reader:
+            assert "mascot_requests_running 1.0" in reader.get("/metrics").text
+
+
 def _workers(pid: int) -> set[int]:
     """The worker processes: children that run the same program."""
     path = Path(f"/proc/{pid}/task/{pid}/children")

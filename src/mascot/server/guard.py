@@ -58,7 +58,7 @@ class Guard:
             return refusal(403, "Forbidden", f"host {host!r} is not this server")
         # Browsers send simple requests from any page without a CORS preflight. These must not start any work.
         origin = headers.get("origin")
-        is_foreign = origin is not None and origin.partition("://")[2] != host
+        is_foreign = origin not in (None, f"http://{host}", f"https://{host}")  # a proxy may add TLS
         if is_foreign and (method in _WRITING or (method not in _READING and origin not in self._origins)):
             return refusal(403, "Forbidden", f"origin {headers['origin']!r} may not use this server: see --cors")
         digest = self._admin if self._admin is not None and path in _ADMIN_PATHS else self._token

@@ -17,9 +17,10 @@ from functools import partial
 from typing import Any
 
 import uvicorn
+from prometheus_client.multiprocess import mark_process_dead
 from uvicorn.supervisors import Multiprocess
 
-from mascot.server.middleware import SHARED_FOLDER
+from mascot.server.middleware import SHARED_FOLDER, log
 from mascot.server.run.protocol import GuardedProtocol
 from mascot.server.settings import Settings
 
@@ -156,6 +157,17 @@ class Workers(Multiprocess):
         else:
             print("mascot: a worker did not start", file=sys.stderr, flush=True)
             self.should_exit.set()
+
+    def keep_subprocess_alive(self) -> None:
+        """Replace dead workers, log how they ended, and remove their running requests from the metrics."""
+        workers = list(self.processes)
+        super().keep_subprocess_alive()
+        for worker in workers:
+            if worker not in self.processes:
+                mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]
+                code = worker.exitcode or 0
+                end = f"was ended by signal {-code}" if code < 0 else f"exited with status {code}"
+                log.error("worker %d %s; another one was started", worker.pid, end)
 
 
 def exit_now() -> Any:
