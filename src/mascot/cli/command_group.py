@@ -20,6 +20,7 @@ MODULES = {  # the module of each command; it holds a function, or for a group a
     "demo": "rerank_command",
     "index": "photos.photo_commands",
     "search": "photos.search_command",
+    "best": "photos.search_command",
     "choices": "photos.set_commands",
     "library": "photos.photo_commands",
     "sample": "photos.photo_commands",

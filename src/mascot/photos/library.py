@@ -18,6 +18,7 @@ import mascot as mc
 from mascot import grammar
 from mascot.attributes.attribute import Missing
 from mascot.errors import InputError, OptionError, require
+from mascot.photos import best as best_photos
 from mascot.photos.database import encodings
 from mascot.photos.database.filters import Cancelled, SearchCancelled, matching
 from mascot.photos.database.store import FOLDER, Store, UnknownPhoto, is_full, write_failure
@@ -360,6 +361,7 @@ class Library(AbstractContextManager["Library"]):
         values: Sequence[Any] = (),
         encoder: str | Encoder | None = None,
         cancelled: Cancelled | None = None,
+        best: bool = False,
     ) -> Hits:
         """Return the best matches of a text, a photograph or a vector of the library's space, by relevance alone.
 
@@ -376,6 +378,8 @@ class Library(AbstractContextManager["Library"]):
             SQL conditions on the columns of the library, all of which must hold, and the values of their placeholders.
         cancelled
             Polled during the search; when it returns True, `SearchCancelled` is raised.
+        best
+            Without a query, whether those of the highest quality come first, and not the newest (default: False).
         """
         require(candidates is None or candidates >= 1, "candidates", "must be >= 1", candidates)
         text = text if text and text.strip() else None
@@ -385,7 +389,7 @@ class Library(AbstractContextManager["Library"]):
         allowed = None if where is None else matching(self.store.path, where, values, cancelled)
         candidates = candidates or CANDIDATES
         if text is None and like is None and vector is None:
-            return self._photos.newest(allowed, candidates)
+            return self._photos.newest(allowed, candidates, *([best_photos.ORDER] if best else []))
         like_id = like if isinstance(like, int) else self.id_of(like)
         path = self.store.photo(like_id).path if like_id is not None else as_text(str(like))
         by_look = like is not None and text is None and encoder is None and self.encoder == "lite"
@@ -523,7 +527,7 @@ class Library(AbstractContextManager["Library"]):
         wheres = [*([] if where is None else [where] if isinstance(where, str) else where), *conditions]
         return self.hits(
             part.text, like=part.like, candidates=part.candidates, where=wheres or None,
-            values=[*values, *condition_values], encoder=encoder, cancelled=cancelled,
+            values=[*values, *condition_values], encoder=encoder, cancelled=cancelled, best=part.best,
         )  # fmt: skip
 
     def wishes(self, request: SearchRequest) -> list[mc.AnyWish]:
@@ -546,6 +550,10 @@ class Library(AbstractContextManager["Library"]):
         wishes = self.wishes(request)
         settled = replace(request.settled(wishes), wishes=tuple(wishes))
         hits = hits.around(self.hits_of(request.pin) if request.pin else None, request.reject)
+        if request.best:
+            hits = best_photos.best_hits(hits, request.k + len(request.already))
+        elif wishes and not hits.ranked:
+            hits = best_photos.with_quality(hits)
         if request.stacks:
             hits = hits.stacked([*request.already, *request.pin])
         if check is not None and len(hits):

@@ -27,6 +27,13 @@ from mascot.registry import METHOD_NAMES
 K = 24  # default number of results
 CANDIDATES = 5000  # photographs that are re-ranked: all of a small library, else the best matches or the newest
 
+BEST_WISHES: tuple[dict[str, Any], ...] = (  # of a request for the best photographs without wishes of its own
+    {"limit": "moment", "n": 1, "fill": True},
+    {"spread": "month"},
+    {"spread": "place"},
+    {"spread": "look", "weight": 0.5},
+)
+
 
 @dataclass(frozen=True)
 class SearchRequest:
@@ -36,7 +43,7 @@ class SearchRequest:
     ----------
     text, like
         What to search for: words, or a photograph that the results should resemble, by its id or path. Without
-        either, all photographs match equally, newest first.
+        either, all photographs match, newest first; with wishes, those of high quality and with stars match better.
     since, until
         The first and the last day on which photographs were taken: ``2019-07-14``, or a whole ``2019-07`` or ``2019``.
     country, city, camera, season, weekday, part_of_day, light
@@ -70,6 +77,10 @@ class SearchRequest:
         Ids of photographs that come first, that are never results, and that earlier pages showed.
     stacks
         Whether one photograph represents all shots of a burst and all copies of a picture (default: True).
+    best
+        Whether to select the best photographs: quality and stars count as relevance, clear failures are left out, and
+        the results cover moments, months, places and looks unless there are wishes. The default of `order` is then
+        ``date`` (default: False).
     """
 
     text: str | None = None
@@ -102,6 +113,7 @@ class SearchRequest:
     reject: tuple[int, ...] = ()
     already: tuple[int, ...] = ()
     stacks: bool = True
+    best: bool = False
 
     def __post_init__(self) -> None:
         for name in ("text", *_TEXTS):
@@ -128,9 +140,12 @@ class SearchRequest:
             check_one_of("method", self.method, *METHOD_NAMES)
         check_one_of("missing", self.missing, "last", "neutral", "drop")
         check_switch("stacks", self.stacks)
+        check_switch("best", self.best)
         wishes = (self.wishes,) if isinstance(self.wishes, (Mapping, mc.Wish, mc.Limit, mc.Share)) else self.wishes
         require(_is_list(wishes), "wishes", "must be a list of wishes", wishes)
-        self._set("wishes", tuple(wishes))
+        self._set("wishes", tuple(wishes) or (BEST_WISHES if self.best else ()))
+        if self.best and self.order is None:
+            self._set("order", "date")
         for name in ("pin", "reject", "already"):
             ids = getattr(self, name)
             require(_is_list(ids) and all(map(is_whole, ids)), name, "must be ids of photographs", ids)
@@ -169,7 +184,7 @@ class SearchRequest:
         """
         count = max(self.candidates or CANDIDATES, self.k + len({*self.already, *self.reject}))
         filters = {name: getattr(self, name) for name in CONDITIONS}
-        return SearchRequest(self.text, self.like, k=1, candidates=count, **filters)
+        return SearchRequest(self.text, self.like, k=1, candidates=count, best=self.best, **filters)
 
     def conditions(self, label_of: LabelOf) -> tuple[list[str], list[Any]]:
         """Return the filters as SQL expressions, and the values of their question marks."""

@@ -63,6 +63,7 @@ class Hits:
         self.similar: Mapping[int, tuple[int, ...]] = {}  # ids that a photograph represents, best score first
         self._stacked: dict[frozenset[int], Hits] = {}  # the last one, by the ids of its tops
         self._around: dict[Any, Hits] = {}  # the last one, by the ids removed and added
+        self._rescored: dict[Any, Hits] = {}  # the last one of `cached`
 
     @property
     def ranked(self) -> bool:
@@ -158,6 +159,23 @@ class Hits:
         hits = self._selection(self.ids[places], scores[places], self._rows)
         hits.count, hits.similar = self.count, similar
         return hits
+
+    def cells(self, names: Sequence[str]) -> Mapping[str, NDArray[Any]]:
+        """Return these columns of the candidates."""
+        return self._rows.cells(names, self.ids)
+
+    def cached(self, key: Any, rescore: Callable[[], Hits]) -> Hits:
+        """Return the hits of the last call with this key, or those that a function returns."""
+        hits = self._rescored.get(key)
+        if hits is None:
+            hits = rescore()
+            self._rescored = {key: hits}  # replaced at once: other threads may read it
+        return hits
+
+    def rescored(self, scores: NDArray[np.float64], places: NDArray[np.int64] | None = None) -> Hits:
+        """Return the hits with other scores, best first, or only those at some places, in that order."""
+        places = np.argsort(-scores, kind="stable") if places is None else places
+        return self._selection(self.ids[places], scores[places], self._rows)
 
     def _selection(self, ids: NDArray[np.int64], scores: NDArray[np.float64], rows: PhotoTable) -> Hits:
         hits = Hits(self.root, self.query, ids, scores, rows, self._vectors, self.newest_of)

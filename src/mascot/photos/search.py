@@ -62,11 +62,11 @@ class PhotoSearch:
 
         return self._ask(vector)
 
-    def newest(self, allowed: _Ids | None, candidates: int) -> Hits:
-        """Return all matching photographs, newest first; without a query they are equally relevant."""
+    def newest(self, allowed: _Ids | None, candidates: int, order: str = "taken DESC, id DESC") -> Hits:
+        """Return all matching photographs, newest first or in another order; they are equally relevant."""
 
         def hits(nearest: Nearest) -> Hits:
-            ids = self._store.ids("taken DESC, id DESC")  # those of unknown time last
+            ids = self._store.ids(order)  # those of unknown time last
             ids = ids[np.isin(ids, _searchable(nearest, allowed))]
             newest = ids[:candidates]
             newest = newest[self._open_table().contains(newest)]  # another process may have removed one meanwhile

@@ -87,7 +87,7 @@ def search(
         typer.Argument(
             metavar="SENTENCE",
             help="What to search for: words, and places, dates, light, cameras, counts and limits, which become "
-            "filters and wishes (default: all photographs, newest first).",
+            "filters and wishes (default: all photographs, newest first; with wishes, the best first).",
         ),
     ] = None,
     as_words: Annotated[
@@ -297,6 +297,43 @@ def search(
             _open(opened, results)
 
 
+def best(
+    text: Annotated[
+        str | None,
+        typer.Argument(metavar="SENTENCE", help="A year, a place or words, as for search (default: all photographs)."),
+    ] = None,
+    k: Annotated[int | None, typer.Option("-k", help="Number of results (default: 24).")] = None,
+    format: Annotated[
+        Format | None, typer.Option(help="Output format (default: table on a terminal, otherwise jsonl).")
+    ] = None,
+    copy_to: set_commands.CopyTo = None,
+    zip: set_commands.Zip = None,
+    album: set_commands.Album = None,
+    library: options.Library = None,
+) -> None:
+    """Select the best photographs of a library, a year or a place, in the order in which they were taken.
+
+    Sharpness, exposure and stars count as relevance, and clear failures such as blank frames and documents are left
+    out. The results cover months, places and looks, with one photograph per moment while there are enough moments.
+
+    \b
+    mascot best 2019 -k 30 --album 2019.html
+    mascot best "Portugal in July 2019"
+    """
+    target = set_commands.TakeAway(copy_to, zip, album)
+    with Library.open(options.single_library(library)) as opened:
+        base = SearchRequest(best=True, **({} if k is None else {"k": k}))
+        understood = None if text is None else opened.understand(text)
+        request = base if understood is None else understood.request(base)
+        results = opened.search(request)
+        if understood is not None:
+            _print_understanding(opened, understood, base, results)
+        _print_notes(opened, request, results)
+        _print_results(opened, results, Output(False, False, format, False, None))
+        if target.names():
+            target.take(opened, results.photos, section_of(results))
+
+
 def _filters(texts: list[str] | None) -> dict[str, str]:
     """Return the fields of a request from `--filter`."""
     fields = dict(text.partition("=")[::2] for text in texts or ())
@@ -345,7 +382,7 @@ def _print_notes(library: Library, request: SearchRequest, results: Results) -> 
     note("nothing fits well; these are the nearest" if results.good_matches == 0 and len(results) else None)
     note(library.unfinished)
     note(library.words_only if request.text is not None else None)
-    if results.hits.newest_of is not None and results.hits.newest_of > results.hits.count:
+    if not request.best and results.hits.newest_of is not None and results.hits.newest_of > results.hits.count:
         note(
             f"without words the {results.hits.count} newest of {results.hits.newest_of} photographs are looked at: "
             "--candidates takes more, and filters such as --since and --folder take others"
