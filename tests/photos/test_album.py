@@ -46,7 +46,9 @@ def file(library: Library) -> Path:
     newest, spread = library.search(None, k=5), library.search(None, [library.spread("place")], 5)
     hostile = next(photo.id for photo in library.store.all_photos() if photo.caption == _HOSTILE)
     pinned = library.search(None, [library.focus("hour=20:30"), library.limit("day=3")], 5, pin=[hostile])
-    added = [write_album(library.store, _HOSTILE, section_of(part), path) for part in (newest, spread, pinned)]
+    added = [
+        write_album(library.store, _HOSTILE, section_of(part, explain=True), path) for part in (newest, spread, pinned)
+    ]
     assert added == [False, True, True]
     return path
 
@@ -112,6 +114,32 @@ def test_the_points_of_the_map_lie_on_land(page: Any) -> None:
     frame.scroll_into_view_if_needed()
     for dot in frame.locator(".is").all()[::-1]:  # Lisbon, Tokyo and Sydney
         assert dot.evaluate(over_land)
+
+
+def test_an_album_shows_days_and_captions_and_enlarges_a_photograph(
+    chromium: Any, library: Library, tmp_path: Path
+) -> None:
+    path = tmp_path / "days.html"
+    results = library.search(None, [library.spread("place")], 8)
+    write_album(library.store, "Newest photographs", section_of(results), path)
+    text = path.read_text(encoding="utf-8")
+    names = [photo.path.rpartition("/")[2] for photo in results.photos]
+    assert not any(f">{part}<" in text for part in ("Steered", "pinned", *names))
+    tab = chromium.new_page(viewport={"width": 1280, "height": 900})
+    tab.goto(path.as_uri())
+    days = [photo.taken.date() for photo in results.photos if photo.taken]
+    assert tab.locator("h2.day").count() >= len(set(days)) > 1
+    assert str(min(days).year) in tab.locator("h2.day").first.inner_text()
+    ratios = """[...document.querySelectorAll('.photos img')].map(
+        image => [image.clientWidth / image.clientHeight, image.naturalWidth / image.naturalHeight])"""
+    for shape, natural in tab.evaluate(ratios):
+        assert shape == pytest.approx(natural, rel=0.05)
+    picture = tab.locator(".photos figure").first
+    picture.locator("a").first.click()
+    assert picture.locator(".view").bounding_box() == {"x": 0, "y": 0, "width": 1280, "height": 900}
+    picture.locator(".close").click()
+    assert not picture.locator(".close").is_visible()
+    tab.close()
 
 
 def test_only_an_album_is_added_to(library: Library, file: Path, tmp_path: Path) -> None:

@@ -75,6 +75,17 @@ def test_without_a_text_the_candidates_are_the_newest(client: httpx.Client, phot
     assert (few["candidates"], few["newest_of"], few["kept"]) == (3, 32, 1.0)
 
 
+def test_trips_and_years_can_be_searched(client: httpx.Client) -> None:
+    answer = client.get("/api/trips").json()
+    periods = [*answer["trips"], *answer["years"]]
+    assert answer["years"] == sorted(answer["years"], key=lambda year: year["since"], reverse=True)
+    for period in periods:
+        request = period["request"] | {"k": 200, "stacks": False}
+        results = client.post("/api/search", json=request).json()["results"]
+        assert len(results) == period["photos"]
+        assert period["cover"] in [result["photo"]["id"] for result in results]
+
+
 def test_every_method_answers(client: httpx.Client) -> None:
     for method in ("mascot", "paper", "mmr", "kdpp", "msdpp", "clustering", "relevance"):
         assert len(result_ids(_search(client, method=method, strength=0.5, wishes=WISHES, k=4))) == 4, method

@@ -431,6 +431,35 @@ class Suggestion(Struct):
     photo: int
 
 
+class HomeOut(Struct):
+    """The place that was photographed in most months."""
+
+    city: str
+    country: str
+
+
+class PeriodOut(Struct):
+    """A trip or a year: its days, its numbers, the photograph that represents it, and the search for it."""
+
+    name: str
+    place: str | None
+    country: str | None
+    since: str
+    until: str
+    photos: int
+    moments: int
+    cover: int
+    request: dict[str, str]
+
+
+class TripsOut(Struct):
+    """The trips and the years of a library, the newest first."""
+
+    home: HomeOut | None
+    trips: list[PeriodOut]
+    years: list[PeriodOut]
+
+
 class LibraryOut(Struct):
     """What is in the library."""
 

@@ -292,7 +292,7 @@ def search(
             note(f"choice {saved_choice.name!r}: {number_of(len(photo_ids), 'photograph')} saved")
             note(where and "--where is not saved with the choice")
         if target.names():
-            target.take(opened, results.photos, section_of(results))
+            target.take(opened, results.photos, section_of(results, explain=explain))
         if open_:
             _open(opened, results)
 
@@ -411,7 +411,7 @@ def _print_results(library: Library, results: Results, output: Output) -> None:
 
 def _open(library: Library, results: Results) -> None:
     with tempfile.NamedTemporaryFile("w", suffix=".html", prefix="mascot-", delete=False, encoding="utf-8") as file:
-        file.writelines(album_lines(library.store, library.root.name, [section_of(results, links=True)]))
+        file.writelines(album_lines(library.store, library.root.name, [section_of(results, links=True, explain=True)]))
     if not webbrowser.open(Path(file.name).as_uri()):
         note(f"no browser could be started; the page is {file.name}")
 

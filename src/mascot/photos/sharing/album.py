@@ -1,8 +1,9 @@
-"""An album: photographs, a map, a clock and a time line in one HTML file that needs no script and no network."""
+"""An album: photographs by day, with a map, in one HTML file that needs no script and no network."""
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import html
 import io
 import os
@@ -10,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +19,15 @@ import mascot as mc
 from mascot.errors import InputError
 from mascot.explain import describe_wish
 from mascot.photos.database.store import Store
+from mascot.photos.metadata.gazetteer import gazetteer
 from mascot.photos.photo import Photo
 from mascot.photos.results import Results
 from mascot.photos.sharing import album_figures as figures
 from mascot.photos.sharing.export import finished
 
 _SMALL = 144  # pixels of the longer side of a picture in the list before steering
-_GENERATOR = "mascot album 1"  # identifies the files to which sections can be added
+_GENERATOR = "mascot album 2"  # identifies the files to which sections can be added
+_MOST_PLACES = 3  # in the heading of a day
 _ARROW = html.escape("->")
 _END = "\n</main>\n</body>\n</html>\n"
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
@@ -40,20 +44,32 @@ class AlbumSection:
     before_title: str = "By relevance"
     reasons: Mapping[int, str] = field(default_factory=dict)  # why each photograph was selected, by id
     pinned: frozenset[int] = frozenset()
+    explained: bool = False  # keep the order of the results, with reasons and figures; otherwise sort by day
     root: Path | None = None  # pictures link to the files below this folder
 
 
-def section_of(results: Results, links: bool = False) -> AlbumSection:
-    """Return the section of a search; with `links` its pictures link to the files on this machine."""
+def section_of(results: Results, links: bool = False, explain: bool = False) -> AlbumSection:
+    """Return the section of a search.
+
+    Parameters
+    ----------
+    links
+        Whether pictures link to the files on this machine (default: False).
+    explain
+        Whether to show why each photograph was selected, and what wishes changed (default: False).
+    """
+    title = results.hits.query or "Newest photographs"
+    root = results.hits.root if links else None
+    if not explain:
+        return AlbumSection(results.photos, title, root=root)
     wishes = () if results.ranking is None else results.ranking.wishes
     description = ", ".join(map(_wish_text, wishes))
     ids = [photo.id for photo in results.photos]
     reasons = {id_: reason.because for id_, reason in zip(ids, results.explain().results, strict=True)}
     is_steered = ids != [photo.id for photo in results.plain]
     return AlbumSection(
-        results.photos, results.hits.query or "Newest photographs", description, results.plain if is_steered else None,
-        "By relevance" if results.hits.ranked else "Newest", reasons if description else {}, results.pinned,
-        results.hits.root if links else None,
+        results.photos, title, description, results.plain if is_steered else None,
+        "By relevance" if results.hits.ranked else "Newest", reasons if description else {}, results.pinned, True, root,
     )  # fmt: skip
 
 
@@ -79,7 +95,7 @@ def album(store: Store, title: str, sections: Iterable[AlbumSection]) -> Iterato
         f"<header><h1>{_bdi(title)}</h1></header>\n<main>"
     )
     for section in sections:
-        yield from _section(store, section)
+        yield from _section(store, replace(section, title="") if section.title == title else section)
     yield _END
 
 
@@ -122,7 +138,8 @@ def _section(store: Store, section: AlbumSection) -> Iterator[str]:
         f"<p>{_bdi(section.wishes)}</p>" if section.wishes else "",
         f"<p>{_text(count_line(before, section.photos)).replace(_ARROW, '→')}</p>" if before else "",
     ]
-    yield f"\n<section>{''.join(parts)}\n{figures.figures(section.photos, before)}"
+    drawings = figures.figures(section.photos, before) if section.explained else figures.place_map(section.photos)
+    yield f"\n<section>{''.join(parts)}\n{drawings}"
     if before:
         yield f'\n<h3>{_text(section.before_title)}</h3>\n<div class="before">'
         for photo in before:
@@ -132,32 +149,65 @@ def _section(store: Store, section: AlbumSection) -> Iterator[str]:
                 f"<figcaption>{state}</figcaption></figure>"
             )
         yield "\n</div>\n<h3>Steered</h3>"
-    yield '\n<div class="photos">'
-    for photo in section.photos:
-        is_new = bool(before) and photo.id not in plain
-        yield f"\n{_figure(store, section, photo, is_new)}"
-    yield "\n</div>\n</section>"
+    prefix = hashlib.sha256(repr((section.title, sorted(ids))).encode()).hexdigest()[:8]
+    level = 3 if section.title else 2
+    for heading, photos in _groups(section):
+        yield f"\n<h{level} class='day'>{_bdi(heading)}</h{level}>" if heading else ""
+        yield '\n<div class="photos">'
+        for photo in photos:
+            is_new = bool(before) and photo.id not in plain
+            yield f"\n{_figure(store, section, photo, is_new, f'{prefix}-{photo.id}')}"
+        yield "\n</div>"
+    yield "\n</section>"
 
 
-def _figure(store: Store, section: AlbumSection, photo: Photo, is_new: bool) -> str:
+def _groups(section: AlbumSection) -> Iterator[tuple[str, Sequence[Photo]]]:
+    """Yield the photographs of each day, with day and places as heading; those of an explained search as they are."""
+    if section.explained:
+        yield "", section.photos
+        return
+    dated = sorted((photo for photo in section.photos if photo.taken), key=lambda photo: (photo.taken, photo.id))
+    for day, group in groupby(dated, lambda photo: photo.taken and photo.taken.date()):
+        photos = list(group)
+        places = list(dict.fromkeys(_place_name(photo) for photo in photos if photo.city))[:_MOST_PLACES]
+        yield " · ".join([f"{day:%A}, {day.day} {day:%B %Y}" if day else "", *places]), photos
+    undated = [photo for photo in section.photos if photo.taken is None]
+    if undated:
+        yield "Undated" if dated else "", undated
+
+
+def _place_name(photo: Photo) -> str:
+    return ", ".join(filter(None, [photo.city, photo.country and gazetteer().country_name(photo.country)]))
+
+
+def _figure(store: Store, section: AlbumSection, photo: Photo, is_new: bool, anchor: str) -> str:
+    """Return a picture with its caption. A click enlarges it; that needs no script, because it is a link's target."""
     picture = _picture(store.thumbnail(photo.id), photo)
     if section.root is not None:
         picture = f'<a href="{html.escape((section.root / photo.path).as_uri())}">{picture}</a>'
+    else:
+        picture = f'<a href="#view-{anchor}" aria-label="{_text(f"Enlarge: {_alt_text(photo)}")}">{picture}</a>'
+        picture += f'<a class="close" href="#{anchor}">Close</a>'
     badge = "pinned" if photo.id in section.pinned else "new" if is_new else ""
-    lines = [photo.caption or photo.title or "", place_of(photo), time_of(photo), section.reasons.get(photo.id, "")]
-    name = photo.path.rpartition("/")[2]
+    lines = [photo.caption or photo.title or ""]
+    if section.explained:
+        lines += [place_of(photo), time_of(photo), section.reasons.get(photo.id, "")]
+    ratio = min(max(photo.width / max(photo.height, 1), 0.3), 4.0)  # a panorama still leaves a row its height
     return (
-        f"<figure>{picture}<figcaption><b>{_bdi(name)}</b>"
+        f'<figure id="{anchor}" style="--ratio: {ratio:.3f}"><div class="view" id="view-{anchor}">{picture}<figcaption>'
         + (f'<i class="badge">{badge}</i>' if badge else "")
         + "".join(f"<span>{_bdi(line)}</span>" for line in lines if line)
-        + "</figcaption></figure>"
+        + "</figcaption></div></figure>"
     )
 
 
 def _picture(jpeg: bytes, photo: Photo) -> str:
     data = base64.b64encode(jpeg).decode("ascii")
-    alt_text = photo.caption or photo.title or photo.path.rpartition("/")[2]
-    return f'<img src="data:image/jpeg;base64,{data}" alt="{_text(alt_text)}">'
+    return f'<img src="data:image/jpeg;base64,{data}" alt="{_text(_alt_text(photo))}">'
+
+
+def _alt_text(photo: Photo) -> str:
+    return photo.caption or photo.title or place_of(photo) or "Photograph"
 
 
 def _small(jpeg: bytes) -> bytes:

@@ -48,6 +48,11 @@ def figures(photos: Sequence[Photo], before: Sequence[Photo] = ()) -> str:
     return f'<div class="figures">{content}</div>' if content else ""
 
 
+def place_map(photos: Sequence[Photo]) -> str:
+    """Return the map of photographs as decoration; nothing if no photograph has a place."""
+    return f'<div class="figures plain">{_map(photos, ())}</div>' if _points(photos) else ""
+
+
 def _figure(kind: str, label: str, caption: str, content: str) -> str:
     return (
         f'<figure class="{kind}"><svg role="img" aria-label="{label}">{content}</svg>'

@@ -94,6 +94,7 @@ def operations(service: Any, settings: Settings, budget: ByteBudget) -> list[Ope
         operation("thumbnail", "GET", f"{_PHOTO}/thumb", {"image/jpeg": None}, None, "thumbnail"),
         operation("image", "GET", f"{_PHOTO}/image", {"image/*": None}, None, "image"),
         operation("library", "GET", "/api/library", schemas.LibraryOut, None, "library", compressed=True),
+        operation("trips", "GET", "/api/trips", schemas.TripsOut, None, "library", compressed=True),
         operation("choices", "GET", "/api/choices", schemas.ChoicesOut, None, "choice"),
         operation("save_choice", "PUT", _CHOICE, schemas.ChoiceOut, schemas.ChoiceIn, "body"),
         operation("delete_choice", "DELETE", _CHOICE, schemas.Deleted, None, "choice"),

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from itertools import chain
 
 from mascot.photos.database.store import Store
 from mascot.photos.library import Library
 from mascot.photos.sharing.overview import overview, points
+from mascot.photos.trips import Period, Trips
 from mascot.photos.wish_text import NAMES
-from mascot.server.schemas import LibraryOut, Suggestion
+from mascot.server.schemas import HomeOut, LibraryOut, PeriodOut, Suggestion, TripsOut
 
 _MOST_POINTS = 2000  # on the map
 _FILTERS = ("camera", "country", "rating")
@@ -43,6 +45,18 @@ def library_out(library: Library) -> LibraryOut:
         "choices": {name: _counts(store, name) for name in _FILTERS},
     }
     return LibraryOut(**{name: values[name] for name in LibraryOut.__struct_fields__})
+
+
+def trips_out(store: Store) -> TripsOut:
+    """Return the home, the trips and the years of a library."""
+    trips = Trips.of_library(store)
+    home = None if trips.home is None else HomeOut(trips.home.city, trips.home.country)
+    return TripsOut(home, [*map(_period_out, trips.trips)], [*map(_period_out, trips.years)])
+
+
+def _period_out(period: Period) -> PeriodOut:
+    values = asdict(period) | {"moments": len(period.moments)}
+    return PeriodOut(**values, request={"since": period.since, "until": period.until})
 
 
 def _counts(store: Store, name: str) -> dict[str, int]:

@@ -31,7 +31,7 @@ from mascot.photos.sharing.export import original, originals, zip_chunks
 from mascot.photos.sharing.saved_sets import Choice
 from mascot.server import schemas
 from mascot.server.library import pictures
-from mascot.server.library.library_summary import library_out
+from mascot.server.library.library_summary import library_out, trips_out
 from mascot.server.library.targets import target_out
 from mascot.server.rerank import request_cost
 from mascot.server.run.threads import ClientLeft, Threads, client_has_left
@@ -52,6 +52,7 @@ class Service:
         self._opened_file = self._identity()
         self._hits: LRUCache[tuple[Any, ...], Hits] = LRUCache(_CACHED_PHOTOS, lambda hits: max(len(hits), 1))
         self._overview: tuple[tuple[Any, ...], schemas.LibraryOut] | None = None
+        self._trips: tuple[tuple[Any, ...], schemas.TripsOut] | None = None
         self._lock = threading.Lock()
         self._encoding = threading.Lock()  # encoders are not thread-safe
         self.searches, self.files = Threads("search", _SEARCHES), Threads("picture", _FILES)
@@ -220,6 +221,14 @@ class Service:
         state, cached = (self._opened_file, library.store.changes), self._overview
         if cached is None or cached[0] != state:
             cached = self._overview = (state, library_out(library))
+        return cached[1]
+
+    def trips(self) -> schemas.TripsOut:
+        """Return the trips of the library, which are spans of days away from home, and its years."""
+        library = self.current
+        state, cached = (self._opened_file, library.store.changes), self._trips
+        if cached is None or cached[0] != state:
+            cached = self._trips = (state, trips_out(library.store))
         return cached[1]
 
 
