@@ -59,6 +59,8 @@ class Rules(NamedTuple):
 
 def session_quotas(fitted: FittedWishes, quotas: Sequence[AnyQuota], rows: Ints) -> tuple[AnyQuota, ...]:
     """Return the quotas of one query, in which limits over a session count the rows of earlier pages."""
+    if not len(rows):
+        return tuple(quotas)
     pairs = zip(fitted.constraints, quotas, strict=True)
     return tuple(reduced(quota, rows) if isinstance(wish, Limit) and wish.session else quota for wish, quota in pairs)
 
@@ -125,7 +127,8 @@ def select_arranged(
     positions = selection.positions
     if positions.shape[1] > len(order):
         positions = np.array([[position for position in positions[0].tolist() if position in order]], np.int64)
-    return replace(selection, positions=positions, ranked=np.array([order], np.int64))
+    selection.positions, selection.ranked = positions, np.array([order], np.int64)
+    return selection
 
 
 def _cut_short(rules: Rules, arrangement: Arrangement, wanted: list[int], rows: Ints) -> list[int]:
