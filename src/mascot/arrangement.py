@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,6 +61,8 @@ class Rules(NamedTuple):
 
 def session_quotas(fitted: FittedWishes, quotas: Sequence[AnyQuota], rows: Ints) -> tuple[AnyQuota, ...]:
     """Return the quotas of one query, in which limits over a session count the rows of earlier pages."""
+    if not len(rows):
+        return tuple(quotas)
     pairs = zip(fitted.constraints, quotas, strict=True)
     return tuple(reduced(quota, rows) if isinstance(wish, Limit) and wish.session else quota for wish, quota in pairs)
 
@@ -111,21 +115,23 @@ def select_arranged(
     if not rules.rules and not rules.fixed:
         return selection
     quotas = list(quotas)
-    best: tuple[list[int], Selection] = ([], selection)
+    attempts: list[tuple[Arrangement, list[int], Selection]] = []
     for _ in range(_MOST_EXCHANGES):
         wanted = [position for position in selection.ranked[0].tolist() if position >= 0]
         arrangement = rules.arranged(wanted, rows)
-        order = _cut_short(rules, arrangement, wanted, rows)
-        if len(order) > len(best[0]):
-            best = order, selection
+        if not arrangement.left and all(len(wanted) >= len(longer) for _, longer, _ in attempts):
+            attempts.clear()  # all others are shorter once they are cut
+        attempts.append((arrangement, wanted, selection))
         if not arrangement.left or not _lower(quotas, rules, arrangement, rows[wanted]):
             break
         selection = select(quotas)
-    order, selection = best
+    pages = [(_cut_short(rules, arrangement, wanted, rows), selection) for arrangement, wanted, selection in attempts]
+    order, selection = max(pages, key=lambda page: len(page[0]))
     positions = selection.positions
     if positions.shape[1] > len(order):
         positions = np.array([[position for position in positions[0].tolist() if position in order]], np.int64)
-    return replace(selection, positions=positions, ranked=np.array([order], np.int64))
+    selection.positions, selection.ranked = positions, np.array([order], np.int64)
+    return selection
 
 
 def _cut_short(rules: Rules, arrangement: Arrangement, wanted: list[int], rows: Ints) -> list[int]:
@@ -139,15 +145,17 @@ def _cut_short(rules: Rules, arrangement: Arrangement, wanted: list[int], rows: 
 def _lower(quotas: list[AnyQuota], rules: Rules, arrangement: Arrangement, rows: Ints) -> bool:
     """Lower the capacity of the label that most of the items without a place have; return whether there is one."""
     unplaced = rows[arrangement.left].tolist()
-    left = [(r, label) for row in unplaced for r, rule in enumerate(rules.rules) for label in rule.quota.of(row)]
+    own = enumerate([rule.quota for rule in rules.rules])
+    left = [(r, label) for row, (r, quota) in product(unplaced, own) for label in quota.of(row).tolist()]
     if not left:
         return False
-    r, label = max(reversed(left), key=left.count)
+    counts = Counter(left)
+    r, label = max(reversed(left), key=counts.__getitem__)
     quota = quotas[rules.numbers[r]]
     assert isinstance(quota, Quota)
-    count = sum(label in quota.of(row) for row in rows.tolist())
+    count = np.count_nonzero(np.concatenate([quota.of(row) for row in rows.tolist()]) == label)
     capacity = quota.capacity.copy()
-    capacity[label] = max(min(capacity[label], count) - max(left.count((r, label)) // 2, 1), 0)
+    capacity[label] = max(min(capacity[label], count) - max(counts[r, label] // 2, 1), 0)
     quotas[rules.numbers[r]] = replace(quota, capacity=capacity)
     return True
 

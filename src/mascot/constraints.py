@@ -107,7 +107,11 @@ class Limit(Value):
         """Return the quota with the capacities of a page of k results."""
         if not self.places or isinstance(quota, CopyQuota):
             return quota
-        return replace(quota, capacity=np.array([self._page_count(n, k) for n in quota.capacity.tolist()], np.int64))
+        if isinstance(self.n, int):
+            capacity = np.full_like(quota.capacity, self._page_count(self.n, k))
+        else:
+            capacity = np.array([self._page_count(n, k) for n in quota.capacity.tolist()], np.int64)
+        return Quota(quota.indptr, quota.labels, capacity, quota.stages)
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,14 +164,16 @@ def rank_one(fitted: FittedWishes, queries: Queries, call: Call) -> Ranking[Any]
     pinned, count = problem.remaining.from_input(0, queries.pinned), call.k - len(queries.pinned)
     places = range(len(pinned)) if queries.places is None else queries.places
     rules = Rules.of(fitted, queries, call.backend, 0, dict(zip(pinned.tolist(), places, strict=True)))
-    check_pins(fitted, rules, problem.rows_of(0), exact=queries.places is not None)
+    rows = problem.rows_of(0)
+    check_pins(fitted, rules, rows, exact=queries.places is not None)
 
     def select(quotas: Sequence[AnyQuota]) -> Selection:
-        selection = call.method.select(replace(problem, quotas=tuple(quotas)), max(count, 1))
+        own = problem if quotas is problem.quotas else replace(problem, quotas=tuple(quotas))
+        selection = call.method.select(own, max(count, 1))
         return selection.after(pinned, count) if len(pinned) else selection
 
     quotas = session_quotas(fitted, problem.quotas, queries.already_rows(0))
-    selection = select_arranged(quotas, problem.rows_of(0), rules, select, select(quotas))
+    selection = select_arranged(quotas, rows, rules, select, select(quotas))
     if len(pinned):
         # For gains and explanations the pinned candidates are results, not results of earlier pages.
         already = np.concatenate([problem.remaining.from_input(0, part) for part in queries.already or ()])
