@@ -146,7 +146,7 @@ function renderAnswer(state, before, { map, clock, timeline, chips }, actions) {
   speak(spokenSummary(answer, request));
 }
 
-/** Show a notice with a button that removes it until there is another one. */
+/** Show a notice, without what it says in brackets, and a button that removes it until there is another one. */
 function showNotice(notice) {
   const dismiss = () => {
     try { localStorage.setItem(NOTICE, notice); } catch { /* the notice then comes back with the next search */ }
@@ -156,7 +156,7 @@ function showNotice(notice) {
   let dismissed = null;
   try { dismissed = localStorage.getItem(NOTICE); } catch { /* storage may be forbidden */ }
   byId("notice").hidden = !notice || notice === dismissed;
-  byId("notice").replaceChildren(capitalized(notice ?? ""), h("button", { type: "button", class: "undo", "aria-label": "Dismiss the notice", onclick: dismiss }, "×"));
+  byId("notice").replaceChildren(capitalized(notice ?? "").replace(/ \([^)]*\)/, ""), h("button", { type: "button", class: "undo", "aria-label": "Dismiss the notice", onclick: dismiss }, "×"));
 }
 
 let speaking = 0;
