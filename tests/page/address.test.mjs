@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { fromAddress, toAddress } from "../../src/mascot/server/static/app/address.js";
+import { fromAddress, ignoredParameters, toAddress } from "../../src/mascot/server/static/app/address.js";
 import { freshAddress } from "../../src/mascot/server/static/app/state.js";
 
 const roundTrip = (address) => toAddress(fromAddress(address.slice(1)));
@@ -72,3 +72,10 @@ test("every combination of view and request survives", () => {
     assert.deepEqual(read(toAddress(state)), state);
   }
 });
+
+for (const [search, expected] of [
+  ["?since=banana&text=a", ["since=banana"]], ["?k=7", []], ["?k=24&since=2019&pin=3", []], ["?box=1,2,3", ["box=1,2,3"]],
+  ["?nonsense=1", ["nonsense=1"]], ["?pin=3&complete=5&compare=1&map=large&fill=1&limit=day=2", []], ["?limit=year=1&limit=x", ["limit=x"]],
+]) {
+  test(`what is ignored of ${search}`, () => assert.deepEqual(ignoredParameters(search), expected));
+}

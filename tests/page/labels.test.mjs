@@ -25,7 +25,7 @@ const TEXTS = [
   [optionText("strength", 0.5), "Strength 50%"], [optionText("keep", 0.9), "Keep 90% of the best match"], [optionText("order", "selection"), "Shown in order of selection"],
   [filterText("country", "PT"), "Country Portugal"], [filterText("rating", 3), "Rating ★★★ or more"], [filterText("rating", "5"), "Rating ★★★★★"],
   [filterText("since", "2019-07-14"), "From 14 July 2019"], [filterText("folder", "AT"), "Folder “AT”"],
-  [filterText("box", [-10, -20, 10, 20]), "Inside 10° S to 10° N, 20° W to 20° E"],
+  [filterText("box", [-10, -20, 10, 20]), "Inside the box on the map"],
 ];
 
 for (const [text, expected] of TEXTS) test(`${expected}`, () => assert.equal(text, expected));

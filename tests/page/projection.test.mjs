@@ -38,6 +38,13 @@ test("a view shows all points", () => {
 
 test("the scale has limits", () => {
   assert.equal(fitView([point(0, 0)], AREA, 100, 5000).scale, 5000);
-  const world = fitView([point(0, -170), point(0, -60), point(0, 60), point(0, 170)], AREA, 5000, 1e6);
-  assert.deepEqual([world.scale, world.x], [5000, MIDDLE_X]);
+  assert.equal(fitView([point(0, -60), point(0, 60)], AREA, 5000, 1e6).scale, 5000);
+});
+
+test("a view of the whole world is centred where most points are", () => {
+  const europe = Array.from({ length: 18 }, (_, i) => point(45, i));
+  const { x, scale } = fitView([...europe, point(-33, 151), point(21, -158), point(34, -118)], AREA, 100, 1e6);
+  assert.equal(scale, 100);
+  assert.ok(Math.abs(toLon(x) - 8) < 15, `${toLon(x)}`);
+  assert.equal(fitView([point(0, -90), point(0, 90)], AREA, 5000, 1e6).x, MIDDLE_X);
 });

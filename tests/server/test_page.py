@@ -173,6 +173,20 @@ def test_limits_and_shares_are_set_edited_and_refused(tab: Tab) -> None:
     page.errors.clear()  # the refused request
 
 
+def test_bad_values_of_a_link_are_said_and_removed(tab: Tab) -> None:
+    page = tab.open(f"/?text={QUERY}&since=banana&box=1,2,3", fresh=True)
+    assert "since=banana, box=1,2,3" in page.text_content("#toast")
+    assert set(page.parameters()) == {"text"}
+
+
+def test_the_notice_is_dismissed(tab: Tab) -> None:
+    page = tab.open(f"/?text={QUERY}", fresh=True)
+    assert "/bin/python" not in page.text_content("#notice")
+    page.click("[aria-label='Dismiss the notice']")
+    page.search("cat")
+    assert page.is_hidden("#notice")
+
+
 def test_a_target_that_is_not_understood_does_not_become_a_chip(tab: Tab) -> None:
     page = tab.open(f"/?text={QUERY}")
     page.click("[aria-label='Near which place?']")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import chain
@@ -13,6 +15,7 @@ from mascot.photos.trips import Period, Trips
 from mascot.photos.wish_text import NAMES
 from mascot.server.schemas import HomeOut, LibraryOut, PeriodOut, Suggestion, TripsOut
 
+_PYTHON = f"{shlex.quote(sys.executable)} -m "  # visitors of the page may not know where this Python is
 _MOST_POINTS = 2000  # on the map
 _FILTERS = ("camera", "country", "rating")
 _MOST_VALUES = 200  # per column to filter by, the most frequent first
@@ -38,7 +41,7 @@ def library_out(library: Library) -> LibraryOut:
     step = max(len(all_points) // _MOST_POINTS, 1)
     values = summary.to_dict() | {
         "skipped": len(summary.skipped),
-        "notice": library.unfinished or library.notice,
+        "notice": library.unfinished or (library.notice or "").replace(_PYTHON, "") or None,
         "attributes": list(NAMES),
         "points": [list(point) for point in all_points[::step]],
         "suggestions": suggestions(store),

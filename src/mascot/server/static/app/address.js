@@ -8,6 +8,7 @@ import { FILTERS, MAX_PICKS, MAX_RESULTS, freshAddress } from "./state.js";
 
 const MAX_ID = Number.MAX_SAFE_INTEGER;
 const MAX_VALUE = 200; // characters
+const MAX_SHOWN = 40; // characters of an ignored value
 const ORDERS = ["relevance", "selection", "date"];
 const DISTANCES = new Set(["place", "hour", "date", "weekday", "season", "rating", "altitude", "width", "height", "size"]);
 
@@ -60,6 +61,21 @@ export function toAddress(state) {
   if (state.photo !== null) query.set("photo", String(state.photo));
   const text = query.toString().replaceAll("%3A", ":").replaceAll("%3D", "=").replaceAll("%2C", ",").replaceAll("%7E", "~");
   return text ? `/?${text}` : "/";
+}
+
+/**
+ * Return the parameters of an address that the page ignores, as text: "since=banana".
+ * @param {string} search
+ */
+export function ignoredParameters(search) {
+  const fresh = freshAddress();
+  const isRead = (/** @type {[string, string]} */ parameter) => {
+    const alone = new URLSearchParams([parameter, ...(parameter[0] === "complete" ? [["pin", "1"]] : [])]).toString();
+    return new URLSearchParams(toAddress(fromAddress(alone)).slice(1)).has(parameter[0]);
+  };
+  return [...new URLSearchParams(search)]
+    .filter(([name, value]) => value !== "" && value !== String(fresh[name]) && name !== "fill" && !isRead([name, value]))
+    .map(([name, value]) => `${name}=${value.slice(0, MAX_SHOWN)}`);
 }
 
 /**

@@ -1,7 +1,7 @@
 // The page: creates the store and the views, and connects them to the actions of the reader.
 
 import { createActions } from "./actions.js";
-import { fromAddress } from "./address.js";
+import { fromAddress, ignoredParameters, toAddress } from "./address.js";
 import { PageHistory } from "./history.js";
 import { requestOf, savedRequest } from "./request.js";
 import { createSearch } from "./search.js";
@@ -37,8 +37,17 @@ renderStore(store, views, {
   removeFields: (names) => keepFocus(() => actions.removeFields(names)),
 });
 listen();
+reportIgnored();
 store.subscribe(["library"], () => views.tray.loadChoices());
 search.load();
+
+/** Say which values of the link are ignored, and remove them from the address. */
+function reportIgnored() {
+  const ignored = ignoredParameters(location.search);
+  if (ignored.length === 0) return;
+  history.replace(toAddress(store.get()));
+  actions.say(`This part of the link is not valid and was removed: ${ignored.join(", ")}`);
+}
 
 function createViews() {
   const { steer, turnDial, setNear, removeDial, openPhoto, pick, reject } = actions;

@@ -21,18 +21,21 @@ export class Clock {
   constructor(root, pick) {
     this.root = root;
     this.hand = s("g", { class: "hand", visibility: "hidden" }, s("line", { y1: -24, y2: -78 }), s("circle", { cy: -80, r: 5 }));
-    this.middle = s("text", { class: "middle", y: 1 });
-    this.under = s("text", { class: "under", y: 15 });
+    this.above = s("text", { class: "above", y: -8 });
+    this.middle = s("text", { class: "middle", y: 12 });
     this.bars = Array.from({ length: 24 }, () => s("path", { class: "bar" }));
     this.ghosts = Array.from({ length: 24 }, () => s("path", { class: "ghost" }));
     const ring = SKY.map((sky, hour) => s("path", { class: `sky ${sky}`, d: wedge(hour, 31, 35, 0) }));
-    const numbers = [0, 3, 6, 9, 12, 15, 18, 21].map((hour) => {
+    const numbers = [3, 6, 9, 15, 18, 21].map((hour) => {
       const [x, y] = pointOf(hour, 95);
-      return s("text", { class: hour % 6 ? "hour small" : "hour", x, y: y + 0.5 }, String(hour));
+      return s("text", { class: hour % 6 ? "hour small" : "hour", x, y: y + 0.5 }, String(hour % 12));
     });
+    const moon = s("path", { class: "moon", d: "M3-102a7.5 7.5 0 1 0 4.5 10.5a6.5 6.5 0 0 1-4.5-10.5z" });
+    const sun = s("g", { class: "sun", transform: "translate(0 95)" }, s("circle", { r: 4.2 }),
+      ...Array.from({ length: 8 }, (_, i) => s("line", { y1: 6, y2: 8.2, transform: `rotate(${i * 45})` })));
     const rim = s("circle", { class: "rim", r: OUTER + 1 });
-    this.face = s("svg", { viewBox: "-104 -104 208 208" }, rim, ...this.ghosts, ...this.bars, ...ring, ...numbers,
-      this.middle, this.under, this.hand);
+    this.face = s("svg", { viewBox: "-104 -104 208 208" }, rim, ...this.ghosts, ...this.bars, ...ring, ...numbers, moon, sun,
+      this.above, this.middle, this.hand);
     const aria = { label: "Hour to be near", valuemin: 0, valuemax: 23.5 };
     for (const [name, value] of Object.entries(aria)) this.face.setAttribute(`aria-${name}`, value);
     root.append(this.face);
@@ -94,10 +97,10 @@ export class Clock {
     const hour = this.#target ?? this.#peak();
     const number = this.#after[Math.floor(hour)];
     const isKnown = this.#after.some(Boolean);
-    this.middle.textContent = this.#target === null ? (isKnown ? `${hour}h` : "") : timeOfDay(this.#target);
-    this.under.textContent = this.#target === null ? (isKnown ? "most" : "") : "near";
+    this.middle.textContent = this.#target === null ? (isKnown ? hourText(hour) : "") : timeOfDay(this.#target);
+    this.above.textContent = this.#target === null ? (isKnown ? "mostly" : "") : "near";
     this.face.setAttribute("aria-valuenow", hour);
-    const now = this.#target === null ? `none; most are from ${hour} o'clock` : timeOfDay(hour);
+    const now = this.#target === null ? `none; mostly ${hourText(hour)}` : timeOfDay(hour);
     this.face.setAttribute("aria-valuetext", `${now}, ${counted(number, "photograph")} in that hour`);
   }
 
@@ -120,6 +123,9 @@ function timeOfDay(hour) {
   const minutes = Math.round(hour * 60) % 1440;
   return `${String(Math.floor(minutes / 60)).padStart(2, "0")}:${String(minutes % 60).padStart(2, "0")}`;
 }
+
+/** A whole hour as people say it: "8 pm". */
+const hourText = (hour) => `${hour % 12 || 12} ${hour < 12 ? "am" : "pm"}`;
 
 function pointOf(hour, radius) {
   const angle = (hour / 12) * Math.PI;

@@ -3,13 +3,12 @@
 import { paintMap, prepareWorld } from "./mapCanvas.js";
 import { listenToKeys, listenToPointer } from "./mapGestures.js";
 import { MapPhotos } from "./mapPhotos.js";
-import { MapView } from "./mapView.js";
+import { BUTTONS, MapView } from "./mapView.js";
 import { toLat, toLon, toX, toY } from "./projection.js";
 import { counted, photoName, placeKey, placeName, pointText } from "../text/labels.js";
 import { h } from "../view/dom.js";
 import { highlight, onHighlight } from "../view/highlight.js";
 
-const BUTTONS = { width: 160, height: 44 }; // pixels of the corner in which the buttons are
 const ZOOMED_IN = 1.2; // a click on a stack zooms in if the stack then fills this much more of the map
 const KEYS = "Arrow keys move it, plus and minus zoom, Enter asks for photographs near its middle, B for those within it.";
 

@@ -1,5 +1,6 @@
 // The photographs on the map. Those that would cover each other are in a stack, with the best one on top.
 
+import { BADGE, BUTTONS } from "./mapView.js";
 import { toX, toY } from "./projection.js";
 import { thumbUrl } from "../app/api.js";
 import { h, prefersReducedMotion } from "../view/dom.js";
@@ -99,11 +100,13 @@ export class MapPhotos {
     return stacks;
   }
 
-  /** Move a photograph at the edge of the map until all of it is visible. */
+  /** Move a photograph at the edge of the map, or below its buttons, until all of it is visible. */
   #insideEdges([x, y]) {
-    const margin = this.size / 2 + 4;
-    const inside = (at, end) => (at < 0 || at > end ? at : Math.min(Math.max(at, margin), end - margin));
-    return [inside(x, this.view.width), inside(y, this.view.height)];
+    const { width, height } = this.view;
+    const margin = this.size / 2 + BADGE;
+    const inside = (at, end, limit = end) => (at < 0 || at > end ? at : Math.min(Math.max(at, margin), limit - margin));
+    const isAtButtons = x > width - BUTTONS.width - margin && x <= width;
+    return [inside(x, width), inside(y, height, isAtButtons ? height - BUTTONS.height : height)];
   }
 
   /** Return the stack at a point of the screen. */

@@ -3,6 +3,8 @@
 import { MIDDLE_X, eastward, fitView, toLat, toLon, toX, toY } from "./projection.js";
 import { tween } from "../view/dom.js";
 
+export const BUTTONS = { width: 160, height: 44 }; // pixels of the corner in which the buttons are
+export const BADGE = 10; // pixels by which the number of a stack sticks out
 const MAX_FIT = 36; // zoom relative to the whole world
 const MAX_ZOOM = 600;
 const GLIDE_MS = 500;
@@ -35,8 +37,9 @@ export class MapView {
   /** Return the view around points, with room for photographs of a size in pixels. */
   around(points, size) {
     if (!points.length) return this.#whole;
-    const area = { width: this.width, height: this.height, padding: size / 2 + 6 };
-    return this.#clamped(fitView(points, area, this.#minScale, this.width * MAX_FIT));
+    const area = { width: this.width, height: this.height - BUTTONS.height, padding: size / 2 + BADGE };
+    const view = fitView(points, area, this.#minScale, this.width * MAX_FIT);
+    return this.#clamped({ ...view, y: view.y + BUTTONS.height / 2 / view.scale });
   }
 
   moveTo(center, isSmooth) {

@@ -19,6 +19,14 @@ export const toLat = (/** @type {number} */ y) => (Math.atan(Math.exp((0.5 - y) 
 export const eastward = (/** @type {number} */ from, /** @type {number} */ to) => to - from - Math.round(to - from);
 
 export const MIDDLE_X = 0.53; // of a view of the whole world; its edge is then in the Pacific
+const HALF_WORLD = 0.5;
+
+/** The mean x of points around the world: where most of them are. */
+function meanX(/** @type {number[]} */ xs) {
+  const sum = (/** @type {(angle: number) => number} */ part) => xs.reduce((total, x) => total + part(x * 2 * Math.PI), 0);
+  const [east, north] = [sum(Math.sin), sum(Math.cos)];
+  return Math.hypot(east, north) < 1e-6 * xs.length ? MIDDLE_X : (Math.atan2(east, north) / (2 * Math.PI) + 1) % 1;
+}
 
 /**
  * Return the view {x, y, scale} that shows all points, with a scale between `min` and `max`.
@@ -42,9 +50,10 @@ export function fitView(points, { width, height, padding }, min, max) {
   const ys = points.map((point) => point.y);
   const [top, bottom] = [Math.min(...ys), Math.max(...ys)];
   const fitting = Math.min((width - 2 * padding) / Math.max(extent, 1e-6), (height - 2 * padding) / Math.max(bottom - top, 1e-6));
-  const scale = Math.min(Math.max(fitting, min), max);
-  // A view of the whole world has its usual middle.
-  return { x: fitting <= min ? MIDDLE_X : west + extent / 2, y: (top + bottom) / 2, scale };
+  // Points all around the world need a view of all of it, with most of them in the middle.
+  const isWorld = fitting <= min || extent > HALF_WORLD;
+  const scale = isWorld ? min : Math.min(fitting, max);
+  return { x: isWorld ? meanX(xs) : west + extent / 2, y: (top + bottom) / 2, scale };
 }
 
 /**

@@ -1,7 +1,7 @@
 // @ts-check
 // Filters as people read them: "Country Portugal", "Rating ★★★ or more".
 
-import { capitalized, countryName, dateText, degrees, stars } from "./labels.js";
+import { capitalized, countryName, dateText, stars } from "./labels.js";
 
 /** The name of each filter, and how its value reads. Values are those of a request, or their text. */
 const FILTER_TEXTS = {
@@ -12,7 +12,7 @@ const FILTER_TEXTS = {
   since: { name: "From", read: dateText },
   until: { name: "To", read: dateText },
   folder: { name: "Folder", read: (/** @type {string} */ value) => `“${value}”` },
-  box: { name: "Inside", read: boxText },
+  box: { name: "Inside", read: () => "the box on the map" },
   place: { name: "Place", read: String },
   date: { name: "Date", read: dateText },
   season: { name: "Season", read: capitalized },
@@ -27,8 +27,4 @@ export const filterValue = (/** @type {string} */ filter, /** @type {any} */ val
 
 export function filterText(/** @type {string} */ filter, /** @type {any} */ value) {
   return `${filterName(filter)} ${filterValue(filter, value)}`;
-}
-
-function boxText(/** @type {number[]} */ [south, west, north, east]) {
-  return `${degrees(south, "NS")} to ${degrees(north, "NS")}, ${degrees(west, "EW")} to ${degrees(east, "EW")}`;
 }

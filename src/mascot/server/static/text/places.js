@@ -5,6 +5,8 @@ import { placeName } from "./labels.js";
 
 /** @typedef {import("../app/types.js").Photo} Photo */
 
+const NEAR_DEGREES = 1; // of latitude, about 110 km
+
 /** @type {Map<string, string>} */
 const names = new Map();
 
@@ -19,5 +21,15 @@ export function learnPlaces(/** @type {Photo[]} */ photos) {
   }
 }
 
-/** The name of a place that is written as latitude and longitude, if it is known. */
-export const knownPlace = (/** @type {string} */ value) => names.get(value);
+/** The name of a place that is written as latitude and longitude: that of the nearest photograph, if one is near. */
+export function knownPlace(/** @type {string} */ value) {
+  const [lat, lon] = value.split(",").map(Number);
+  let [nearest, least] = [names.get(value), NEAR_DEGREES];
+  if (nearest !== undefined) return nearest;
+  for (const [point, name] of names) {
+    const [north, east] = point.split(",").map(Number);
+    const distance = Math.hypot(north - lat, (((east - lon + 540) % 360) - 180) * Math.cos((lat * Math.PI) / 180));
+    if (distance < least) [nearest, least] = [name, distance];
+  }
+  return nearest;
+}

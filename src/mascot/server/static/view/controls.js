@@ -116,7 +116,7 @@ class Control {
     this.#setInputOpen(false);
     this.nearest.textContent = (target !== null && nearest) || "";
     if (target === null) return;
-    const remove = h("button", { type: "button", "aria-label": `Remove the target ${target}`,
+    const remove = h("button", { type: "button", class: "remove", "aria-label": `Remove the target ${target}`,
       onclick: () => { this.setNear(this.name, null); this.opener.focus(); } }, "×");
     this.chip.replaceChildren(`Near ${target}`, remove);
   }

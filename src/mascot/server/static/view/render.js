@@ -1,6 +1,6 @@
 // Shows the state of the page: each function below renders one part of it, and runs when a value that it shows changes.
 
-import { byId } from "./dom.js";
+import { byId, h } from "./dom.js";
 import { emptyLibrary, failedSearch, noResults, welcome } from "./emptyStates.js";
 import { spokenSummary, summary, titleOf } from "./summary.js";
 import { thumbUrl } from "../app/api.js";
@@ -8,8 +8,9 @@ import { isStart } from "../app/request.js";
 import { FILTERS, STEERING, comparison, isComparing, isSteered, neighboursOf, nextSize } from "../app/state.js";
 import { targetOf } from "../charts/targets.js";
 import { headingsOf } from "../text/headings.js";
-import { counted } from "../text/labels.js";
+import { capitalized, counted } from "../text/labels.js";
 
+const NOTICE = "mascot-notice"; // the notice that was dismissed, in the storage of the browser
 const SPEAK_MS = 700; // the screen reader waits until a moving dial has stopped
 
 /** Show the store's state, now and after each change. `views` are the components of the page. */
@@ -139,11 +140,23 @@ function renderAnswer(state, before, { map, clock, timeline, chips }, actions) {
   byId("nothing").hidden = !isEmpty;
   if (isEmpty) byId("nothing").replaceChildren(...noResults(answer, request, actions));
   byId("more").hidden = !nextSize(state) || answer.candidates <= answer.results.length || answer.results.length < request.k;
-  byId("notice").textContent = library.notice ?? "";
-  byId("notice").hidden = !library.notice || !answer.understood?.text; // it is about searches for text
+  showNotice(answer.understood?.text ? library.notice : null); // it is about searches for text
   for (const chart of [map, clock, timeline]) chart.show(answer.results, answer.plain);
   if (isNewSearch(state, before)) scrollTo({ top: 0 });
   speak(spokenSummary(answer, request));
+}
+
+/** Show a notice, without what it says in brackets, and a button that removes it until there is another one. */
+function showNotice(notice) {
+  const dismiss = () => {
+    try { localStorage.setItem(NOTICE, notice); } catch { /* the notice then comes back with the next search */ }
+    byId("notice").hidden = true;
+    byId("results").focus({ preventScroll: true });
+  };
+  let dismissed = null;
+  try { dismissed = localStorage.getItem(NOTICE); } catch { /* storage may be forbidden */ }
+  byId("notice").hidden = !notice || notice === dismissed;
+  byId("notice").replaceChildren(capitalized(notice ?? "").replace(/ \([^)]*\)/, ""), h("button", { type: "button", class: "undo", "aria-label": "Dismiss the notice", onclick: dismiss }, "×"));
 }
 
 let speaking = 0;
