@@ -10,6 +10,7 @@ import re
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -18,6 +19,8 @@ from pathlib import Path
 
 _START_S = 180.0  # on a busy machine
 _PATIENCE_S = 120.0  # for one answer
+_HEALTH_EVERY_S = 0.05
+_HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 _ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)")
 
 
@@ -32,8 +35,16 @@ class Server:
     @property
     def memory_mb(self) -> float:
         """Memory of the process that is in use now."""
-        lines = Path(f"/proc/{self.process.pid}/status").read_text("ascii").splitlines()
-        return int(next(line for line in lines if line.startswith("VmRSS")).split()[1]) / 1024
+        return self._status_mb("VmRSS")
+
+    @property
+    def peak_mb(self) -> float:
+        """The most memory that the process has used."""
+        return self._status_mb("VmHWM")
+
+    def _status_mb(self, name: str) -> float:
+        lines = Path(f"/proc/{self.process.pid}/status").read_text("utf-8").splitlines()
+        return int(next(line for line in lines if line.startswith(name)).split()[1]) / 1024
 
     @property
     def cpu_s(self) -> float:
@@ -48,6 +59,44 @@ class Server:
             client.sendall(request(rows(5)))
             return b" 200 " in client.recv(65536)[:20]
         return False
+
+
+class Watch:
+    """Asks for /healthz in a thread of its own, again and again, while other clients attack the server."""
+
+    def __init__(self, server: Server) -> None:
+        self._server, self._start_mb = server, server.memory_mb
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self.wait_s = 0.0  # the longest
+        self.own_wait_s = 0.0  # the longest, if only the CPU time of the server counts
+        self.failures = 0
+
+    def reset(self) -> None:
+        """Forget the waits so far."""
+        self.wait_s, self.own_wait_s, self.failures = 0.0, 0.0, 0
+
+    @property
+    def peak_mb(self) -> float:
+        """The most memory of the server, beyond that at the start of the watch."""
+        return self._server.peak_mb - self._start_mb
+
+    def __enter__(self) -> Watch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.wait(_HEALTH_EVERY_S):
+            started, cpu_s = time.monotonic(), self._server.cpu_s
+            is_well = exchange(self._server.port, _HEALTH).startswith(b"HTTP/1.1 200")
+            wait_s = time.monotonic() - started
+            self.failures += not is_well
+            self.wait_s = max(self.wait_s, wait_s)
+            self.own_wait_s = max(self.own_wait_s, min(wait_s, self._server.cpu_s - cpu_s))
 
 
 @contextmanager
@@ -84,6 +133,15 @@ def connect(port: int) -> socket.socket:
     return socket.create_connection(("127.0.0.1", port), _PATIENCE_S)
 
 
+def exchange(port: int, content: bytes) -> bytes:
+    """Send a request on a connection of its own, and return the whole answer; nothing if the connection broke."""
+    with suppress(OSError), connect(port) as connection:
+        with suppress(ConnectionError):  # the answer may come before the end of the request
+            connection.sendall(content)
+        return rest(connection)
+    return b""
+
+
 def rest(connection: socket.socket) -> bytes:
     """What the server still sends before it closes the connection."""
     answer = b""
@@ -106,9 +164,9 @@ def rows(count: int, seed: int = 0) -> bytes:
     return json.dumps({"scores": scores, "columns": columns, "wishes": wishes, "k": min(20, count)}).encode()
 
 
-def request(body: bytes) -> bytes:
+def request(body: bytes, kind: str = "application/json", connection: str = "keep-alive") -> bytes:
     """A whole request."""
-    head = "POST /api/rerank HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    head = f"POST /api/rerank HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\nConnection: {connection}\r\n"
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 

@@ -1,4 +1,4 @@
-"""Hooks of the site (mkdocs.yml): the README becomes the first page, and optional pages join the menu."""
+"""Hooks of the site (mkdocs.yml): the README becomes the first page; the changelog and optional pages join the menu."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ def on_config(config: Any) -> Any:
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Make the README the first page: links into docs/ stay within the site, others lead to the repository."""
+    """Add the changelog and the README, the first page: links into docs/ stay in the site, others lead to GitHub."""
     text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
     text = re.sub(r"\]\((?!https?:|#|docs/)([^)]+)\)", rf"]({REPOSITORY}/\1)", text)
     files.append(File.generated(config, "index.md", content=text.replace("](docs/", "](")))
+    changes = (DOCS.parent / "CHANGELOG.md").read_text(encoding="utf-8")
+    files.append(File.generated(config, "changelog.md", content=changes))
     return files

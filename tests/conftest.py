@@ -40,9 +40,9 @@ DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 def pytest_configure(config: pytest.Config) -> None:
     """Compile the native kernel again where its sources are newer than the library, as an editable install does not."""
-    if hasattr(config, "workerinput"):  # the main process has done it
-        return
     sources = Path(build_native.__file__).parent
+    if hasattr(config, "workerinput") or "site-packages" in sources.parts:  # the main process builds; a wheel is built
+        return
     newest = max(path.stat().st_mtime for path in (*sources.glob("*.c"), *sources.glob("*.h")))
     if native.LIBRARY.exists() and native.LIBRARY.stat().st_mtime < newest:
         build_native.build()

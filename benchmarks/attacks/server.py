@@ -9,8 +9,13 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from benchmarks import raw_clients
+from benchmarks.attacks import arrow_bodies
 from benchmarks.attacks.frame import Arena, NotHere, Trial, attack
 
+_MOST_MB = 512  # of all requests, as the settings of the server say by default
+_MOST_WAIT_S = 1.0  # for /healthz, in CPU time of the server
+_ARROW = "application/vnd.apache.arrow.stream"
+_BOUNDED = "no server error; at most 512 MB more; /healthz within 1 s if the server had a core of its own"
 _CLIENTS = "every request is answered, 99% within 3 s if the server had a core of its own"
 
 
@@ -64,6 +69,38 @@ def raw_sockets(arena: Arena) -> Iterator[Trial]:
                 answer = raw_clients.rest(client)
             sound = not answer or (answer.startswith(b"HTTP/1.1 ") and not answer.startswith(b"HTTP/1.1 5"))
             yield Trial("bytes", sound and (number % 20 != 0 or server.answers), repr(answer[:60]))
+
+
+@attack(_BOUNDED, rounds=5000, short=200, limit_s=90)
+def mutated_arrow_bodies(arena: Arena) -> Iterator[Trial]:
+    bodies = arrow_bodies.of_every_type()
+    with _served(arena) as server, raw_clients.Watch(server) as watch:
+        for number in range(arena.rounds):
+            body = arrow_bodies.mutated(bodies[number % len(bodies)], arena.chance)
+            yield _answered(server, watch, raw_clients.request(body, _ARROW, "close"), f"type {number % len(bodies)}")
+
+
+@attack(_BOUNDED, rounds=2, short=1, limit_s=90)
+def arrow_bombs(arena: Arena) -> Iterator[Trial]:
+    with _served(arena) as server, raw_clients.Watch(server) as watch:
+        for _ in range(arena.rounds):
+            for name, body in arrow_bodies.BOMBS.items():
+                yield _answered(server, watch, raw_clients.request(body(), _ARROW, "close"), name)
+
+
+def _answered(server: raw_clients.Server, watch: raw_clients.Watch, content: bytes, name: str) -> Trial:
+    """Send a request that must get an answer which is not a server error."""
+    watch.reset()
+    status = raw_clients.exchange(server.port, content)[:20]
+    return _watched(watch, name, status.startswith((b"HTTP/1.1 2", b"HTTP/1.1 4")), repr(status))
+
+
+def _watched(watch: raw_clients.Watch, name: str, survived: bool, detail: str) -> Trial:
+    """Return a trial that also needs answers of /healthz in time, and bounded memory."""
+    is_bounded = watch.own_wait_s <= _MOST_WAIT_S and watch.peak_mb <= _MOST_MB and not watch.failures
+    health = f"/healthz waited {watch.own_wait_s:.2f} s of a whole core, {watch.failures} failures"
+    text = f"{detail}, {health}, {watch.peak_mb:.0f} MB"
+    return Trial(name, survived and is_bounded, text, wait_s=watch.wait_s, peak_mb=watch.peak_mb)
 
 
 @attack(_CLIENTS, rounds=30, short=3, limit_s=40)

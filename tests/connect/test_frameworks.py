@@ -64,6 +64,41 @@ def test_a_profile_has_the_rules(framework: Framework, tmp_path: Path) -> None:
         framework.choose(profile=tmp_path / "home.yaml")
 
 
+@pytest.mark.parametrize(
+    ("options", "method"),
+    [
+        ({"strength": 0.2}, mc.Mascot(0.2)),
+        ({"keep": 0.9}, mc.Mascot(keep=0.9)),
+        ({"strength": 0.4, "method": mc.Mmr(0.1)}, mc.Mmr(0.4)),
+        ({"strength": 0.4, "method": mc.Mascot(keep=0.9, protect=1).to_dict()}, mc.Mascot(0.4, protect=1)),
+    ],
+)
+def test_strength_and_keep_replace_those_of_the_method(framework: Framework, options: Any, method: Any) -> None:
+    steered = framework.loaded(framework.steered(wishes=BY_CITY, k=4, **options))
+    assert steered._steering.method == method
+
+
+def test_strength_replaces_that_of_a_profile_and_is_checked(framework: Framework, tmp_path: Path) -> None:
+    path = tmp_path / "home.json"
+    path.write_text(json.dumps({"wishes": [{"spread": "city"}], "k": 4, "protect": 1}))
+    assert framework.steered(profile=path, strength=0.9)._steering.method == UNGUARDED
+    assert framework.choose(profile=path, strength=0.9) == [0, 4, 5, 6]
+    for options, message in (
+        ({"strength": 2}, "strength must be"),
+        ({"strength": 0.5, "method": mc.Relevance()}, "strength is not a parameter of Relevance"),
+        ({"strength": 0.5, "keep": 0.9}, "keep"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            framework.steered(**options)
+
+
+def test_haystack_runs_in_an_event_loop() -> None:
+    haystack = Haystack()
+    steered, documents = haystack.steered(wishes=[BY_CITY], k=4, strength=0.9), haystack.documents()
+    assert asyncio.run(steered.run_async(documents, top_k=2)) == steered.run(documents, top_k=2)
+    assert steered.__haystack_supports_async__
+
+
 def test_scores_metadata_and_vectors_may_be_missing(framework: Framework) -> None:
     assert framework.choose(framework.documents(scores=[None] * 7), k=3) == [0, 1, 2]  # the order is the relevance
     hits = framework.documents(scores=[None, 0.9, 0.8, None, 0.6, 0.5, 0.4])  # one without gets the lowest

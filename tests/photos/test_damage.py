@@ -213,6 +213,14 @@ def test_links_inside_an_index_are_refused(root: Path, tmp_path: Path, name: str
     assert before == (sorted(target.iterdir()) if target.is_dir() else target.read_bytes())
 
 
+def test_a_schema_version_that_is_too_low_is_corrected(root: Path) -> None:
+    """SQLite said "duplicate column name"."""
+    with _opened(root) as library:
+        library.store.connection.execute("PRAGMA user_version = 1")
+    with _opened(root) as library:
+        assert (library.store.count(), check(library)) == (30, ())
+
+
 @pytest.mark.parametrize("version", [0, 7])
 def test_a_damaged_schema_version_is_named_with_its_remedy(root: Path, version: int) -> None:
     with _opened(root) as library:

@@ -38,7 +38,7 @@ class Target(NamedTuple):
         """Return how close each candidate is to the named value, in 0..1; 0 if its value is missing."""
         if self.unit == "label":
             return xp.where(self.distance == 0, 1.0, 0.0)
-        half: Any = self.within
+        half: Any = self.within if self.within is None else float(self.within)  # numpy 1 makes objects of long integers
         if half is None:
             eligible_distance = self.distance if eligible is None else xp.where(eligible, self.distance, np.nan)
             ranked = xp.sort(eligible_distance, axis=1)  # NaN last

@@ -13,7 +13,7 @@ from mascot.connect.converters.hit_lists import as_scores, as_vectors
 from mascot.errors import check_whole
 from mascot.grammar import columns_of
 from mascot.profiles import Variant
-from mascot.reranking import check_method
+from mascot.reranking import check_call, check_method
 from mascot.wishes import check_wishes
 
 MethodClass = Callable[..., Any]
@@ -39,8 +39,8 @@ class Steering:
     `Mascot()`) as `mascot.rerank` does, or as dictionaries. `columns` are the metadata keys to read (default: those of
     the wishes; all keys if a wish has your own attribute). `location.lat` is the `lat` of a dictionary `location`,
     unless it is a key. `profile` is a file of rules, a `Profile` or one of its variants. Its wishes, k and method are
-    used where these are not passed (default: None). `explain` says whether to add the reason to the metadata (default:
-    False).
+    used where these are not passed (default: None). `strength` and `keep` replace those of the method (default: None).
+    `explain` says whether to add the reason to the metadata (default: False).
 
     If no document has a score, their order is the relevance. If only some have one, the others get the lowest.
     """
@@ -176,14 +176,24 @@ def as_method(method: Any) -> Any:
     return check_method(mc.from_dict(method) if isinstance(method, Mapping) else method)
 
 
-def rules_of(profile: Any) -> dict[str, Any]:
-    """Return the wishes, k and method of a profile, which may be its file, a `Profile` or one of its variants."""
-    if isinstance(profile, (str, PathLike)):
-        profile = mc.load_profile(profile)
-    rules = profile.assign() if isinstance(profile, mc.Profile) else profile
-    if not isinstance(rules, Variant):
-        raise mc.OptionError(f"profile must be a file, or as load_profile returns it, got {profile!r:.80}")
-    return {"wishes": rules.wishes, "k": rules.k, "method": rules.method}
+def resolve_rules(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a component with `profile`, `strength` and `keep` replaced by wishes, k and a method.
+
+    A profile may be its file, a `Profile` or one of its variants. Options that are passed replace its rules.
+    """
+    replaced = {name: options.get(name) for name in ("profile", "strength", "keep")}
+    rest = {name: value for name, value in options.items() if name not in replaced}
+    profile = replaced.pop("profile")
+    if profile is not None:
+        if isinstance(profile, (str, PathLike)):
+            profile = mc.load_profile(profile)
+        rules = profile.assign() if isinstance(profile, mc.Profile) else profile
+        if not isinstance(rules, Variant):
+            raise mc.OptionError(f"profile must be a file, or as load_profile returns it, got {profile!r:.80}")
+        rest = {"wishes": rules.wishes, "k": rules.k, "method": rules.method} | rest
+    if any(value is not None for value in replaced.values()):
+        rest["method"] = check_call(1, "auto", as_method(rest.get("method")), **replaced).method
+    return rest
 
 
 def plain_wishes(wishes: Iterable[mc.AnyWish]) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from operator import attrgetter
@@ -9,7 +10,14 @@ from typing import Any
 
 import mascot as mc
 from mascot.connect.converters.hit_lists import names_of
-from mascot.connect.frameworks.documents import NOTE, DocumentKind, MethodClass, Steering, method_from_lambda, rules_of
+from mascot.connect.frameworks.documents import (
+    NOTE,
+    DocumentKind,
+    MethodClass,
+    Steering,
+    method_from_lambda,
+    resolve_rules,
+)
 from mascot.extras import missing
 from mascot.wishes import Wishes
 
@@ -50,14 +58,14 @@ class SteeredRanker:
         explain: bool = False,
         top_k: int | None = None,
         profile: Any = None,
+        strength: float | None = None,
+        keep: float | None = None,
     ) -> None:
-        if profile is not None:
-            rules = rules_of(profile)
-            wishes, method = wishes or rules["wishes"], method or rules["method"]
-            k = k if k != _K else rules["k"]
-        k = _one_k(top_k, k if k != _K else None) or k
+        rules = {"wishes": wishes or None, "k": _one_k(top_k, k if k != _K else None), "method": method}
+        rules = {name: value for name, value in rules.items() if value is not None}
+        rules = resolve_rules({**rules, "profile": profile, "strength": strength, "keep": keep})
         keys = None if columns is None else tuple(names_of(columns))
-        self._steering = Steering(_DOCUMENTS, wishes, k, method, keys)
+        self._steering = Steering(_DOCUMENTS, rules.get("wishes", ()), rules.get("k", _K), rules.get("method"), keys)
         self.explain = explain
 
     @classmethod
@@ -95,6 +103,22 @@ class SteeredRanker:
             self.explain,
         )
         return {"documents": selection}
+
+    @component.output_types(documents=list[Document])
+    async def run_async(
+        self,
+        documents: list[Document],
+        wishes: list[Any] | None = None,
+        k: int | None = None,
+        query: str | None = None,
+        top_k: int | None = None,
+        already: list[Any] | None = None,
+    ) -> dict[str, list[Document]]:
+        """Do the same as `run` in a thread, so that the event loop stays free."""
+        result: dict[str, list[Document]] = await asyncio.to_thread(
+            self.run, documents, wishes, k, query, top_k, already
+        )
+        return result
 
     def to_dict(self) -> dict[str, Any]:
         """Return the component as plain data, for a saved pipeline."""

@@ -14,7 +14,7 @@ from mascot.connect.frameworks.documents import (
     as_wishes,
     plain_method,
     plain_wishes,
-    rules_of,
+    resolve_rules,
 )
 
 
@@ -41,10 +41,8 @@ class SteeredModel(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _of_profile(cls, data: Any) -> Any:
-        """Replace a profile by its wishes, k and method, unless these are passed."""
-        if not isinstance(data, dict) or data.get("profile") is None:
-            return data
-        return rules_of(data["profile"]) | {key: value for key, value in data.items() if key != "profile"}
+        """Replace a profile, a strength and a keep by wishes, k and a method."""
+        return resolve_rules(data) if isinstance(data, dict) else data
 
     @property
     def _steering(self) -> Steering:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
 
-VERSION = 1  # stored as `user_version`; increased when a table in schema.sql changes
+VERSION = 2  # stored as `user_version`; increased when a table in schema.sql changes
 
 TEXTS = (  # the text in photographs, by the hash of their content; only in libraries whose text was read
     "CREATE TABLE IF NOT EXISTS texts (hash TEXT PRIMARY KEY, text TEXT NOT NULL)",
@@ -29,6 +29,15 @@ def create_tables(connection: sqlite3.Connection) -> None:
                 for statement in script.split(";\n"):  # not `executescript`, which would end the transaction
                     connection.execute(statement)
                 connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def update_tables(connection: sqlite3.Connection) -> None:
+    """Update the tables of an older version."""
+    if schema_version(connection) == 1:
+        with transaction(connection):
+            if "quality" not in [row[1] for row in connection.execute("PRAGMA table_info(photos)")]:
+                connection.execute("ALTER TABLE photos ADD COLUMN quality REAL")
+            connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
 def schema_version(connection: sqlite3.Connection) -> int:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.errors import InputError
-from mascot.photos.database.schema import TEXTS, VERSION, create_tables, schema_version, transaction
+from mascot.photos.database.schema import TEXTS, VERSION, create_tables, schema_version, transaction, update_tables
 from mascot.photos.metadata.look import DIM
 from mascot.photos.metadata.sun import light_text
 from mascot.photos.photo import COLUMNS, Photo
@@ -174,6 +174,7 @@ class Store:
         with database_errors(path):
             if create:
                 create_tables(self.connection)
+            update_tables(self.connection)
             version = schema_version(self.connection)
         if version != VERSION:
             raise DamagedLibrary(path, f"it has schema version {version}, and this mascot reads version {VERSION}")
@@ -347,11 +348,6 @@ class Store:
             return np.stack([np.frombuffer(rows[i], np.float32) for i in ids])
         except (ValueError, TypeError, KeyError) as error:
             raise DamagedLibrary(self.path, f"visual descriptors: {error}") from None
-
-    def detail(self, ids: Sequence[int]) -> dict[int, int]:
-        """Return the bytes of thumbnails by id. Of two pictures of the same scene, the sharper one is larger."""
-        columns = ("photo", "length(thumbnail) AS bytes")
-        return {row["photo"]: row["bytes"] for row in self._rows("pixels", columns, "photo", ids)}
 
     def thumbnail(self, photo: int) -> bytes:
         row = self.connection.execute("SELECT thumbnail FROM pixels WHERE photo = ?", (photo,)).fetchone()
