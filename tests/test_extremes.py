@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -63,3 +64,17 @@ def test_scores_of_any_size(case: tuple[mc.Candidates[int], mc.Mascot], wishes: 
         assert np.isfinite(ranking.relevance).all()
         assert all(np.isfinite(values).all() for values in ranking.gains.values())
         assert np.isfinite(ranking._selection.largest_gains).all()
+
+
+@pytest.mark.parametrize("sigma", [15.0, 150.0, 300.0, 10_000.0])
+@pytest.mark.parametrize("column", ["far", "edge"])
+def test_longitudes_outside_the_grid(sigma: float, column: str) -> None:
+    """The backends differed in up to 57 of 60 such problems."""
+    rng = np.random.default_rng(4)
+    for _ in range(30):
+        east = {"far": rng.uniform(-700, 700, 50), "edge": rng.choice([-540.0, -180.0, 180.0, 181.0, 1e12], 50)}
+        columns = {"lat": rng.uniform(-90, 90, 50), "lon": east[column]}
+        query = mc.Candidates(rng.random(50), columns=columns)
+        wishes = [mc.spread(mc.Place.grid(sigma=sigma))]
+        slow, fast = (mc.rerank(query, wishes, 12, backend=backend).ids for backend in ("numpy", "native"))
+        assert slow == fast

@@ -226,3 +226,51 @@ def test_columns_may_have_other_names_and_lie_in_dictionaries() -> None:
 def test_wrong_records_name_their_line(rows: list[dict[str, Any]], options: dict[str, str], message: str) -> None:
     with pytest.raises(mc.InputError, match=message):
         hit_tables.queries(table_of(*rows), **options)
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "json", "csv", "parquet"])
+def test_files_that_expand_too_far_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """Bombs ended in a MemoryError after several gigabytes."""
+    monkeypatch.setattr(hit_tables, "_MOST_BYTES", 100_000)
+    rows = 20_000
+    path = tmp_path / f"hits.{kind}{'' if kind == 'parquet' else '.gz'}"
+    if kind == "parquet":
+        pa = pytest.importorskip("pyarrow")
+        table = pa.table({"score": [1.0] * rows, "text": ["a" * 50] * rows})
+        pytest.importorskip("pyarrow.parquet").write_table(table, path)
+    else:
+        text = {
+            "jsonl": '{"score": 1}\n' * rows,
+            "json": "[" + '{"score": 1},' * rows,
+            "csv": "score\n" + "1.25\n" * rows,
+        }
+        path.write_bytes(gzip.compress(text[kind].encode()))
+    with pytest.raises(mc.InputError, match="expands to more than 100000 bytes"):
+        hit_tables.read(str(path))
+
+
+def test_large_cells_and_many_columns_give_short_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error about a file of 10^6 columns had 8.9 MB."""
+    monkeypatch.setattr(hit_tables, "_LONGEST_LINE", 1000)
+    path = tmp_path / "hits.jsonl"
+    path.write_text('{"text": "' + "a" * 2000 + '"}\n', "utf-8")
+    with pytest.raises(mc.InputError, match="line 1: must have at most 1000 bytes"):
+        hit_tables.read(str(path))
+    table = tmp_path / "hits.csv"
+    table.write_text(",".join(f"column{i}" for i in range(9000)) + "\n" + "1," * 8999 + "1\n", "utf-8")
+    with pytest.raises(mc.InputError, match="and 8950 more") as caught:
+        hit_tables.read(str(table)).require("score", "name it with --score")
+    assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize(
+    ("kind", "unit"), [("date32", ()), ("timestamp", ("us",)), ("timestamp", ("us", "Mars/North"))]
+)
+def test_dates_and_zones_outside_their_range(tmp_path: Path, kind: str, unit: tuple[str, ...]) -> None:
+    """They raised `OverflowError` and `ArrowInvalid`."""
+    pa = pytest.importorskip("pyarrow")
+    numbers = pa.array([2**31 - 1], pa.int32()) if kind == "date32" else pa.array([2**62], pa.int64())
+    column = numbers.cast(getattr(pa, kind)(*unit))
+    pytest.importorskip("pyarrow.parquet").write_table(pa.table({"date": column}), tmp_path / "hits.parquet")
+    with pytest.raises(mc.InputError, match=r"column 'date' of .* cannot be read"):
+        hit_tables.read(str(tmp_path / "hits.parquet"))

@@ -6,9 +6,11 @@ import os
 import random
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -209,3 +211,115 @@ def test_links_inside_an_index_are_refused(root: Path, tmp_path: Path, name: str
         ):
             use(library)
     assert before == (sorted(target.iterdir()) if target.is_dir() else target.read_bytes())
+
+
+def test_a_schema_version_that_is_too_low_is_corrected(root: Path) -> None:
+    """SQLite said "duplicate column name"."""
+    with _opened(root) as library:
+        library.store.connection.execute("PRAGMA user_version = 1")
+    with _opened(root) as library:
+        assert (library.store.count(), check(library)) == (30, ())
+
+
+@pytest.mark.parametrize("version", [0, 7])
+def test_a_damaged_schema_version_is_named_with_its_remedy(root: Path, version: int) -> None:
+    with _opened(root) as library:
+        library.store.connection.execute(f"PRAGMA user_version = {version}")
+    for use in (lambda library: library.index(BagOfWords()), lambda library: library.store):
+        with _opened(root) as library, pytest.raises(DamagedLibrary, match="mascot library --repair"):
+            use(library)
+    with _opened(root) as library:
+        done = repair(library)
+        assert (done.photos, done.lost, check(library)) == (30, 0, ())
+
+
+def test_an_empty_database_is_damage(root: Path) -> None:
+    """`--check` said "no damage found: 0 photographs"."""
+    (root / ".mascot" / "library.sqlite").write_bytes(b"")
+    checked = run_command("library", str(root), "--check")
+    assert (checked.returncode, "is damaged" in checked.stdout) == (1, True)
+    assert run_command("search", "sunset", "--library", str(root)).stderr.count("\n") == 1
+    with _opened(root) as library:
+        assert library.index(BagOfWords()).photos == 30
+        assert check(library) == ()
+
+
+def _update(assignment: str) -> Callable[[Path], None]:
+    def run(path: Path) -> None:
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute(f"UPDATE choices SET {assignment} WHERE name = 'wall'")
+            connection.commit()
+
+    return run
+
+
+_HARMS: dict[str, Callable[[Path], None]] = {
+    "empty": lambda path: os.truncate(path, 0),
+    "gone": Path.unlink,
+    "cut": _cut,
+    "not a database": lambda path: path.write_bytes(b"no database" * 100) and None,
+    "bytes": lambda path: path.write_bytes(path.read_bytes().replace(b"boats", b"\xff\xfe\x00\x01\xff")) and None,
+    "query": _update("query = '{{{'"),
+    "photos": _update("""photos = '[["a.jpg"]]'"""),
+    "rejected": _update("rejected = 7"),
+    "nesting": _update(f"query = '{'[' * 9000}'"),
+    "name": _update("name = x'ff00'"),
+    "text": _update("photos = replace(photos, 'jpg', 'jpe')"),
+}
+
+
+@pytest.mark.parametrize("with_backup", [True, False])
+@pytest.mark.parametrize("harm", _HARMS)
+def test_damaged_choices_are_found_and_restored(root: Path, harm: str, with_backup: bool) -> None:
+    """`--check` found no damage in any of these files, and `mascot choices` raised a traceback."""
+    with _opened(root) as library:
+        saved = [
+            library.choices.put("prints", [1, 2]),
+            library.choices.put("wall", [3, 4], [5], {"text": "boats", "k": 4}),
+        ]
+        assert check(library) == ()
+        if not with_backup:
+            (library.folder / "choices.json").unlink()
+        _HARMS[harm](library.folder / "choices.sqlite")
+        if with_backup or harm not in ("empty", "gone", "text"):
+            assert check(library)
+        with suppress(DamagedLibrary):
+            library.choices.all()
+        with suppress(DamagedLibrary):
+            library.choices.put("new", [1])
+            library.choices.delete("new")
+        repair(library)
+        assert check(library) == ()
+        choices = library.choices.all()
+        assert choices == saved if with_backup else len(choices) <= 2
+        if harm in ("query", "photos", "rejected", "nesting", "name"):
+            assert choices[:1] == saved[:1]
+
+
+def test_a_damaged_backup_is_found_and_restored(root: Path) -> None:
+    with _opened(root) as library:
+        saved = [library.choices.put("wall", [3, 4])]
+        backup = library.folder / "choices.json"
+        backup.write_text(backup.read_text("utf-8").replace("wall", "hall"), "utf-8")
+        assert "does not match its checksum" in check(library)[0]
+        repair(library)
+        assert (check(library), library.choices.all()) == ((), saved)
+
+
+def test_choices_are_exported_and_imported(root: Path, tmp_path: Path) -> None:
+    file, place = tmp_path / "choices.json", ("--library", str(root))
+    with _opened(root) as library:
+        saved = [library.choices.put("prints", [1, 2]), library.choices.put("wall", [3], [5], {"text": "boats"})]
+        assert "2 choices in" in run_command("choices", "--export", str(file), *place).stderr
+        assert "never overwritten" in run_command("choices", "--export", str(file), *place).stderr
+        library.choices.delete("prints")
+        assert library.choices.add_json(file) == 2
+        assert library.choices.all() == saved
+        other = library.choices.put("wall", [4])
+        refused = run_command("choices", "--import", str(file), *place)
+        assert (refused.returncode, "another choice called 'wall'" in refused.stderr) == (2, True)
+        assert library.choices.get("wall") == other
+        for content in ("{", "[]", '{"choices": [{"name": "x"}]}', '{"choices": [7]}', '{"choices": null}'):
+            file.write_text(content, "utf-8")
+            with pytest.raises(mc.InputError, match="is not a file of choices, or is damaged"):
+                library.choices.add_json(file)

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import mascot as mc
 from mascot.photos import Library, SearchRequest
 from mascot.photos.database.filters import SearchCancelled, matching
-from mascot.photos.sharing.saved_sets import Choices, checked_name
+from mascot.photos.sharing.choice_files import ChoiceFile, checked_name
 from tests.photos.bag_of_words import BagOfWords
 from tests.photos.jpegs import write_jpeg
 from tests.retelling import run_command
@@ -196,14 +196,14 @@ def test_the_file_of_choices(library: Library, monkeypatch: pytest.MonkeyPatch) 
     names = [f"choice {number}" for number in range(10)]
     assert [choice.name for choice in library.choices.all()] == names
     with monkeypatch.context() as patch:
-        opened = Choices._connect
-        patch.setattr(Choices, "_connect", lambda self, _: opened(self, "ro"))  # as SQLite opens it there
+        opened = ChoiceFile._connect
+        patch.setattr(ChoiceFile, "_connect", lambda self, _: opened(self, "ro"))  # as SQLite opens it there
         for write in (lambda: library.choices.put("new", [1]), lambda: library.choices.delete("choice 1")):
             with pytest.raises(mc.InputError, match=r"choices cannot be saved: .* is read-only for this user"):
                 write()
     assert [choice.name for choice in library.choices.all()] == names
     (library.folder / "choices.sqlite").write_bytes(b"no database" * 100)
-    with pytest.raises(mc.InputError, match="cannot use the saved choices"):
+    with pytest.raises(mc.InputError, match="`mascot library --repair"):
         library.choices.all()
 
 

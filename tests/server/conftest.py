@@ -56,7 +56,7 @@ def service(bare: Served) -> Iterator[httpx.Client]:
 @pytest.fixture
 def own(photographs: Path, tmp_path: Path) -> Path:
     """A copy of the indexed folder, to do anything with."""
-    return Path(shutil.copytree(photographs, tmp_path / "photos", ignore=shutil.ignore_patterns("choices.sqlite*")))
+    return Path(shutil.copytree(photographs, tmp_path / "photos", ignore=shutil.ignore_patterns("choices.*")))
 
 
 @pytest.fixture

@@ -115,7 +115,7 @@ def _point_of(value: Any, name: str, owner: str) -> tuple[Any, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Grid(_Located):
-    """The paper's geography: a flat grid over latitude and longitude, distances in degrees, no wrap.
+    """The paper's geography: a flat grid over latitude and longitude, distances in degrees, no wrap at its edges.
 
     p = exp(-d^2 / (2 sigma^2)), and p below 0.01 is 0. `Place.grid` is the same.
 
@@ -144,6 +144,11 @@ class Grid(_Located):
         check_whole("Place.grid.cells", self.cells, 2, 1000)
         check_width("Place.grid.sigma", self.sigma, 0.001, 10_000)
         check_missing("Place.grid", self.missing)
+
+    def _coordinates(self, columns: Columns, wrap: bool = False) -> tuple[Floats, Floats]:
+        """Return latitude and longitude in degrees; only longitudes outside -180..180 are wrapped."""
+        lat, lon = _Located._coordinates(self, columns)
+        return lat, np.where(np.abs(lon) > 180, (lon + 180) % 360 - 180, lon)
 
     def membership(self, columns: Columns, vectors: Floats | None) -> AxisBins:
         steps = self.cells - 1

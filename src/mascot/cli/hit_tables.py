@@ -48,7 +48,10 @@ _UNITS = {"json": "record", "parquet": "row", **dict.fromkeys(ENGINES, "hit")}  
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,300})(\.\d+)?([eE][+-]?\d{1,9})?")
 _TIME = re.compile(r"\d{4}[-:]\d{2}[-:]\d{2}.*")
 _CONVERTED = re.compile("decimal|binary|map<")  # Arrow types whose cells are not plain values
-_LONGEST = 2**31 - 1  # characters of a CSV cell: a list of numbers may be long
+_LONGEST = 1 << 24  # characters of a CSV cell: a list of numbers may be long
+_LONGEST_LINE = 1 << 26  # bytes of a record in JSON lines
+_MOST_BYTES = 1 << 30  # of a compressed file after decompression
+_LISTED = 50  # columns that a message lists
 _MISSING_TEXTS = ("", "na", "n/a", "nan", "none", "null")  # spellings of a missing number or time
 
 
@@ -75,7 +78,9 @@ class RecordTable:
     def require(self, column: str, remedy: str) -> None:
         """Raise unless the column exists; the message lists the columns and the remedy."""
         if column not in self.columns and not any(has_name(record, column) for record in self.records):
-            columns = ", ".join(self.columns)
+            columns = ", ".join(f"{name:.80}" for name in self.columns[:_LISTED])
+            if len(self.columns) > _LISTED:
+                columns += f" and {len(self.columns) - _LISTED} more"
             raise InputError(f"{self.name} has no column {column!r}; its columns: {columns}; {remedy}")
 
 
@@ -223,10 +228,30 @@ def _open(path: str | None) -> Iterator[tuple[BinaryIO, str]]:
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from None
     try:
-        with stream, gzip.open(stream) if path.lower().endswith(".gz") else stream as opened:
-            yield cast(BinaryIO, opened), path
+        with stream:
+            if path.lower().endswith(".gz"):
+                yield cast(BinaryIO, io.BufferedReader(_Bounded(gzip.GzipFile(fileobj=stream), path), 1 << 16)), path
+            else:
+                yield stream, path
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise InputError(f"{path}: not a complete gzip file: {error}") from None
+
+
+class _Bounded(io.RawIOBase):
+    """A stream that is refused once more than `_MOST_BYTES` were read."""
+
+    def __init__(self, stream: gzip.GzipFile, name: str) -> None:
+        self._stream, self._name, self._size = stream, name, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        count = self._stream.readinto(buffer)
+        self._size += count
+        if self._size > _MOST_BYTES:
+            raise InputError(f"{self._name}: expands to more than {_MOST_BYTES} bytes")
+        return count
 
 
 def json_lines(stream: Iterable[bytes], name: str, first: int = 1) -> Iterator[tuple[int, Record]]:
@@ -235,6 +260,8 @@ def json_lines(stream: Iterable[bytes], name: str, first: int = 1) -> Iterator[t
         if not line.strip():
             continue
         place = f"{name} line {number}"
+        if len(line) > _LONGEST_LINE:
+            raise InputError(f"{place}: must have at most {_LONGEST_LINE} bytes, got {len(line)}")
         if line.lstrip(b"\xef\xbb\xbf \t").startswith(b"["):
             start = f"{line.decode(errors='replace').strip():.60}"
             raise InputError(f"{place}: must be an object in braces, got {start}; an array needs --input-format json")
@@ -355,7 +382,13 @@ def _parquet(stream: BinaryIO, name: str) -> Iterator[tuple[int, Record]]:
     try:
         # On one thread: Arrow's thread pool can abort the process at exit (apache/arrow#34314).
         file = pyarrow.parquet.ParquetFile(pa.BufferReader(stream.read()), pre_buffer=False)
-        table = file.read(use_threads=False)
+        batches, size = [], 0
+        for batch in file.iter_batches(1000, use_threads=False):
+            batches.append(batch)
+            size += batch.nbytes
+            if size > _MOST_BYTES:
+                raise InputError(f"{name}: expands to more than {_MOST_BYTES} bytes")
+        table = pa.Table.from_batches(batches, file.schema_arrow)
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{name}: not a Parquet file: {str(error).splitlines()[0]}") from None
     _require_once(table.column_names, name)
@@ -363,10 +396,13 @@ def _parquet(stream: BinaryIO, name: str) -> Iterator[tuple[int, Record]]:
         if pa.types.is_timestamp(field.type) and field.type.unit == "ns":  # finer than a datetime can hold
             coarse = pa.timestamp("us", field.type.tz)
             table = table.set_column(i, field.name, table.column(i).cast(coarse, safe=False))
-    columns = [
-        _plain_cells(column.to_pylist()) if _CONVERTED.search(str(column.type)) else column.to_pylist()
-        for column in table.columns
-    ]
+    columns = []
+    for label, column in zip(table.column_names, table.columns, strict=True):
+        try:
+            cells = column.to_pylist()
+        except (pa.ArrowException, OverflowError, ValueError) as error:  # dates or zones out of range, not UTF-8
+            raise InputError(f"{name}: column {label!r} of {column.type} cannot be read: {error}") from None
+        columns.append(_plain_cells(cells) if _CONVERTED.search(str(column.type)) else cells)
     for number, values in enumerate(zip(*columns, strict=True), 1):
         yield number, dict(zip(table.column_names, values, strict=True))
 

@@ -237,6 +237,8 @@ def _repair(library: Library) -> None:
         saved = f"{number_of(result.photos, 'photograph')} saved, {lost_count} lost"
         lines.append(f"{saved}; the old database is {result.damaged}")
     lines.append(f"index of {number_of(result.encoded, 'photograph')} built from the database")
+    if result.choices is not None:
+        lines.append(result.choices)
     if result.lost != 0 or result.encoded < result.photos:
         where = f"{library.root} --index {library.folder}" if library.is_elsewhere else library.root
         lines.append(f"Next: mascot index {where} reads again what was lost")

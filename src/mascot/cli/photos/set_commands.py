@@ -145,6 +145,12 @@ def choices(
     copy_to: CopyTo = None,
     zip: Zip = None,
     album: Album = None,
+    write_json: Annotated[
+        Path | None, typer.Option("--export", metavar="FILE", help="Write all choices to a new JSON file.")
+    ] = None,
+    add_json: Annotated[
+        Path | None, typer.Option("--import", metavar="FILE", help="Add the choices of such a file.")
+    ] = None,
     format: Annotated[
         Literal["table", "json", "paths"] | None,
         typer.Option(help="Output format (default: table on a terminal, JSON in a pipe)."),
@@ -160,7 +166,13 @@ def choices(
     """
     shape, target = format or ("table" if sys.stdout.isatty() else "json"), TakeAway(copy_to, zip, album)
     with Library.open(options.single_library(library)) as opened:
-        if name is None:
+        if (name is not None) + (write_json is not None) + (add_json is not None) > 1:
+            raise mc.OptionError("NAME, --export and --import exclude each other")
+        if add_json is not None:
+            note(f"{number_of(opened.choices.add_json(add_json), 'choice')} of {add_json} added")
+        elif write_json is not None:
+            note(f"{number_of(opened.choices.write_json(write_json), 'choice')} in {write_json}")
+        elif name is None:
             wrong = [*target.names(), *(["--delete"] if delete else []), *(["--format paths"] * (shape == "paths"))]
             if wrong:
                 raise mc.OptionError(f"{', '.join(wrong)}: needs the NAME of a choice")

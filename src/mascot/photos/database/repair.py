@@ -19,8 +19,11 @@ from mascot.photos.database.vector_index import damages_of
 from mascot.photos.library import Library
 from mascot.photos.locations import DATABASE
 from mascot.photos.photo import COLUMNS, TYPES, Photo
+from mascot.photos.sharing.choice_files import COLUMNS as CHOICE_COLUMNS
+from mascot.photos.sharing.choice_files import ChoiceFile, SavedChoice
 
 DAMAGED = "library.damaged.sqlite"  # the database as it was before a repair
+DAMAGED_CHOICES = "choices.damaged.sqlite"
 _MOST = 20  # findings of one kind that are listed
 _PROBES = 10_000  # ids tried one by one after an unreadable row; then the steps grow
 _LARGEST_ID = 1 << 40
@@ -36,11 +39,13 @@ class Repair:
     encoded: int  # rows with a vector: `mascot index` encodes the others again
     lost: int | None  # rows that could not be saved; None if their number cannot be read
     damaged: Path | None  # the old database, if it was replaced
+    choices: str | None  # what became of the saved choices, if their file was damaged
 
 
 def check(library: Library) -> tuple[str, ...]:
     """Read every byte of the index, and return a line for each damage."""
-    return tuple(line for lines in _findings(library) for line in lines)
+    of_choices = ChoiceFile(library.folder).findings()
+    return tuple(line for lines in (*_findings(library), of_choices) for line in lines)
 
 
 def _findings(library: Library) -> tuple[list[str], list[str]]:
@@ -72,7 +77,9 @@ def repair(library: Library) -> Repair:
             shutil.rmtree(place, ignore_errors=True)
         encoded = library.rebuild_index()
         damaged = library.folder / DAMAGED if of_database else None
-        return Repair(findings, library.store.count(), encoded, lost_rows, damaged)
+        of_choices = ChoiceFile(library.folder).findings()
+        choices = _restore_choices(library.folder) if of_choices else None
+        return Repair((*findings, *of_choices), library.store.count(), encoded, lost_rows, damaged, choices)
 
 
 def _database_findings(store: Store) -> list[str]:
@@ -138,14 +145,39 @@ def _salvage(path: Path) -> int | None:
                 _copy(damaged, store)
             saved_rows = store.count()
             store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        _remove_database(path.with_name(DAMAGED))
-        for ending in _ENDINGS:
-            with suppress(FileNotFoundError):
-                os.replace(f"{path}{ending}", f"{path.with_name(DAMAGED)}{ending}")
+        _set_aside(path, DAMAGED)
         os.replace(new_path, path)
     finally:
         _remove_database(new_path)
     return None if count is None else max(count - saved_rows, 0)
+
+
+def _restore_choices(folder: Path) -> str:
+    """Write the file of choices again, from every sound row and from the backup; return a line about it."""
+    file, choices, lost_names = ChoiceFile(folder), {}, []
+    with suppress(*UNREADABLE), closing(reading_only(file.path)) as damaged:
+        damaged.text_factory = _text
+        for _, name, *cells in _rows(damaged, "choices", "rowid", CHOICE_COLUMNS):
+            try:
+                choices[name] = SavedChoice.from_row((name, *cells))
+            except MascotError:
+                lost_names.append(name)
+    with suppress(MascotError):  # the backup is damaged
+        choices |= {choice.name: choice for choice in file.backup()}
+    _set_aside(file.path, DAMAGED_CHOICES)
+    with suppress(FileNotFoundError):
+        os.replace(file.backup_path, (folder / DAMAGED_CHOICES).with_suffix(".json"))
+    file.put(choices.values())
+    names = ", ".join(repr(name) for name in lost_names if name not in choices) or "none known"
+    return f"{len(choices)} choices saved; lost: {names}; the old file is {folder / DAMAGED_CHOICES}"
+
+
+def _set_aside(path: Path, name: str) -> None:
+    """Rename a database, replacing one that has the new name."""
+    _remove_database(path.with_name(name))
+    for ending in _ENDINGS:
+        with suppress(FileNotFoundError):
+            os.replace(f"{path}{ending}", f"{path.with_name(name)}{ending}")
 
 
 def _remove_database(path: Path) -> None:

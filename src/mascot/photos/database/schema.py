@@ -6,9 +6,6 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
-from pathlib import Path
-
-from mascot.errors import InputError
 
 VERSION = 2  # stored as `user_version`; increased when a table in schema.sql changes
 
@@ -23,29 +20,28 @@ TEXTS = (  # the text in photographs, by the hash of their content; only in libr
 )
 
 
-def create_tables(connection: sqlite3.Connection, path: Path) -> None:
-    """Create the tables of a new library or update older ones; raise `InputError` for an unknown version."""
-    if _version(connection) == 0:
+def create_tables(connection: sqlite3.Connection) -> None:
+    """Create the tables of a library if the database is empty."""
+    if schema_version(connection) == 0:
         with transaction(connection):
-            if _version(connection) == 0:  # otherwise another process has created them meanwhile
+            if connection.execute("SELECT 1 FROM sqlite_master").fetchone() is None:
                 script = files("mascot.photos.database").joinpath("schema.sql").read_text("utf-8")
                 for statement in script.split(";\n"):  # not `executescript`, which would end the transaction
                     connection.execute(statement)
                 connection.execute(f"PRAGMA user_version = {VERSION}")
-    elif _version(connection) == 1:
+
+
+def update_tables(connection: sqlite3.Connection) -> None:
+    """Update the tables of an older version."""
+    if schema_version(connection) == 1:
         with transaction(connection):
-            if _version(connection) == 1:
+            if "quality" not in [row[1] for row in connection.execute("PRAGMA table_info(photos)")]:
                 connection.execute("ALTER TABLE photos ADD COLUMN quality REAL")
-                connection.execute(f"PRAGMA user_version = {VERSION}")
-    version = _version(connection)
-    if version != VERSION:
-        raise InputError(
-            f"{path.parent} has schema version {version}, and this mascot reads version {VERSION}: "
-            "delete that folder and run `mascot index` again"
-        )
+            connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
-def _version(connection: sqlite3.Connection) -> int:
+def schema_version(connection: sqlite3.Connection) -> int:
+    """Return the version with which the tables were created, 0 if there are none."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.errors import InputError
-from mascot.photos.database.schema import TEXTS, create_tables, transaction
+from mascot.photos.database.schema import TEXTS, VERSION, create_tables, schema_version, transaction, update_tables
 from mascot.photos.metadata.look import DIM
 from mascot.photos.metadata.sun import light_text
 from mascot.photos.photo import COLUMNS, Photo
@@ -172,7 +172,12 @@ class Store:
         self._threads = threading.local()
         self._connections: weakref.WeakSet[sqlite3.Connection] = weakref.WeakSet()
         with database_errors(path):
-            create_tables(self.connection, path)
+            if create:
+                create_tables(self.connection)
+            update_tables(self.connection)
+            version = schema_version(self.connection)
+        if version != VERSION:
+            raise DamagedLibrary(path, f"it has schema version {version}, and this mascot reads version {VERSION}")
 
     @property
     def connection(self) -> sqlite3.Connection:
