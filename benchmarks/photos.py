@@ -77,7 +77,7 @@ def _synthetic(root: Path, rows: int) -> None:
                     width=4000, height=3000, lat=float(lat), lon=float(lon), altitude=None, taken=taken, offset=None,
                     camera=f"camera {i % 9}", lens=None, title=None, caption="a caption", keywords=(), rating=None,
                     city=f"city {i % 400}", country="PT", season="summer", part_of_day="noon",
-                    moment=f"moment {i // 7}", problems=(),
+                    moment=f"moment {i // 7}", quality=0.5, problems=(),
                 )  # fmt: skip
                 id_ = put_photo(connection, photo)
                 put_pixels(connection, id_, thumbnail, rng.standard_normal(DIM, np.float32))

@@ -12,6 +12,7 @@ from mascot.bins import Ints
 from mascot.constraints import UNLIMITED, Limit, name_of
 from mascot.errors import OptionError
 from mascot.fitting import Call, FittedWishes, Queries, reduced
+from mascot.kernels import native
 from mascot.kernels.arrange import Arrangement, PlaceRule, arrange
 from mascot.kernels.quotas import AnyQuota, Quota
 from mascot.methods.method import Problem, Selection
@@ -28,9 +29,12 @@ class Rules(NamedTuple):
     rules: tuple[PlaceRule, ...]
     before: Ints  # rows of the results of earlier pages, in the order in which they were shown
     fixed: Mapping[int, int]  # the place, from 0, of pinned results, by their position among the remaining candidates
+    arrange: Callable[..., Arrangement]  # of the backend
 
     @classmethod
-    def of(cls, fitted: FittedWishes, queries: Queries, q: int = 0, fixed: Mapping[int, int] | None = None) -> Rules:
+    def of(
+        cls, fitted: FittedWishes, queries: Queries, backend: str, q: int = 0, fixed: Mapping[int, int] | None = None
+    ) -> Rules:
         """Return the rules for one query."""
         numbers, rules = [], []
         for number, (wish, quota) in enumerate(zip(fitted.constraints, fitted.quotas, strict=True)):
@@ -39,7 +43,9 @@ class Rules(NamedTuple):
                 rules.append(PlaceRule(quota, wish.window or wish.first or 0, wish.first is not None))
         longest = max((rule.length for rule in rules), default=1) - 1
         shown = queries.already_rows(q)
-        return cls(tuple(numbers), tuple(rules), shown[len(shown) - min(longest, len(shown)) :], fixed or {})
+        before = shown[len(shown) - min(longest, len(shown)) :]
+        kernel = native.arrange if backend != "numpy" and native.available() else arrange
+        return cls(tuple(numbers), tuple(rules), before, fixed or {}, kernel)
 
     def arranged(self, positions: list[int], rows: Ints) -> Arrangement:
         """Return an arrangement of positions, which are in the wanted order; `rows` are those of all candidates."""
@@ -48,7 +54,7 @@ class Rules(NamedTuple):
             if position in positions:  # a page that is too short shows pinned results further up
                 fixed[min(place, last)] = positions.index(position)
                 last = min(place, last) - 1
-        return arrange(rows[positions], self.rules, self.before, fixed)
+        return self.arrange(rows[positions], self.rules, self.before, fixed)
 
 
 def session_quotas(fitted: FittedWishes, quotas: Sequence[AnyQuota], rows: Ints) -> tuple[AnyQuota, ...]:
@@ -76,7 +82,9 @@ def arrange_each(
         quotas = session_quotas(fitted, problem.quotas, queries.already_rows(q))
         same = all(quota is other for quota, other in zip(quotas, problem.quotas, strict=True))
         first = selection.only(q) if same else select(quotas)
-        arranged.append(select_arranged(quotas, own.rows_of(0), Rules.of(fitted, queries, q), select, first))
+        arranged.append(
+            select_arranged(quotas, own.rows_of(0), Rules.of(fitted, queries, call.backend, q), select, first)
+        )
     return _joined(arranged, selection.positions.shape[1])
 
 

@@ -163,7 +163,7 @@ def rank_one(fitted: FittedWishes, queries: Queries, call: Call) -> Ranking[Any]
         return Ranking(queries, problem, call.method.select(problem, call.k), call.k, call.method, fitted)
     pinned, count = problem.remaining.from_input(0, queries.pinned), call.k - len(queries.pinned)
     places = range(len(pinned)) if queries.places is None else queries.places
-    rules = Rules.of(fitted, queries, 0, dict(zip(pinned.tolist(), places, strict=True)))
+    rules = Rules.of(fitted, queries, call.backend, 0, dict(zip(pinned.tolist(), places, strict=True)))
     check_pins(fitted, rules, problem.rows_of(0), exact=queries.places is not None)
 
     def select(quotas: Sequence[AnyQuota]) -> Selection:

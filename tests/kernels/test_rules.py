@@ -11,7 +11,9 @@ import pytest
 from benchmarks.rules import COMBINATIONS, feasible_problems, judge
 
 import mascot as mc
-from mascot.bins import SparseBins
+from mascot.bins import Ints, SparseBins
+from mascot.kernels import native as kernel
+from mascot.kernels.arrange import PlaceRule, arrange
 from mascot.kernels.quotas import Quota
 from mascot.methods.method import Problem
 
@@ -66,6 +68,32 @@ def test_backends_select_alike(first: int) -> None:
             assert isinstance(quota, Quota)
             counts = Counter(label for i in positions.tolist() for label in quota.of(i).tolist())
             assert quota.stages < 3 or all(count <= quota.capacity[label] for label, count in counts.items()), seed
+
+
+def random_page(seed: int) -> tuple[Ints, list[PlaceRule], Ints, dict[int, int]]:
+    """Return the rows of a page, rules on places, rows of earlier pages and pinned items."""
+    rng = np.random.default_rng(seed)
+    n, earlier = int(rng.integers(1, 26)), int(rng.integers(0, 6)) * (seed % 3 == 0)
+    rules = []
+    for _ in range(1 + seed % 3):
+        values = int(rng.integers(1, 9))
+        part = labels(rng, n + earlier, values, several=seed % 5 == 0)
+        capacity = rng.integers(seed % 7 > 0, 4, values)
+        length = int(rng.choice([1, 2, 3, 5, 8, 1 << 62]))
+        rules.append(PlaceRule(Quota(part.indptr, part.indices, capacity, 3), length, bool(rng.random() < 0.25)))
+    pins = int(rng.integers(0, 4)) * (seed % 4 == 0)
+    fixed = dict(zip(rng.permutation(n)[:pins].tolist(), rng.permutation(n)[:pins].tolist(), strict=True))
+    return np.arange(n), rules, np.arange(n, n + earlier), fixed
+
+
+def test_backends_arrange_alike() -> None:
+    lengths: Counter[bool] = Counter()
+    for seed in range(1500):
+        page = random_page(seed)
+        expected = arrange(*page)
+        assert kernel.arrange(*page) == expected, seed
+        lengths[len(expected.left) > 0] += 1
+    assert min(lengths[True], lengths[False]) > 300
 
 
 @pytest.mark.parametrize("name", COMBINATIONS)

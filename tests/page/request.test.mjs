@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { fromAddress } from "../../src/mascot/server/static/app/address.js";
-import { filtersOf, hasSameCandidates, isStart, requestOf, stateOf } from "../../src/mascot/server/static/app/request.js";
+import { filtersOf, hasSameCandidates, isStart, requestOf, savedRequest, stateOf } from "../../src/mascot/server/static/app/request.js";
 import { freshAddress } from "../../src/mascot/server/static/app/state.js";
 
 const request = (search) => requestOf(fromAddress(search));
@@ -10,11 +10,11 @@ const request = (search) => requestOf(fromAddress(search));
 test("a request holds only what is set", () => assert.deepEqual(request(""), { k: 24 }));
 
 test("filters are fields with types", () => {
-  assert.deepEqual(request("?text=a&rating=3&box=-10,-20,10,20&folder=x"), { k: 24, text: "a", rating: 3, folder: "x", box: [-10, -20, 10, 20] });
+  assert.deepEqual(request("?text=a&rating=3&box=-10,-20,10,20&folder=x"), { k: 24, sentence: "a", rating: 3, folder: "x", box: [-10, -20, 10, 20] });
 });
 
 test("the server decides strength, order and protect", () => {
-  assert.deepEqual(Object.keys(request("?text=a&spread=place&focus=hour=18:00")).sort(), ["k", "text", "wishes"]);
+  assert.deepEqual(Object.keys(request("?text=a&spread=place&focus=hour=18:00")).sort(), ["k", "sentence", "wishes"]);
 });
 
 test("options of the address are sent", () => {
@@ -29,7 +29,14 @@ test("picks are sent only to complete them", () => {
 
 test("a saved request is restored", () => {
   const search = "?text=a&spread=place*0.5&limit=day=2&country=PT&rating=4&box=1,2,3,4&k=48&keep=0.9&protect=2";
-  assert.deepEqual(requestOf({ ...freshAddress(), ...stateOf(request(search)) }), request(search));
+  const saved = savedRequest(request(search), { text: "a", country: "PT", city: null });
+  assert.deepEqual(requestOf({ ...freshAddress(), ...stateOf(saved) }), request(search));
+});
+
+test("a sentence is saved as the fields that it means", () => {
+  const resolved = { text: "boats", light: "dusk", wishes: [{ limit: "year", n: 1 }], country: null, k: 24, order: "relevance" };
+  assert.deepEqual(savedRequest(request("?text=boats at dusk, one per year"), resolved),
+    { k: 24, text: "boats", light: "dusk", wishes: [{ limit: "year", n: 1 }] });
 });
 
 test("a saved target may be numbers, and a saved photograph a path", () => {

@@ -164,4 +164,4 @@ class Tab:
 
     def chips(self) -> set[str]:
         """Return the wishes and filters above the photographs."""
-        return {chip.inner_text().removesuffix("×").strip() for chip in self.page.locator("#summary .chip").all()}
+        return {chip.inner_text().removesuffix("×").strip() for chip in self.page.locator("#wishes .chip").all()}

@@ -131,6 +131,62 @@ def test_compare_shows_what_was_added_removed_and_kept(tab: Tab) -> None:
     assert page.inner_text(".why").startswith("Why it was left out\n")
 
 
+def test_a_sentence_becomes_chips_that_are_edited_and_put_back(tab: Tab) -> None:
+    page = tab.open("/?text=water in 2019, one per city, without people")
+    assert page.chips() == {"2019", "1 per city"}
+    assert page.text_content("#summary .title") == "Water"
+    assert "without people" in page.text_content("#ignored")
+    page.click("#wishes >> text=2019")
+    page.fill("#wishes .editor input", "in 2018")
+    page.press("#wishes .editor input", "Enter")
+    page.wait_for_selector("#wishes >> text=2018")
+    assert page.input_value("#text") == "water in 2018, one per city, without people"
+    page.click("#wishes .words:text('1 per city')")
+    page.click("#wishes >> text=Search for the words")
+    page.wait_for_function("() => !document.querySelector('#wishes').textContent.includes('per city')")
+    assert '"one per city"' in page.input_value("#text")
+    page.click("[aria-label='Remove 2018']")
+    page.wait_for_function("() => document.querySelectorAll('#wishes .chip').length === 0")
+
+
+def test_limits_and_shares_are_set_edited_and_refused(tab: Tab) -> None:
+    page = tab.open(f"/?text={QUERY}")
+    page.click("text=At most…")
+    page.select_option("[aria-label='Per which attribute']", "country")
+    page.ask(".editor >> text=Set")
+    page.wait_for_url(lambda url: "limit=country=1" in url)
+    page.click("#wishes >> text=At most 1 per country")
+    page.fill("[aria-label='How many']", "2")
+    page.click(".editor >> text=Set")
+    page.wait_for_url(lambda url: "limit=country=2" in url)
+    page.settled()
+    assert page.chips() == {"At most 2 per country"}
+    page.click("text=At most…")
+    page.select_option("[aria-label='Kind of rule']", "share")
+    page.fill("[aria-label='Value']", "Portugal")
+    page.click(".editor >> text=Set")
+    page.wait_for_selector(".editor .problem:not(:empty)")
+    page.select_option("[aria-label='Attribute']", "season")
+    page.fill("[aria-label='Value']", "summer")
+    page.click(".editor >> text=Set")
+    page.wait_for_url(lambda url: "share=season=summer:50%" in url)
+    page.errors.clear()  # the refused request
+
+
+def test_a_target_that_is_not_understood_does_not_become_a_chip(tab: Tab) -> None:
+    page = tab.open(f"/?text={QUERY}")
+    page.click("[aria-label='Near which place?']")
+    page.fill("[aria-label='Near which place']", "Lisbonn")
+    page.press("[aria-label='Near which place']", "Enter")
+    page.wait_for_selector(".near .problem:not(:empty)")
+    assert page.chips() == set()
+    assert "focus" not in page.parameters()
+    page.fill("[aria-label='Near which place']", "Lisbon")
+    page.press("[aria-label='Near which place']", "Enter")
+    page.wait_for_url(lambda url: "focus=place=Lisbon" in url)
+    page.errors.clear()  # the refused request
+
+
 def test_targets_are_chips_of_their_own(tab: Tab) -> None:
     page = tab.open("/?text=city&spread=hour*0.5")
     box = page.locator("#clock svg").bounding_box()
@@ -325,7 +381,7 @@ def test_ranges_and_all_photographs_are_picked_and_downloaded(tab: Tab) -> None:
 
 def test_the_tray_completes_downloads_and_saves_a_set(tab: Tab) -> None:
     pinned = tab.open(f"/?text={QUERY}").ids()[:2]
-    page = tab.open(f"/?text={QUERY}&pin={pinned[0]},{pinned[1]}&reject=5")
+    page = tab.open(f"/?text={QUERY}&pin={pinned[0]},{pinned[1]}&reject=5", fresh=True)
     page.click("text=Complete my set")
     page.wait_for_url(lambda url: "complete=15" in url)
     page.settled()

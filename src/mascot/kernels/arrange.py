@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mascot.kernels.constants import STEPS_PER_PLACE
 from mascot.kernels.quotas import Quota
 
 _Ints = NDArray[np.int64]
-_STEPS_PER_PLACE = 10  # steps back of the search, before it gives up
 _NO_ROWS: _Ints = np.zeros(0, np.int64)
 
 
@@ -148,7 +148,7 @@ def _search(labels: list[_Label], of_item: list[_Labels], fixed: Mapping[int, in
     count, pinned = len(of_item), set(fixed.values())
     remaining, order = [item for item in range(count) if item not in pinned], list[int]()
     rejected: list[set[_Labels]] = [set()]  # for each place: labels of items that were tried
-    steps, nearest = _STEPS_PER_PLACE * count, 0  # no deadline is before `nearest`
+    steps, nearest = STEPS_PER_PLACE * count, 0  # no deadline is before `nearest`
     while len(order) < count:
         place, barred, urgent = len(order), rejected[-1], list[_Label]()
         if place >= nearest:  # deadlines only move back as results are put

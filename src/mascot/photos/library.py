@@ -547,7 +547,7 @@ class Library(AbstractContextManager["Library"]):
         settled = replace(request.settled(wishes), wishes=tuple(wishes))
         hits = hits.around(self.hits_of(request.pin) if request.pin else None, request.reject)
         if request.stacks:
-            hits = hits.stacked(self.store.detail, [*request.already, *request.pin])
+            hits = hits.stacked([*request.already, *request.pin])
         if check is not None and len(hits):
             check(hits, settled)
         method, by_date = settled.build_method(), request.order == "date"

@@ -31,6 +31,7 @@ class Photo:
     caption: str | None
     keywords: tuple[str, ...]
     rating: int | None
+    quality: float | None  # technical, 0 to 1; None until `mascot index` has measured it
     city: str | None
     country: str | None
     season: str | None
@@ -73,12 +74,12 @@ COLUMNS = tuple(field.name for field in fields(Photo))
 TYPES: dict[str, tuple[type, ...]] = {  # of the values that SQLite returns, by column
     **dict.fromkeys(("id", "size", "mtime_ns", "width", "height"), (int,)),
     **dict.fromkeys(("path", "folder", "hash", *LISTS), (str,)),
-    **dict.fromkeys(("lat", "lon", "altitude"), (float, int, type(None))),
+    **dict.fromkeys(("lat", "lon", "altitude", "quality"), (float, int, type(None))),
     **dict.fromkeys(("offset", "rating"), (int, type(None))),
     **dict.fromkeys(("taken", "camera", "lens", "title", "caption", "city", "country"), (str, type(None))),
     **dict.fromkeys(("season", "part_of_day", "moment"), (str, type(None))),
 }
-NUMBERS = ("lat", "lon", "altitude", "width", "height", "size")
+NUMBERS = ("lat", "lon", "altitude", "width", "height", "size", "quality")
 LABELS = ("path", "folder", "camera", "lens", "title", "caption", "city", "country", "season", "part_of_day",
           "moment", "rating")  # fmt: skip
 CALENDAR = {"year": 4, "month": 7, "day": 10}  # lengths of the prefixes of `taken` that are labels

@@ -23,7 +23,6 @@ from mascot.photos.stacks import COMPARED, stacks
 from mascot.reranking import check_method
 from mascot.wishes import check_wishes
 
-Detail = Callable[[Sequence[int]], Mapping[int, int]]  # the sharpness of photographs, by id
 Vectors = Callable[[NDArray[np.int64]], NDArray[np.float32]]  # unit vectors of photographs, by id
 
 
@@ -123,13 +122,11 @@ class Hits:
     def _stacks(self) -> list[list[int]]:
         return stacks(self._compared, self._rows.looks(self.ids)) if len(self) else []
 
-    def stacked(self, detail: Detail, tops: Iterable[int] = ()) -> Hits:
-        """Return the hits with one photograph in place of each stack: the sharpest, with the best score of the stack.
+    def stacked(self, tops: Iterable[int] = ()) -> Hits:
+        """Return the hits with one photograph in place of each stack: that of the best quality, with the best score.
 
         Parameters
         ----------
-        detail
-            Function that returns the sharpness of photographs by id.
         tops
             Ids of photographs that always stay and represent their stacks, such as those shown before.
         """
@@ -137,21 +134,18 @@ class Hits:
         top_ids = frozenset(members.intersection(tops))
         hits = self._stacked.get(top_ids)
         if hits is None:
-            hits = self._without_stacks(detail, members, top_ids) if members else self
+            hits = self._without_stacks(top_ids) if members else self
             self._stacked = {top_ids: hits}  # replaced at once: other threads may read it
         return hits
 
-    def _without_stacks(self, detail: Detail, members: Collection[int], tops: Collection[int]) -> Hits:
-        sharpness, ids = detail(sorted(members)), self.ids.tolist()
+    def _without_stacks(self, tops: Collection[int]) -> Hits:
+        quality, ids = np.nan_to_num(self._compared["quality"]), self.ids.tolist()
         pixels = self._compared["width"] * self._compared["height"]
         scores, left_out = self.scores.copy(), np.zeros(len(self), bool)
         similar: dict[int, tuple[int, ...]] = {}
         for stack in self._stacks:
             largest = pixels[stack].max()  # a reduced copy does not represent the photograph
-            ranks = {
-                place: (ids[place] in tops, pixels[place] * 2 >= largest, sharpness.get(ids[place], 0))
-                for place in stack
-            }
+            ranks = {place: (ids[place] in tops, pixels[place] * 2 >= largest, quality[place]) for place in stack}
             top = max(ranks, key=ranks.__getitem__)
             rest = [place for place in stack if place != top and ids[place] not in tops]
             scores[top] = scores[[top, *rest]].max()

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mascot.photos.metadata.look import EDGES
 
 Cells = Mapping[str, NDArray[Any]]  # columns by name
-COMPARED = ("hash", "taken", "camera", "title", "caption", "width", "height")
+COMPARED = ("hash", "taken", "camera", "title", "caption", "width", "height", "quality")
 _BURST_S = 10.0  # between two shots
 _BURST_LIKENESS = 0.92  # cosine of looks; of 4,500 pairs of unlike photographs the most alike have 0.89
 _SCENE_LIKENESS = 0.85  # of a shot with the first one of its stack: a slow pan does not become one stack

@@ -293,12 +293,13 @@ def _search_struct() -> Any:
 Search = _search_struct()
 _PHOTO = {"__doc__": "The metadata of one photograph."}
 PhotoOut: Any = msgspec.defstruct("PhotoOut", json_types(), namespace=_PHOTO)  # what `Photo.to_dict` returns
-_PICTURE_TEXT = Annotated[str | None, Meta(description="The text in the picture, if `mascot index --text` read it.")]
-PhotoDetails: Any = msgspec.defstruct(
-    "PhotoDetails",
-    [*json_types(), ("text", _PICTURE_TEXT)],
-    namespace={"__doc__": "The metadata and the text of a photograph."},
-)
+
+
+class PhotoDetails(PhotoOut):  # type: ignore[misc]
+    """The metadata of one photograph, the text in the picture, and the parts of its quality."""
+
+    text: Annotated[str | None, Meta(description="The text in the picture, if `mascot index --text` read it.")]
+    quality_parts: Annotated[dict[str, float], Meta(description="From 0 to 1; a document, screen or test card: 1.")]
 
 
 class ResultOut(Struct):

@@ -10,7 +10,7 @@ import ctypes
 import os
 import struct
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from mascot.kernels.arrange import Arrangement, PlaceRule
 from mascot.kernels.native.pack import GLOBE, LABELS, LINE, PLANE, VECTORS, PackedBins
 from mascot.kernels.novelty import CopyQuota
 from mascot.kernels.quotas import AnyQuota
@@ -25,25 +26,28 @@ from mascot.kernels.reference import Floats, Ints, Options, Selection
 
 __all__ = [
     "ABI", "BALANCE", "BY_RELEVANCE", "GLOBE", "LABELS", "LAST", "LIBRARY", "LINE", "NEUTRAL", "NORMALIZE", "PLANE",
-    "QUERY_WEIGHT", "ROBUST", "SCALE", "VECTORS", "Options", "PackedBins", "available", "cores", "description",
-    "select",
+    "QUERY_WEIGHT", "ROBUST", "SCALE", "VECTORS", "Options", "PackedBins", "arrange", "available", "cores",
+    "description", "select",
 ]  # fmt: skip
 
 LAST, NEUTRAL = 0, 1  # what a missing value gets
 QUERY_WEIGHT, NORMALIZE, SCALE, ROBUST, BALANCE, BY_RELEVANCE = 1, 2, 4, 8, 16, 32  # bits of `Options.flags`
-ABI = 4
+ABI = 5
 
 _ATTRIBUTE = struct.Struct("2q2d5Q16dQq")
 _QUOTA = struct.Struct("4Q2qQqdQq")
 _BATCH = struct.Struct("6q2d14Q")
+_PLACE_RULE = struct.Struct("3Q2q")
+_PAGE_RULES = struct.Struct("4q5Q")
 _from_buffer, _address_of = ctypes.c_char.from_buffer, ctypes.addressof
+_OUT_OF_MEMORY = "the native kernel ran out of memory"
 _SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 LIBRARY = Path(__file__).with_name("_kernel" + _SUFFIX)
 
 
 @cache
 def _library() -> tuple[Any, str]:
-    """Return the function `mascot_select` and its instruction set, or None and the reason why it cannot be used."""
+    """Return the library and its instruction set, or None and the reason why it cannot be used."""
     if not LIBRARY.exists():
         return None, "it was not built: no C compiler was found when the package was installed"
     try:
@@ -54,9 +58,10 @@ def _library() -> tuple[Any, str]:
         library.mascot_variant.restype = ctypes.c_char_p
         select = library.mascot_select
         select.restype, select.argtypes = ctypes.c_int64, [ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64]
+        library.mascot_arrange.restype, library.mascot_arrange.argtypes = ctypes.c_int64, [ctypes.c_char_p]
     except (OSError, AttributeError) as error:
         return None, f"{LIBRARY.name} cannot be loaded: {error}"
-    return select, library.mascot_variant().decode()
+    return library, library.mascot_variant().decode()
 
 
 def available() -> bool:
@@ -123,6 +128,22 @@ def _packed_quota(quota: AnyQuota) -> bytes:
     return _QUOTA.pack(*arrays, len(quota.capacity), quota.stages, 0, 0, 0.0, 0, 0)
 
 
+def arrange(rows: Ints, rules: Sequence[PlaceRule], before: Ints, fixed: Mapping[int, int]) -> Arrangement:
+    """Return the first order of items that the rules allow, as the reference implementation does."""
+    packed = bytearray().join(
+        _PLACE_RULE.pack(_address(quota.indptr), _address(quota.labels), _address(quota.capacity), length, first)
+        for quota, length, first in rules
+    )
+    pins = np.array(sorted(fixed.items()), np.int64) if fixed else None
+    order = np.empty(len(rows), np.int64)
+    arguments = map(_address, (rows, before, packed, pins, order))
+    count = _library()[0].mascot_arrange(_PAGE_RULES.pack(len(rows), len(before), len(rules), len(fixed), *arguments))
+    if count < 0:
+        raise MemoryError(_OUT_OF_MEMORY)
+    items = order.tolist()
+    return Arrangement(items[:count], items[count:])
+
+
 def cores() -> int:
     """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -130,11 +151,11 @@ def cores() -> int:
 
 def _run(batch: bytes, count: int, threads: int | None) -> None:
     """Select in ranges of queries, on several threads; ctypes releases the interpreter lock."""
-    select_range, _ = _library()
+    select_range = _library()[0].mascot_select
 
     def work(first: int, last: int) -> None:
         if select_range(batch, first, last):
-            raise MemoryError("the native kernel ran out of memory")
+            raise MemoryError(_OUT_OF_MEMORY)
 
     threads = 1 if count == 1 else min(threads or cores(), count)
     if threads <= 1:

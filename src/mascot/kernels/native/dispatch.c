@@ -1,8 +1,9 @@
-/* Choose the variant of the kernel that fits the processor. The same source is compiled once per variant. */
+/* Choose the variant of the kernel that fits the processor. The same source is compiled once per variant.
+ * The arrangement of a page has no loops that vectors speed up; it is compiled here, once. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel.h"
+#include "arrange.h"
 
 int64_t select_baseline(const Batch *batch, int64_t first, int64_t last);
 #ifdef MASCOT_X86_VARIANTS
@@ -43,4 +44,4 @@ const char *mascot_variant(void) {
     return name;
 }
 
-int64_t mascot_abi(void) { return 4; }
+int64_t mascot_abi(void) { return 5; }

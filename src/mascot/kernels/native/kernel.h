@@ -58,6 +58,23 @@ typedef struct {
     int64_t *stages;    /* [Q] how many stages the quotas needed: 1 if all were met */
 } Batch;
 
+/* At most capacity[label] results per label in every `length` consecutive results, or in the first ones. */
+typedef struct {
+    const int64_t *indptr, *labels, *capacity; /* as in Quota */
+    int64_t length;
+    int64_t first; /* 1: only the first `length` results of the page */
+} PlaceRule;
+
+/* Items in the order in which they are wanted, and the rules that their order has to obey. */
+typedef struct {
+    int64_t items, before_count, count, pin_count;
+    const int64_t *rows;   /* [items] */
+    const int64_t *before; /* [before_count] rows of the results of earlier pages */
+    const PlaceRule *rule; /* [count] */
+    const int64_t *pins;   /* [pin_count, 2] place and item, by ascending places */
+    int64_t *order;        /* result [items]: the items that have a place, in their order, then the others */
+} PageRules;
+
 /* Select for the queries first .. last - 1. Returns 0, or -1 if memory ran out. */
 typedef int64_t (*SelectFunction)(const Batch *batch, int64_t first, int64_t last);
 
@@ -67,6 +84,8 @@ typedef int64_t (*SelectFunction)(const Batch *batch, int64_t first, int64_t las
 #define EXPORT __attribute__((visibility("default")))
 #endif
 EXPORT int64_t mascot_select(const Batch *batch, int64_t first, int64_t last);
+/* Arrange one page. Returns how many items have a place, or -1 if memory ran out. */
+EXPORT int64_t mascot_arrange(const PageRules *rules);
 EXPORT const char *mascot_variant(void);
 EXPORT int64_t mascot_abi(void);
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mascot.errors import InputError
 
-VERSION = 1  # stored as `user_version`; increased when a table in schema.sql changes
+VERSION = 2  # stored as `user_version`; increased when a table in schema.sql changes
 
 TEXTS = (  # the text in photographs, by the hash of their content; only in libraries whose text was read
     "CREATE TABLE IF NOT EXISTS texts (hash TEXT PRIMARY KEY, text TEXT NOT NULL)",
@@ -24,13 +24,18 @@ TEXTS = (  # the text in photographs, by the hash of their content; only in libr
 
 
 def create_tables(connection: sqlite3.Connection, path: Path) -> None:
-    """Create the tables of a new library; raise `InputError` for a library of another schema version."""
+    """Create the tables of a new library or update older ones; raise `InputError` for an unknown version."""
     if _version(connection) == 0:
         with transaction(connection):
             if _version(connection) == 0:  # otherwise another process has created them meanwhile
                 script = files("mascot.photos.database").joinpath("schema.sql").read_text("utf-8")
                 for statement in script.split(";\n"):  # not `executescript`, which would end the transaction
                     connection.execute(statement)
+                connection.execute(f"PRAGMA user_version = {VERSION}")
+    elif _version(connection) == 1:
+        with transaction(connection):
+            if _version(connection) == 1:
+                connection.execute("ALTER TABLE photos ADD COLUMN quality REAL")
                 connection.execute(f"PRAGMA user_version = {VERSION}")
     version = _version(connection)
     if version != VERSION:

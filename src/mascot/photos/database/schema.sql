@@ -3,7 +3,7 @@ CREATE TABLE photos (
   size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, hash TEXT NOT NULL,
   width INTEGER NOT NULL, height INTEGER NOT NULL,
   lat REAL, lon REAL, altitude REAL, taken TEXT, offset INTEGER, camera TEXT, lens TEXT,
-  title TEXT, caption TEXT, keywords TEXT NOT NULL, rating INTEGER,
+  title TEXT, caption TEXT, keywords TEXT NOT NULL, rating INTEGER, quality REAL,
   city TEXT, country TEXT, season TEXT, part_of_day TEXT, moment TEXT, problems TEXT NOT NULL
 );
 

@@ -344,11 +344,6 @@ class Store:
         except (ValueError, TypeError, KeyError) as error:
             raise DamagedLibrary(self.path, f"visual descriptors: {error}") from None
 
-    def detail(self, ids: Sequence[int]) -> dict[int, int]:
-        """Return the bytes of thumbnails by id. Of two pictures of the same scene, the sharper one is larger."""
-        columns = ("photo", "length(thumbnail) AS bytes")
-        return {row["photo"]: row["bytes"] for row in self._rows("pixels", columns, "photo", ids)}
-
     def thumbnail(self, photo: int) -> bytes:
         row = self.connection.execute("SELECT thumbnail FROM pixels WHERE photo = ?", (photo,)).fetchone()
         if row is None:

@@ -152,7 +152,7 @@ class _DecoderAnswer:
     def reading(self) -> Reading:
         thumbnail, look, pixels = self.parts
         image = Image.frombytes("RGB", tuple(self.header["size"]), pixels)
-        return Reading(self.metadata(), image, thumbnail, np.frombuffer(look, np.float32))
+        return Reading(self.metadata(), image, thumbnail, np.frombuffer(look, np.float32), self.header["quality"])
 
     def metadata(self) -> Metadata:
         values = dict(self.header["metadata"])
@@ -283,7 +283,7 @@ def _digest(file: BinaryIO, limits: Limits) -> str:
 def _read(file: BinaryIO, limits: Limits, request: dict[str, Any]) -> tuple[Any, ...]:
     """Return everything that the library stores."""
     reading = read(file, limits.max_megapixels, _sidecars(request))
-    header = {"metadata": asdict(reading.metadata), "size": reading.image.size}
+    header = {"metadata": asdict(reading.metadata), "size": reading.image.size, "quality": reading.quality}
     return header, reading.thumbnail, reading.look.tobytes(), reading.image.tobytes()
 
 

@@ -18,6 +18,7 @@ from mascot.photos.metadata.gazetteer import City, gazetteer
 from mascot.photos.metadata.look import look
 from mascot.photos.metadata.metadata import Metadata, metadata_of
 from mascot.photos.metadata.moments import part_of_day, season
+from mascot.photos.metadata.quality import quality
 from mascot.photos.metadata.sidecars import Sidecars, local_time
 from mascot.photos.metadata.validate import moment_in_name
 from mascot.photos.photo import COLUMNS, Photo
@@ -37,6 +38,7 @@ class Reading:
     image: Image  # upright, longest side at most 512
     thumbnail: bytes
     look: NDArray[np.float32]
+    quality: float | None  # None if only the header was read
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,8 @@ def read(
     image = open_image(source, max_megapixels)
     metadata = metadata_of(image, sidecars)
     image = upright(image, SIDE)
-    return Reading(metadata, image, thumbnail(image, SIDE), look(shrunk(image)))
+    content = thumbnail(image, SIDE)
+    return Reading(metadata, image, content, look(shrunk(image)), quality(content).score)
 
 
 def photos_of(files: Sequence[File], readings: Sequence[Reading]) -> list[Photo]:
@@ -73,7 +76,7 @@ def photos_of(files: Sequence[File], readings: Sequence[Reading]) -> list[Photo]
         values |= {"path": file.path, "size": file.size, "mtime_ns": file.mtime_ns, "hash": file.hash}
         values |= {"folder": folder_of(file.path), "city": city and city.name, "country": city and city.country}
         values |= {"season": season(metadata.taken, metadata.lat), "part_of_day": part_of_day(metadata.taken)}
-        photos.append(Photo(id=0, moment=None, **values))
+        photos.append(Photo(id=0, moment=None, quality=reading.quality, **values))
     return photos
 
 

@@ -25,10 +25,11 @@ from mascot.photos.indexing.runners import Runner, in_batches
 from mascot.photos.indexing.stages import Hashed, IndexRow, Order, Unread
 from mascot.photos.metadata import validate
 from mascot.photos.metadata.moments import Shot, moments
+from mascot.photos.metadata.quality import quality
 from mascot.photos.photo import Photo
 from mascot.photos.texts import as_text
 
-_BATCH = 32  # copies written in one transaction
+_BATCH = 32  # copies, or qualities, written in one transaction
 _FUTURE = re.compile(r"taken: '(\d{4})[^']*' is in the future")  # as `validate.moment` words it
 
 
@@ -130,6 +131,7 @@ class LibrarySink:
     def prepare(self, runner: Runner, report: Report) -> Iterator[Unread]:
         for path in sorted(self.missing):
             self._orphans[self._rows[path].hash].append(path)
+        _measure_quality(self._store, report)
         return iter(())
 
     def plan(self) -> int:
@@ -276,6 +278,17 @@ class LibrarySink:
         if changed:
             with self._store.writing() as connection:
                 connection.executemany("UPDATE photos SET moment = ? WHERE id = ?", changed)
+
+
+def _measure_quality(store: Store, report: Report) -> None:
+    """Measure the photographs of a library that was indexed before there was a quality, from their thumbnails."""
+    query = "SELECT id FROM photos JOIN pixels ON photo = id WHERE quality IS NULL"
+    ids = [row[0] for row in store.connection.execute(query)]
+    for start in range(0, len(ids), _BATCH):
+        report("measuring quality", start, len(ids))
+        scores = [(quality(store.thumbnail(id_)).score, id_) for id_ in ids[start : start + _BATCH]]
+        with store.writing() as connection:
+            connection.executemany("UPDATE photos SET quality = ? WHERE id = ?", scores)
 
 
 def _is_dated_now(path: str, problems: str) -> bool:

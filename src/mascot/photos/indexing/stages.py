@@ -106,7 +106,7 @@ def read_header(order: Order, decoders: DecoderPool) -> ReadFile | Unread:
         metadata = decoders.look(order.source.path, order.checks_pixels, order.source.sidecars)
     except Unreadable as error:
         return Unread(order, str(error))
-    return ReadFile(order, "", Reading(metadata, _NO_IMAGE, b"", _EMPTY))
+    return ReadFile(order, "", Reading(metadata, _NO_IMAGE, b"", _EMPTY, None))
 
 
 def read_picture(

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import msgspec
@@ -21,6 +21,7 @@ from mascot.candidates import scaled
 from mascot.photos.database.store import UnknownPhoto
 from mascot.photos.files.images import Unreadable
 from mascot.photos.library import Library
+from mascot.photos.metadata.quality import quality
 from mascot.photos.request import CANDIDATES, SearchRequest
 from mascot.photos.results import Hits, Results
 from mascot.photos.sentences import Understanding
@@ -159,9 +160,10 @@ class Service:
         return self.current.store.count()
 
     def photo(self, id_: int) -> dict[str, Any]:
-        """Return the metadata of a photograph, and the text in the picture."""
+        """Return the metadata of a photograph, the text in the picture, and the parts of its quality."""
         store = self.current.store
-        return store.photo(id_).to_dict() | {"text": store.text_in(id_)}
+        parts = asdict(quality(store.thumbnail(id_)))
+        return store.photo(id_).to_dict() | {"text": store.text_in(id_), "quality_parts": parts}
 
     def thumbnail(self, id_: int, headers: Mapping[str, str]) -> Response:
         """Return a small picture, as JPEG."""

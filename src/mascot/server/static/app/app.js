@@ -3,16 +3,18 @@
 import { createActions } from "./actions.js";
 import { fromAddress } from "./address.js";
 import { PageHistory } from "./history.js";
-import { requestOf } from "./request.js";
+import { requestOf, savedRequest } from "./request.js";
 import { createSearch } from "./search.js";
-import { initialState, nextSize } from "./state.js";
+import { initialState, isNarrow, nextSize } from "./state.js";
 import { createStore } from "./store.js";
+import { withNear, withRule } from "./wishes.js";
 import { Clock } from "../charts/clock.js";
 import { WorldMap } from "../charts/map.js";
 import { Timeline } from "../charts/timeline.js";
 import { pointValue } from "../text/places.js";
+import { Chips } from "../view/chips.js";
 import { Controls } from "../view/controls.js";
-import { byId } from "../view/dom.js";
+import { byId, h } from "../view/dom.js";
 import { downloadPhotos, setUpExport } from "../view/export.js";
 import { Filters } from "../view/filters.js";
 import { Grid } from "../view/grid.js";
@@ -47,7 +49,8 @@ function createViews() {
       removed: new Grid(byId("removed-grid"), tiles),
       kept: new Grid(byId("kept-grid"), tiles),
     },
-    controls: new Controls({ turn: turnDial, setNear, remove: removeDial }),
+    controls: new Controls({ turn: turnDial, setNear: trySetNear, remove: removeDial }),
+    chips: createChips(),
     options: new Options(byId("options"), steer),
     filters: new Filters(byId("filters"), (changes) => steer(changes, Object.keys(changes).join())),
     map: new WorldMap(byId("map"), {
@@ -58,10 +61,43 @@ function createViews() {
     viewer: new Viewer(byId("viewer"), { pick, reject, searchLike: actions.searchLike, show: actions.showPhoto, closed: photoClosed }),
     tray: new Tray(byId("tray"), {
       change: actions.changeTray, open: (id) => openPhoto(id, store.get().pin), load: actions.loadChoice, say: actions.say,
-      request: () => requestOf({ ...store.get(), complete: null, reject: [] }),
+      request: () => savedRequest(requestOf({ ...store.get(), complete: null, reject: [] }), store.get().answer.request),
     }),
     toast: new Toast(byId("toast"), { undo: actions.undoReject, closed: () => actions.say("") }),
   };
+}
+
+function createChips() {
+  const chips = new Chips(byId("wishes"), byId("ignored"), {
+    search: searchFor, editControl, steer: actions.steer,
+    removeWish: (wish) => keepFocus(() => actions.removeWish(wish)),
+    removeFields: (names) => keepFocus(() => actions.removeFields(names)),
+    tryRule: (rule, replaced) => tryWishes(withRule(store.get().wishes, rule, replaced)),
+  });
+  byId("filters").append(h("div", { class: "filter-more" }, chips.rule));
+  return chips;
+}
+
+/** Set a target that was typed, or remove it. Returns why the server refuses it, if it does. */
+function trySetNear(name, near) {
+  return near === null ? actions.setNear(name, null) : tryWishes(withNear(store.get().wishes, name, near));
+}
+
+/** Steer by other wishes, unless the server refuses them; then return why. */
+async function tryWishes(wishes) {
+  const message = await search.check({ wishes });
+  if (message === null) actions.steer({ wishes });
+  return message;
+}
+
+/** Focus the control of a chip. Returns whether it has one. */
+function editControl(kind, name) {
+  if (kind === "filter") return views.filters.focus(name);
+  const card = document.querySelector(`[data-control="${name}"]`)?.closest(".card").id ?? "card-others";
+  actions.showCard(card);
+  if (isNarrow() && !store.get().panelOpen) actions.setPanel(true);
+  views.controls.edit(kind, name);
+  return true;
 }
 
 function filterByDays(since, until, drag) {

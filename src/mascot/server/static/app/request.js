@@ -20,13 +20,28 @@ export function requestOf(state) {
   /** @type {Record<string, any>} */
   const request = { k: complete === null ? state.k : Math.min(pin.length + complete, MAX_RESULTS) };
   if (like !== null) request.like = like;
-  else if (text) request.text = text;
+  else if (text) request.sentence = text;
   for (const name of FILTERS) if (state[name]) request[name] = SENT[name]?.(state[name]) ?? state[name];
   if (wishes.length) request.wishes = wishes;
   if (complete !== null) request.pin = pin;
   if (reject.length) request.reject = reject;
   for (const name of [...STEERING, "protect"]) if (state[name] !== null) request[name] = state[name];
   return request;
+}
+
+/**
+ * Return a request as it is saved: with the fields that the server read from its sentence.
+ * @param {SearchRequest} request
+ * @param {SearchRequest} resolved the request as the server used it
+ * @returns {SearchRequest}
+ */
+export function savedRequest({ sentence, ...request }, resolved) {
+  /** @type {Record<string, any>} */
+  const saved = request;
+  for (const name of sentence === undefined ? [] : ["text", "wishes", ...FILTERS]) {
+    if ((resolved[name] ?? null) !== null) saved[name] = resolved[name];
+  }
+  return saved;
 }
 
 /**
@@ -38,7 +53,8 @@ export function stateOf(request) {
   const fresh = freshAddress();
   /** @type {Record<string, any>} */
   const state = {};
-  for (const name of ["text", "like", "wishes", "k", ...STEERING, "protect"]) state[name] = request[name] ?? fresh[name];
+  state.text = request.text ?? "";
+  for (const name of ["like", "wishes", "k", ...STEERING, "protect"]) state[name] = request[name] ?? fresh[name];
   for (const name of FILTERS) state[name] = String(request[name] ?? "");
   state.wishes = state.wishes.filter(hasName).map(textualNear);
   if (!Number.isInteger(state.like)) state.like = null; // the command line saves a path

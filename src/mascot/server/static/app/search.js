@@ -1,6 +1,6 @@
 // Keeps the answer in the store up to date with the request that the state means.
 
-import { Refused, Unreachable, isAlive, loadLibrary } from "./api.js";
+import { Refused, Unreachable, isAlive, loadLibrary, search } from "./api.js";
 import { isSame, requestOf } from "./request.js";
 import { SearchQueue } from "./searchQueue.js";
 import { FILTERS, STEERING } from "./state.js";
@@ -9,7 +9,7 @@ import { learnPlaces } from "../text/places.js";
 const RETRY_MS = 1500; // between attempts to reach a server that is gone
 const REQUEST_KEYS = ["text", "like", ...FILTERS, "wishes", "k", "pin", "reject", "complete", ...STEERING, "protect"];
 
-/** Connect a store to the server. Returns {load, update, recover}. */
+/** Connect a store to the server. Returns {load, update, check, recover}. */
 export function createSearch(store) {
   const queue = new SearchQueue({ answered, failed, slow: (isSlow) => store.set({ isSlow }) });
   let timer = 0;
@@ -33,6 +33,16 @@ export function createSearch(store) {
     if (!state.library?.photos || isSame(request, state.requested)) return;
     queue.ask(request);
     store.set({ requested: request, status: "asking" });
+  }
+
+  /** Return why the server refuses the request with these changes; null if it does not. */
+  async function check(changes) {
+    try {
+      await search(requestOf({ ...store.get(), ...changes }));
+      return null;
+    } catch (error) {
+      return error instanceof Refused && error.status < 500 ? error.message : null;
+    }
   }
 
   function answered(answer, request) {
@@ -66,5 +76,5 @@ export function createSearch(store) {
     return store.get().library === null ? load() : update();
   }
 
-  return { load, update, recover };
+  return { load, update, check, recover };
 }

@@ -10,7 +10,9 @@ export const SIZES = [12, 24, 48, 96, 192]; // numbers of photographs that the p
 export const SET_SIZES = [5, 10, 15, 25]; // numbers of photographs that complete a set
 export const MAX_RESULTS = 200;
 export const MAX_PICKS = 200;
-export const FILTERS = ["country", "city", "camera", "rating", "since", "until", "folder", "box"];
+/** Texts that a sentence can say, and that have no control. */
+const SAID = ["place", "date", "season", "weekday", "part_of_day", "light", "name"];
+export const FILTERS = ["country", "city", "camera", "rating", "since", "until", "folder", "box", ...SAID];
 export const STEERING = ["strength", "keep", "order"]; // options of a request that have no control
 
 /**
@@ -19,7 +21,7 @@ export const STEERING = ["strength", "keep", "order"]; // options of a request t
  */
 export function freshAddress() {
   return {
-    text: "", like: null, since: "", until: "", country: "", city: "", camera: "", rating: "", folder: "", box: "",
+    ...Object.fromEntries(FILTERS.map((name) => [name, ""])), text: "", like: null,
     wishes: [], k: 24, pin: [], reject: [], complete: null, strength: null, keep: null, protect: null, order: null,
     compare: false, large: false, photo: null,
   };

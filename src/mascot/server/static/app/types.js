@@ -45,7 +45,8 @@
 /**
  * The body of `POST /api/search`. Missing fields have the server's defaults.
  * @typedef {object} SearchRequest
- * @property {string} [text]
+ * @property {string} [sentence] what was typed; parts of it become filters and wishes
+ * @property {string} [text] words that are searched for as they are
  * @property {number} [like] the id of a photograph
  * @property {string} [since] the first day, `2019-07-31`
  * @property {string} [until] the last day
@@ -77,6 +78,7 @@
  * @property {string} because why it is in the result, as a sentence
  * @property {number[]} similar ids of the photographs that it stands for
  * @property {boolean} pinned
+ * @property {boolean | null} [good] whether it is a good match; null without words
  */
 
 /**
@@ -92,12 +94,35 @@
  */
 
 /**
+ * What was understood of a part of the sentence.
+ * @typedef {object} Chip
+ * @property {string} kind
+ * @property {string} words the part of the sentence
+ * @property {number} start its first code point
+ * @property {number} end
+ * @property {string} label
+ * @property {boolean} filled whether it filters or limits; otherwise it prefers
+ */
+
+/**
+ * The sentence in the search box, as the server understood it.
+ * @typedef {object} Understood
+ * @property {string} sentence
+ * @property {string | null} text the words that are searched for
+ * @property {Chip[]} chips
+ * @property {{words: string, reason: string}[]} ignored
+ * @property {{chip: number, label: string, count: number}[]} drop without results: how many there are without a chip
+ */
+
+/**
  * The answer to a search.
  * @typedef {object} SearchAnswer
  * @property {Result[]} results
  * @property {Photo[]} plain the results by relevance alone
  * @property {{id: number, because: string}[]} left_out
  * @property {Target[]} targets
+ * @property {Understood | null} [understood] null without a sentence
+ * @property {number | null} [good_matches] how many candidates are good matches; null without words
  * @property {number} candidates
  * @property {number | null} newest_of without words: how many photographs the candidates are the newest of
  * @property {number} kept share of the best possible relevance, 0 to 1

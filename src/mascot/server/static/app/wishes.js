@@ -61,6 +61,22 @@ function withWish(wishes, wish, isReplaced) {
   return others;
 }
 
+/**
+ * Return the wishes with a rule, {limit, n} or {share, value, part}. It replaces the rule that was edited, and a limit on the
+ * same attribute; shares of one attribute are one wish.
+ * @param {Wish[]} wishes
+ * @param {{limit?: string, n?: number, share?: string, value?: string, part?: number}} rule
+ * @param {Wish | null} replaced
+ */
+export function withRule(wishes, rule, replaced = null) {
+  const others = wishes.filter((wish) => JSON.stringify(wish) !== JSON.stringify(replaced));
+  if (rule.limit !== undefined) return withWish(others, { limit: rule.limit, n: rule.n }, (wish) => wish.limit === rule.limit);
+  const remaining = Object.entries(replaced?.shares ?? {}).slice(1); // the first one is edited
+  const before = replaced?.share === rule.share ? Object.fromEntries(remaining) : others.find((wish) => wish.share === rule.share)?.shares;
+  const shares = { ...before, [rule.value ?? ""]: rule.part ?? 0 };
+  return withWish(others, { share: rule.share, shares }, (wish) => wish.share === rule.share);
+}
+
 /** The names of the attributes that have a dial or a target. */
 export function dialNames(/** @type {Wish[]} */ wishes) {
   return [...new Set(wishes.filter((wish) => isDial(wish) || isTarget(wish)).map(attributeOf))];

@@ -1,7 +1,7 @@
 // @ts-check
 // Filters as people read them: "Country Portugal", "Rating ★★★ or more".
 
-import { countryName, dateText, degrees, stars } from "./labels.js";
+import { capitalized, countryName, dateText, degrees, stars } from "./labels.js";
 
 /** The name of each filter, and how its value reads. Values are those of a request, or their text. */
 const FILTER_TEXTS = {
@@ -13,6 +13,13 @@ const FILTER_TEXTS = {
   until: { name: "To", read: dateText },
   folder: { name: "Folder", read: (/** @type {string} */ value) => `“${value}”` },
   box: { name: "Inside", read: boxText },
+  place: { name: "Place", read: String },
+  date: { name: "Date", read: dateText },
+  season: { name: "Season", read: capitalized },
+  weekday: { name: "Weekday", read: capitalized },
+  part_of_day: { name: "Part of day", read: capitalized },
+  light: { name: "Light", read: capitalized },
+  name: { name: "File name", read: String },
 };
 
 export const filterName = (/** @type {string} */ filter) => FILTER_TEXTS[filter].name;

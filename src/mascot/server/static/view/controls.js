@@ -12,7 +12,6 @@ const PLACEHOLDERS = {
   place: "A city, or click the map", hour: "18:30, or click the clock", date: "2019-07, or click the line",
   season: "Summer, or July", camera: "A camera", country: "Portugal", city: "Lisbon", weekday: "Saturday", part_of_day: "Evening",
 };
-const HINTS = { place: "or click the map", hour: "or click the clock", date: "or click a month" };
 const FIXED_VALUES = {
   season: ["spring", "summer", "autumn", "winter"],
   weekday: ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"],
@@ -23,7 +22,7 @@ class Control {
   #near = null;
   #key = "";
 
-  /** Calls `turn(name, lean)` and `setNear(name, near)`; `remove()` removes the dial. */
+  /** Calls `turn(name, lean)`, `setNear(name, near)`, which returns a message if it is refused, and `remove()`. */
   constructor(host, name, { turn, setNear, values, remove }) {
     Object.assign(this, { name, turn, setNear });
     const id = `lean-${name}`;
@@ -36,11 +35,9 @@ class Control {
     this.slider.addEventListener("dblclick", () => this.turn(name, 0));
     const removal = remove
       ? h("button", { type: "button", class: "undo", "aria-label": `Remove the dial for ${word}`, onclick: remove }, "−") : null;
-    const ends = h("div", { class: "ends", "aria-hidden": "true" }, h("span", {}, "Keep together"), h("span", {}, "Mix it up"));
     this.nearRow = WITHOUT_TARGET.has(name) ? null : this.#createNearRow(values, word);
     this.element = h("div", { class: "control", "data-name": name },
-      h("div", { class: "control-head" }, h("label", { for: id }, label(name)), this.reading, this.undo, removal),
-      this.slider, ends, this.nearRow);
+      h("label", { for: id }, label(name)), this.slider, this.opener, removal, this.reading, this.undo, this.nearRow);
     host.append(this.element);
     this.show(0, null, null);
   }
@@ -52,23 +49,38 @@ class Control {
       type: "text", list: this.values.id, maxlength: 200, spellcheck: "false", autocomplete: "off", hidden: true,
       placeholder: PLACEHOLDERS[this.name] ?? "A value", "aria-label": `Near which ${word}`,
     });
-    this.input.addEventListener("change", () => {
-      if (this.input.value.trim()) this.setNear(this.name, this.input.value.trim());
-    });
+    this.input.addEventListener("change", () => this.#submit());
     this.input.addEventListener("keydown", (event) => {
       if (event.key === "Escape") {
         event.stopPropagation();
-        this.input.value = "";
+        this.#setInputOpen(false);
+        this.opener.focus();
       }
-      if (event.key === "Escape" || event.key === "Enter") this.opener.focus();
     });
-    this.input.addEventListener("blur", () => this.#setInputOpen(false));
+    this.input.addEventListener("blur", () => !this.input.value && this.#setInputOpen(false));
+    this.problem = h("span", { class: "problem", role: "alert" });
     this.opener = h("button", { type: "button", class: "near-open", "aria-label": `Near which ${word}?`,
       onclick: () => this.#setInputOpen(true) }, "Near…");
-    this.hint = h("span", { class: "hint" }, HINTS[this.name] ?? "");
     this.chip = h("span", { class: "chip near-chip", hidden: true });
     this.nearest = h("span", { class: "nearest" });
-    return h("div", { class: "near" }, this.chip, this.nearest, this.opener, this.hint, this.input, this.values);
+    return h("div", { class: "near" }, this.chip, this.nearest, this.input, this.problem, this.values);
+  }
+
+  /** Set the target if the server knows the value; otherwise say why not. */
+  async #submit() {
+    const near = this.input.value.trim();
+    if (!near) return;
+    const message = await this.setNear(this.name, near);
+    this.problem.textContent = message ?? "";
+    this.input.setAttribute("aria-invalid", String(Boolean(message)));
+    if (!message && document.activeElement === this.input) this.slider.focus({ preventScroll: true });
+  }
+
+  /** Open the field for the value to be near. */
+  editNear() {
+    this.#setInputOpen(true);
+    this.input.value = this.#near ?? "";
+    this.input.select();
   }
 
   setValues(values) {
@@ -78,9 +90,8 @@ class Control {
   #setInputOpen(isOpen) {
     this.input.hidden = !isOpen;
     this.opener.hidden = isOpen || Boolean(this.#near);
-    this.hint.hidden = this.opener.hidden;
     if (isOpen) this.input.focus();
-    else this.input.value = "";
+    else [this.input.value, this.problem.textContent] = ["", ""];
   }
 
   /** `nearest` says how far the nearest photograph is from the target. */
@@ -95,7 +106,7 @@ class Control {
     this.slider.style.setProperty("--to", `${Math.max(50, 50 + lean * 50)}%`);
     this.slider.setAttribute("aria-valuetext", leanText(lean));
     this.element.dataset.lean = lean > 0 ? "mix" : lean < 0 ? "together" : "found";
-    this.reading.textContent = leanText(lean);
+    this.reading.textContent = lean === 0 ? "" : leanText(lean);
     this.undo.hidden = lean === 0;
     if (this.nearRow) this.#showTarget(target, nearest);
   }
@@ -136,10 +147,17 @@ export class Controls {
     this.#updateMenu();
   }
 
+  /** Focus the dial of an attribute (`dial`), or open the field for its target (`near`). */
+  edit(kind, name) {
+    const control = this.#controls.get(name);
+    if (kind === "near" && control?.nearRow) control.editNear();
+    else control?.slider.focus();
+  }
+
   /** Offer the attributes and values of the library. */
   setLibrary(library) {
     this.#library = library;
-    for (const [name, control] of this.#controls) control.setValues(this.#values(name));
+    for (const [name, control] of this.#controls) control.setValues(this.valuesOf(name));
     this.#controls.get("place").disable(library.without_place === library.photos);
     for (const name of ["hour", "date", "season"]) this.#controls.get(name).disable(library.without_time === library.photos);
     this.#updateMenu();
@@ -166,11 +184,12 @@ export class Controls {
       this.remove(name);
       this.menu.focus();
     };
-    const control = new Control(slot, name, { turn: this.turn, setNear: this.setNear, values: this.#values(name), remove });
+    const control = new Control(slot, name, { turn: this.turn, setNear: this.setNear, values: this.valuesOf(name), remove });
     this.#controls.set(name, control);
   }
 
-  #values(name) {
+  /** The values of an attribute that are offered. */
+  valuesOf(name) {
     if (FIXED_VALUES[name]) return FIXED_VALUES[name];
     const values = Object.keys(this.#library.labels[name === "place" ? "city" : name] ?? {});
     return name === "country" ? values.map(countryName) : values;

@@ -3,7 +3,9 @@
 import { h } from "./dom.js";
 import { thumbUrl } from "../app/api.js";
 import { filtersOf } from "../app/request.js";
+import { FILTERS } from "../app/state.js";
 import { capitalized, counted, yearOf } from "../text/labels.js";
+import { withWords } from "../text/sentence.js";
 
 const button = (text, onclick) => h("button", { type: "button", class: "tool", onclick }, text);
 
@@ -32,17 +34,19 @@ export function welcome(library, search) {
   ].filter(Boolean);
 }
 
-/** A search without results. */
-export function noResults(request, startAgain, removeFilters) {
+/** A search without results, and which parts of its sentence to leave out. */
+export function noResults({ understood = null }, request, { search, startAgain, removeFields }) {
   const isFiltered = filtersOf(request).length > 0;
   const which = isFiltered ? "photograph that the filters allow" : "photograph of the library";
   let reason = `There is no ${which}.`;
   if (request.like) reason = `No other ${which} is like this one.`;
-  else if (request.text) reason = `No ${which} matches “${request.text}”.`;
+  else if (understood?.text) reason = `No ${which} matches “${understood.text}”.`;
   return [
     h("h2", {}, "Nothing found"),
     h("p", {}, reason),
-    isFiltered ? button("Remove the filters", removeFilters) : null,
+    ...(understood?.drop ?? []).map(({ chip, label, count }) => button(
+      `Without ${label}: ${count.toLocaleString("en")}`, () => search(withWords(understood.sentence, understood.chips[chip], "")))),
+    isFiltered ? button("Remove the filters", () => removeFields(FILTERS)) : null,
     button("Start again", startAgain),
   ].filter(Boolean);
 }

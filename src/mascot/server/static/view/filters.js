@@ -44,6 +44,15 @@ export class Filters {
     host.append(this.more, this.folders);
   }
 
+  /** Focus the control of a filter. Returns whether it has one. */
+  focus(name) {
+    const input = this.#inputs[name];
+    if (input === undefined) return false;
+    if (FIELDS[name] !== "choice") this.more.open = true;
+    input.focus();
+    return true;
+  }
+
   /** Offer the values of the library. */
   setLibrary(library) {
     this.folders.replaceChildren(...Object.keys(library.labels.folder ?? {}).map((value) => h("option", { value })));

@@ -25,7 +25,7 @@ export class Grid {
     });
   }
 
-  /** Show entries {photo, rank, mark, isPicked, similar}; mark is "added", "removed" or null. `move` animates the change. */
+  /** Show entries {photo, rank, mark, isPicked, similar, heading}; mark is "added", "removed" or null. `move` animates the change. */
   show(entries, move = true) {
     const isAnimated = move && !prefersReducedMotion();
     const before = isAnimated ? this.#positions() : new Map();
@@ -37,10 +37,14 @@ export class Grid {
         this.#tiles.delete(id);
       }
     }
-    entries.forEach((entry, i) => {
+    for (const heading of this.list.querySelectorAll(".heading")) heading.remove();
+    const items = entries.flatMap((entry, i) => {
       const tile = this.#tile(entry, i);
       renderTile(tile, entry);
-      if (this.list.children[i] !== tile.item) this.list.insertBefore(tile.item, this.list.children[i] ?? null);
+      return entry.heading ? [h("li", { class: "heading" }, h("h3", {}, entry.heading)), tile.item] : [tile.item];
+    });
+    items.forEach((item, i) => {
+      if (this.list.children[i] !== item) this.list.insertBefore(item, this.list.children[i] ?? null);
     });
     this.#keepOneTabStop();
     // A focused element loses the focus when it is moved.

@@ -7,6 +7,7 @@ import { thumbUrl } from "../app/api.js";
 import { isStart } from "../app/request.js";
 import { FILTERS, STEERING, comparison, isComparing, isSteered, neighboursOf, nextSize } from "../app/state.js";
 import { targetOf } from "../charts/targets.js";
+import { headingsOf } from "../text/headings.js";
 import { counted } from "../text/labels.js";
 
 const SPEAK_MS = 700; // the screen reader waits until a moving dial has stopped
@@ -46,10 +47,11 @@ function renderSearchBox({ text, like }) {
   if (like !== null) byId("like-picture").src = thumbUrl(like);
 }
 
-function renderLibrary({ library }, { controls, filters, map, clock, timeline }) {
+function renderLibrary({ library }, { controls, filters, chips, map, clock, timeline }) {
   if (library === null) return;
   controls.setLibrary(library);
   filters.setLibrary(library);
+  chips.valuesOf = (name) => controls.valuesOf(name);
   map.setLibrary(library.points);
   clock.setLibrary(library.hours);
   timeline.setLibrary(library);
@@ -105,7 +107,9 @@ function renderLists(state, before, { grids }) {
   for (const id of ["removed", "kept"]) byId(id).hidden = !comparing;
   byId("steered-heading").classList.toggle("visually-hidden", !comparing);
   byId("steered-heading").textContent = comparing ? `${counted(added.length, "photograph")} added` : "Photographs";
-  grids.results.show(comparing ? entries(added, "added") : entries(answer.results), isMoved);
+  const headings = headingsOf(answer.results, answer.request.order, answer.good_matches);
+  const withHeadings = () => entries(answer.results).map((entry, i) => ({ ...entry, heading: headings[i] }));
+  grids.results.show(comparing ? entries(added, "added") : withHeadings(), isMoved);
   if (!comparing) return;
   byId("removed-heading").textContent = `${counted(removed.length, "photograph")} removed`;
   byId("kept-heading").textContent = `${counted(kept.length, "photograph")} kept`;
@@ -115,10 +119,10 @@ function renderLists(state, before, { grids }) {
 
 /** Whether the answer has another text or another photograph to be like than the one before. */
 function isNewSearch({ answered }, { answered: before }) {
-  return before === null || before.text !== answered.text || before.like !== answered.like;
+  return before === null || before.sentence !== answered.sentence || before.like !== answered.like;
 }
 
-function renderAnswer(state, before, { map, clock, timeline }, actions) {
+function renderAnswer(state, before, { map, clock, timeline, chips }, actions) {
   const { answer, answered: request, library } = state;
   if (answer === null) return;
   const title = titleOf(answer, request);
@@ -128,14 +132,15 @@ function renderAnswer(state, before, { map, clock, timeline }, actions) {
   byId("welcome").hidden = !isStart(request);
   if (isStart(request) && !byId("welcome").childElementCount) byId("welcome").replaceChildren(...welcome(library, actions.search));
   byId("summary").hidden = false;
-  byId("summary").replaceChildren(...summary(answer, request, isStart(request) ? "Newest first" : title, actions));
+  byId("summary").replaceChildren(...summary(answer, request, isStart(request) ? "Newest first" : title));
+  chips.show(answer, request);
   for (const id of ["lists", "after", "take"]) byId(id).hidden = isEmpty;
   byId("download").textContent = `Download these ${answer.results.length}`;
   byId("nothing").hidden = !isEmpty;
-  if (isEmpty) byId("nothing").replaceChildren(...noResults(request, actions.startAgain, () => actions.removeFields(FILTERS)));
+  if (isEmpty) byId("nothing").replaceChildren(...noResults(answer, request, actions));
   byId("more").hidden = !nextSize(state) || answer.candidates <= answer.results.length || answer.results.length < request.k;
   byId("notice").textContent = library.notice ?? "";
-  byId("notice").hidden = !library.notice || !request.text; // it is about searches for text
+  byId("notice").hidden = !library.notice || !answer.understood?.text; // it is about searches for text
   for (const chart of [map, clock, timeline]) chart.show(answer.results, answer.plain);
   if (isNewSearch(state, before)) scrollTo({ top: 0 });
   speak(spokenSummary(answer, request));

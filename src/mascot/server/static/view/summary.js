@@ -1,61 +1,29 @@
-// The lines above the photographs: the title, counts before and after, and chips for wishes, options and filters.
+// The lines above the photographs: the title, and counts before and after.
 
 import { h } from "./dom.js";
 import { filtersOf } from "../app/request.js";
-import { STEERING, isSteered } from "../app/state.js";
-import { filterText } from "../text/filterText.js";
+import { isSteered } from "../app/state.js";
 import { capitalized, counted, countValues, percent } from "../text/labels.js";
-import { optionText, wishText } from "../text/wishText.js";
 
 const SINGULARS = { places: "place", countries: "country", hours: "hour", moments: "moment" };
 
-/** The title of an answer. */
-export function titleOf({ candidates, newest_of: all }, request) {
+/** The title of an answer: the words that were searched for, or what was understood. */
+export function titleOf({ candidates, newest_of: all, understood = null }, request) {
   if (request.like !== undefined) return "Like this photograph";
-  if (request.text) return request.text;
+  if (understood !== null) return understood.text ?? understood.chips.map((chip) => chip.label).join(", ");
   if (all > candidates) return `The newest ${candidates.toLocaleString("en")} photographs`;
   return filtersOf(request).length ? "Photographs" : "All photographs";
 }
 
-/** The summary of an answer. Calls `removeWish(wish)` and `removeFields(names)`. */
-export function summary(answer, request, title, actions) {
+/** The summary of an answer. */
+export function summary(answer, request, title) {
   const [before, after] = counts(answer);
   const stats = Object.keys(after).map((name) => stat(name, isSteered(request) ? before[name] : after[name], after[name]));
   if (isSteered(request) && answer.newest_of === null) stats.push(matchStat(answer.kept));
   return [
     h("p", { class: "title" }, capitalized(title)),
     answer.results.length ? h("ul", { class: "stats" }, ...stats) : null,
-    h("ul", { class: "wishes", "aria-label": "Wishes and filters" }, ...chips(request, actions)),
   ].filter(Boolean);
-}
-
-function chips(request, { removeWish, removeFields }) {
-  const { pin = [], wishes = [] } = request;
-  const setText = `Completes the ${counted(pin.length, "photograph")} you picked`;
-  const options = STEERING.filter((name) => request[name] !== undefined);
-  return [
-    ...(pin.length ? [chip("picked", setText, "the set", () => removeFields(["complete"]))] : []),
-    ...wishes.map((wish) => chip(wishKind(wish), wishText(wish), wishText(wish), () => removeWish(wish))),
-    ...options.map((name) => {
-      const text = optionText(name, request[name]);
-      return chip("option", text, text, () => removeFields([name]));
-    }),
-    ...filtersOf(request).map((name) => {
-      const text = filterText(name, request[name]);
-      return chip("only", text, `the filter ${text}`, () => removeFields([name]));
-    }),
-  ];
-}
-
-function wishKind(wish) {
-  if (wish.limit !== undefined || wish.share !== undefined) return "rule";
-  if (wish.near !== undefined) return "near-chip";
-  return wish.spread !== undefined ? "mix" : "together";
-}
-
-function chip(kind, text, object, remove) {
-  const button = h("button", { type: "button", "aria-label": `Remove ${object}`, onclick: remove }, "×");
-  return h("li", { class: `chip ${kind}` }, text, button);
 }
 
 function stat(name, before, after) {
@@ -68,8 +36,10 @@ function stat(name, before, after) {
 }
 
 function matchStat(share) {
-  return h("li", { class: "stat" },
-    h("span", { class: "values" }, h("b", {}, percent(share))), h("span", { class: "word" }, "of the best match"));
+  const meaning = `On average, these photographs match ${percent(share)} as well as those of the plain search.`;
+  return h("li", { class: "stat match", title: meaning },
+    h("span", { class: "values" }, h("b", {}, percent(share))), h("span", { class: "word" }, "as relevant"),
+    h("span", { class: "visually-hidden" }, meaning));
 }
 
 const counts = ({ plain, results }) => [countValues(plain), countValues(results.map(({ photo }) => photo))];
