@@ -13,7 +13,7 @@ from tests.server.serving import Served, hosted, message
 
 TOKEN = "s3cret/&+ é"
 ROUTES = ("/", "/api/library", "/api/photos/1", "/api/photos/1/thumb", "/api/photos/1/image", "/metrics",
-          "/openapi.json", "/static/index.html", "/nowhere")  # fmt: skip
+          "/openapi.json", "/docs", "/static/index.html", "/nowhere")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +165,7 @@ def test_every_answer_has_its_headers(client: httpx.Client, stranger: httpx.Clie
 @pytest.mark.parametrize("token", [None, "api"])
 def test_metrics_and_the_document_may_have_a_token_of_their_own(token: str | None) -> None:
     with hosted(token=token, admin_token="admin") as server, server.client() as client:
-        for path in ("/metrics", "/openapi.json"):
+        for path in ("/metrics", "/openapi.json", "/docs"):
             assert client.get(path).status_code == 401
             assert client.get(path, headers={"authorization": "Bearer admin"}).status_code == 200
         status = 200 if token is None else 401

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -101,3 +102,15 @@ def test_the_document_is_valid_and_its_examples_are_answered(client: httpx.Clien
         (example,) = schemas[name]["examples"]
         jsonschema_rs.validate({"$ref": f"#/components/schemas/{name}", "components": document["components"]}, example)
         assert client.post(path, json=example).status_code == 200
+
+
+def test_the_docs_page_shows_every_operation_and_type_without_scripts(client: httpx.Client) -> None:
+    page = client.get("/docs").text
+    ids, links = (set(re.findall(pattern, page)) for pattern in (r' id="([^"]+)"', r'href="#([^"]+)"'))
+    assert ids == {*OPERATIONS, *(f"type-{name}" for name in DOCUMENT["components"]["schemas"])}
+    assert links <= ids
+    assert not re.search("<script|<style| style=| on[a-z]+=", page)  # the content security policy blocks these
+    for part in ("POST /api/rerank", "integer, &gt;= 1, &lt;= 200 or null", "<code>/api/profiles</code>"):
+        assert part in page
+    for path in re.findall(r'href="([^#"]+)"', page):
+        assert client.get(f"/{path}").status_code == 200

@@ -18,12 +18,13 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
 from mascot.errors import require
+from mascot.server.docs_page import docs_page
 from mascot.server.guard import Guard
 from mascot.server.library import library_routes
 from mascot.server.middleware import REQUEST_ID, TRACEPARENT, HeadersAndMetrics, Metrics
@@ -80,6 +81,9 @@ def make_app(settings: Settings | None = None) -> Starlette:
     async def openapi(request: Request) -> Response:
         return JsonAnswer(schema)
 
+    async def docs(request: Request) -> Response:
+        return HTMLResponse(docs_page(schema), headers=_REVALIDATED)
+
     async def page(request: Request) -> Response:
         return FileResponse(_STATIC / "index.html", headers=_REVALIDATED)
 
@@ -98,6 +102,7 @@ def make_app(settings: Settings | None = None) -> Starlette:
         *(operation.route() for operation in operations),
         Route("/", page),
         Route("/openapi.json", openapi, middleware=[GZIP]),
+        Route("/docs", docs, middleware=[GZIP]),
         Mount("/static", _Static(directory=_STATIC), middleware=[GZIP]),
     ]
     cors = Middleware(

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from mascot.server.responses import refusal
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})  # health checks carry no token
-_ADMIN_PATHS = frozenset({"/metrics", "/openapi.json"})  # which may have a token of their own
+_ADMIN_PATHS = frozenset({"/metrics", "/openapi.json", "/docs"})  # which may have a token of their own
 _COOKIE = "mascot_token"
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _WRITING = frozenset({"PUT", "DELETE"})  # allowed only from this server's own page, whatever --cors says

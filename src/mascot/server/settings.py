@@ -19,7 +19,7 @@ class Settings:
 
     library: str | None = None  # folder of an indexed photo library; None serves re-ranking only
     token: str | None = None  # required from every client except health checks; None answers only requests to `hosts`
-    admin_token: str | None = None  # required instead of `token` for /metrics and /openapi.json
+    admin_token: str | None = None  # required instead of `token` for /metrics, /openapi.json and /docs
     hosts: tuple[str, ...] = LOCAL_NAMES  # names that are answered without a token
     cors: tuple[str, ...] = ()  # origins whose pages may use the API
     profiles: str | None = None  # folder of profiles that requests can name
