@@ -110,6 +110,7 @@ def some_rows(number: int) -> list[dict[str, Any]]:
             "lat": lat if known else None, "lon": lon if known else None, "altitude": None,
             "taken": f"2019-07-14T{i % 24:02}:00:00" if i % 5 else None, "offset": 60, "camera": None, "lens": None,
             "title": f'"{i}"', "caption": None, "keywords": '["sea", "über"]' if i % 2 else "[]", "rating": i % 6,
+            "quality": i / number if i % 3 else None,
             "city": city if known else None, "country": country if known else None, "season": "summer",
             "part_of_day": None, "moment": f"m{i // 10}", "problems": "[]", "stamp": "space-1",
         })  # fmt: skip

@@ -322,7 +322,7 @@ def best(
     """
     target = set_commands.TakeAway(copy_to, zip, album)
     with Library.open(options.single_library(library)) as opened:
-        base = SearchRequest(best=True, **({} if k is None else {"k": k}))
+        base = SearchRequest(best=True) if k is None else SearchRequest(best=True, k=k)
         understood = None if text is None else opened.understand(text)
         request = base if understood is None else understood.request(base)
         results = opened.search(request)
