@@ -263,7 +263,7 @@ def test_the_command_refuses_a_broken_file_at_the_start(tmp_path: Path) -> None:
     folder = tmp_path / "rules"
     folder.mkdir()
     write(folder / "home.json", {"variants": {"b": {"weight": 0}}})
-    error = pytest.raises(RuntimeError, match=r"home\.json: variants\.b: weight must be > 0, got 0")
+    error = pytest.raises(RuntimeError, match=r"start: mascot: home\.json: variants\.b: weight must be > 0, got 0\n$")
     with error, served(tmp_path, "--profiles", str(folder)):
         pass
     write(folder / "home.json", HOME)

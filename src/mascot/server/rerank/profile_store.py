@@ -72,13 +72,18 @@ class ProfileStore:
         return ProfilesOut([ProfileOut(**profile.to_dict()) for profile in profiles], self.errors)
 
     async def watch(self) -> None:
-        """Read changed files until the task is cancelled."""
+        """Read changed files until the task is cancelled, and log each new error."""
+        logged: dict[str, str] = {}
         while self._folder is not None:
             await anyio.sleep(_INTERVAL_S)
             try:
                 await anyio.to_thread.run_sync(self.reload)
             except Exception:
                 log.exception("the profiles could not be read again")
+            for name, message in self.errors.items():
+                if logged.get(name) != message:
+                    log.error("%s", message)
+            logged = self.errors
 
     def reload(self) -> None:
         """Read new, changed and broken files, and forget the profiles of deleted ones."""
@@ -91,9 +96,6 @@ class ProfileStore:
             self._states, self._profiles = states, self._read(files, states, errors)
         except OSError as error:
             errors[self._folder.name] = f"{self._folder} cannot be read: {error.strerror}"
-        for name, message in errors.items():
-            if self.errors.get(name) != message:
-                log.error("%s", message)
         self.errors = errors
 
     def _read(
