@@ -213,6 +213,7 @@ def test_targets_are_chips_of_their_own(tab: Tab) -> None:
     page.click("[data-name=season] .near-open")
     page.fill("[data-name=season] .near input", "winter")
     page.press("[data-name=season] .near input", "Enter")
+    page.wait_for_url(lambda url: "focus=season=winter" in url)  # once the server has accepted it
     page.settled()
     assert page.parameters()["focus"] == ["season=winter"]
 
