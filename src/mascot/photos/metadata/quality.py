@@ -45,7 +45,7 @@ def quality(thumbnail: bytes) -> Quality:
     from PIL import Image
 
     with Image.open(io.BytesIO(thumbnail)) as image:
-        pixels = np.asarray(image.convert("RGB")).astype(np.int16)
+        planes = np.array([np.asarray(plane) for plane in image.convert("RGB").split()], np.int16)
         grey = np.asarray(image.convert("L")).astype(np.int16)
     tiles = _tile_means(_laplacian(grey), _TILE)
     sharpest = float(np.sort(tiles)[-max(len(tiles) // 10, 1) :].mean())
@@ -58,8 +58,8 @@ def quality(thumbnail: bytes) -> Quality:
         contrast=_ramp(float(grey.std()) + float(_tile_means(grey, _TILE).std()), 15, 110),
         tones=_ramp(entropy, 4.0, 7.8),
         exposure=_ramp(1 - float(clipped), 0.3, 1.0),
-        colour=_ramp(_colourfulness(pixels), 10, 60),
-        document=max(_ramp(_printed(pixels, grey), 0.05, 0.1), _ramp(_drawn(pixels), 0.5, 0.8)),
+        colour=_ramp(_colourfulness(planes), 10, 60),
+        document=max(_ramp(_printed(planes, grey), 0.05, 0.1), _ramp(_drawn(planes), 0.5, 0.8)),
     )
 
 
@@ -84,14 +84,14 @@ def _tile_means(plane: NDArray[np.int16], side: int) -> NDArray[np.float64]:
     return whole.reshape(rows, side, columns, side).mean(axis=(1, 3)).ravel()
 
 
-def _colourfulness(pixels: NDArray[np.int16]) -> float:
+def _colourfulness(planes: NDArray[np.int16]) -> float:
     """Return the colourfulness of Hasler and Suesstrunk (2003)."""
-    red, green, blue = pixels[:, :, 0], pixels[:, :, 1], pixels[:, :, 2]
+    red, green, blue = planes
     first, second = red - green, (red + green) / 2 - blue
     return float(np.hypot(first.std(), second.std()) + 0.3 * np.hypot(first.mean(), second.mean()))
 
 
-def _printed(pixels: NDArray[np.int16], grey: NDArray[np.int16]) -> float:
+def _printed(planes: NDArray[np.int16], grey: NDArray[np.int16]) -> float:
     """Return the share of cells with dark strokes on bright, even paper that continues around them."""
     rows, columns = grey.shape[0] // _CELL, grey.shape[1] // _CELL
     if not rows or not columns:
@@ -100,7 +100,7 @@ def _printed(pixels: NDArray[np.int16], grey: NDArray[np.int16]) -> float:
     whole = grey[: rows * _CELL, : columns * _CELL].reshape(rows, _CELL, columns, _CELL).swapaxes(1, 2)
     levels = np.partition(whole.reshape(rows, columns, -1), _LEVELS, axis=2)
     ink, paper, white = (levels[:, :, level] for level in _LEVELS)
-    colour = _tile_means(pixels.max(axis=2) - pixels.min(axis=2), _CELL).reshape(rows, columns)
+    colour = _tile_means(planes.max(axis=0) - planes.min(axis=0), _CELL).reshape(rows, columns)
     is_paper = (white - paper < _PAPER_RANGE) & (white > _PAPER_GREY) & (colour < _PAPER_COLOUR)
     around = np.pad(np.where(is_paper, white, -999), 1, constant_values=-999)
     shifted = [around[y : y + rows, x : x + columns] for y in range(3) for x in range(3) if (y, x) != (1, 1)]
@@ -108,8 +108,8 @@ def _printed(pixels: NDArray[np.int16], grey: NDArray[np.int16]) -> float:
     return float((is_paper & (paper - ink > _INK_DEPTH) & (neighbours >= _PAPER_NEIGHBOURS)).mean())
 
 
-def _drawn(pixels: NDArray[np.int16]) -> float:
+def _drawn(planes: NDArray[np.int16]) -> float:
     """Return the share of pixels that equal their neighbours: large on screens, small where light falls."""
-    right = (pixels[:-1, :-1] == pixels[:-1, 1:]).all(axis=2)
-    below = (pixels[:-1, :-1] == pixels[1:, :-1]).all(axis=2)
+    right = (planes[:, :-1, :-1] == planes[:, :-1, 1:]).all(axis=0)
+    below = (planes[:, :-1, :-1] == planes[:, 1:, :-1]).all(axis=0)
     return float((right & below).mean()) if right.size else 1.0
