@@ -202,6 +202,9 @@ class DeviceBatch:
         if isinstance(attribute, Place):
             cp = cupy()
             columns = [cp.radians(columns[0]), cp.radians((columns[1] + 180) % 360 - 180)]
+        if isinstance(attribute, Grid):
+            lat, lon = columns
+            columns = [lat, cupy().where(abs(lon) > 180, (lon + 180) % 360 - 180, lon)]
         if isinstance(attribute, Cycle):
             columns = [columns[0] % attribute.period]
         if len(columns) > 1:  # a place is missing unless both are there
