@@ -279,6 +279,14 @@ def test_a_worker_that_dies_during_its_health_check_is_replaced(
         workers.join_all()
 
 
+def test_workers_stop_when_their_supervisor_is_killed(tmp_path: Path) -> None:
+    with served(tmp_path, "--workers", "2") as server:
+        workers = _workers(server.process.pid)
+        assert len(workers) == 2
+        server.process.kill()
+        wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))
+
+
 def _workers(pid: int) -> set[int]:
     """The worker processes: children that run the same program."""
     path = Path(f"/proc/{pid}/task/{pid}/children")
