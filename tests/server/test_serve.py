@@ -27,8 +27,10 @@ from uvicorn.server import ServerState
 
 import mascot as mc
 from mascot.server.client import Client, ServiceError
+from mascot.server.middleware import SHARED_FOLDER
 from mascot.server.run import protocol
-from tests.retelling import run_command, wait_for
+from mascot.server.run.process import Workers
+from tests.retelling import PATIENCE_S, run_command, wait_for
 from tests.server.serving import Served, environment, hosted, message, read_answer, read_to_end, served, started
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
@@ -254,6 +256,35 @@ def test_a_crash_of_a_worker_is_logged_and_its_requests_are_not_counted_as_runni
         wait_for(lambda: len(_workers(server.process.pid) - workers) == 2)
         with server.client() as reader:
             assert "mascot_requests_running 1.0" in reader.get("/metrics").text
+
+
+def test_a_worker_that_dies_during_its_health_check_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(signal, "signal", lambda *_: None)  # the handlers of the supervisor
+    monkeypatch.setenv(SHARED_FOLDER, str(tmp_path))
+    config = uvicorn.Config("mascot.server:make_app", factory=True, workers=1, timeout_worker_healthcheck=3600)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        workers = Workers(config, [listener], lambda: None)
+        workers.init_processes()
+        first = workers.processes[0]
+        os.kill(first.pid, signal.SIGSTOP)  # it does not answer the check
+        check = threading.Thread(target=workers.keep_subprocess_alive, daemon=True)
+        check.start()
+        time.sleep(1)
+        os.kill(first.pid, signal.SIGKILL)
+        check.join(PATIENCE_S)
+        assert workers.processes[0] is not first
+        workers.processes[0].kill()
+        workers.join_all()
+
+
+def test_workers_stop_when_their_supervisor_is_killed(tmp_path: Path) -> None:
+    with served(tmp_path, "--workers", "2") as server:
+        workers = _workers(server.process.pid)
+        assert len(workers) == 2
+        server.process.kill()
+        wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))
 
 
 def _workers(pid: int) -> set[int]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import multiprocessing
+import os
 import re
+import signal
 import sys
 import threading
 from collections.abc import AsyncIterator
@@ -27,7 +30,7 @@ from mascot.errors import require
 from mascot.server.docs_page import docs_page
 from mascot.server.guard import Guard
 from mascot.server.library import library_routes
-from mascot.server.middleware import REQUEST_ID, TRACEPARENT, HeadersAndMetrics, Metrics
+from mascot.server.middleware import REQUEST_ID, SHARED_FOLDER, TRACEPARENT, HeadersAndMetrics, Metrics
 from mascot.server.openapi import GZIP, Operation, document
 from mascot.server.request_body import ByteBudget
 from mascot.server.rerank import rerank_routes
@@ -90,8 +93,9 @@ def make_app(settings: Settings | None = None) -> Starlette:
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         _keep_freed_memory()
-        for load in (kernel_name, *(() if service is None else (service.warm,))):  # before the first request
-            threading.Thread(target=load, daemon=True).start()
+        # The kernel and the library are loaded before the first request.
+        for call in (kernel_name, _stop_with_supervisor, *(() if service is None else (service.warm,))):
+            threading.Thread(target=call, daemon=True).start()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(profiles.watch)
             yield
@@ -132,6 +136,14 @@ def _service(library: str | None) -> Any:
     from mascot.server.library.service import Service
 
     return Service(Library.open(library))
+
+
+def _stop_with_supervisor() -> None:
+    """Stop this worker process when its supervisor has died: otherwise it would keep the port."""
+    supervisor = multiprocessing.parent_process()
+    if supervisor is not None and SHARED_FOLDER in os.environ:
+        supervisor.join()
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _keep_freed_memory() -> None:

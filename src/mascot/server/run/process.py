@@ -161,6 +161,8 @@ class Workers(Multiprocess):
     def keep_subprocess_alive(self) -> None:
         """Replace dead workers, log how they ended, and remove their running requests from the metrics."""
         workers = list(self.processes)
+        for worker in workers:
+            worker.child_conn.close()  # the worker has its own copy: its death then ends a health check at once
         super().keep_subprocess_alive()
         for worker in workers:
             if worker not in self.processes:
