@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from mascot.candidates import Batch, Candidates
     from mascot.constraints import AtLeast, Limit, Share
     from mascot.errors import InputError, MascotError, MissingExtra, OptionError
-    from mascot.explain import Explanation, Reason
     from mascot.methods import Clustering, KDpp, Mascot, Mmr, MsDpp, Relevance
     from mascot.profiles import Profile, load_profile
     from mascot.ranking import Ranking, Rankings
+    from mascot.reasons.explain import Explanation, Reason
     from mascot.registry import from_dict
     from mascot.reranker import Reranker
     from mascot.reranking import rerank, rerank_many
@@ -45,8 +45,8 @@ __all__ = [
 
 
 _MODULES = (
-    "attributes", "errors", "explain", "methods", "profiles", "registry", "reranker", "reranking", "tuning.probe",
-    "wishes",
+    "attributes", "errors", "methods", "profiles", "reasons.explain", "registry", "reranker", "reranking",
+    "tuning.probe", "wishes",
 )  # fmt: skip
 
 

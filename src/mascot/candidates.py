@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from mascot.attributes.columns import as_array, vectors_of
 from mascot.attributes.nested import as_mapping
 from mascot.attributes.nested import value_of as value_of
+from mascot.attributes.record_columns import RecordColumns as RecordColumns
+from mascot.attributes.record_columns import TableRows as TableRows
+from mascot.attributes.record_columns import are_missing
 from mascot.bins import Floats
 from mascot.errors import InputError, hashed
 from mascot.kernels.reference import normalized
 from mascot.methods.method import Table
-from mascot.record_columns import RecordColumns as RecordColumns
-from mascot.record_columns import TableRows as TableRows
-from mascot.record_columns import are_missing
 
 TableLike = Any  # a dictionary of columns, or a pandas, Polars, Arrow or Hugging Face table
 VectorsLike = Any  # an array, or a list or column of vectors

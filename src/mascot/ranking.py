@@ -13,10 +13,10 @@ import numpy as np
 from mascot.bins import Floats, Ints
 from mascot.candidates import Id, TableRows, scaled
 from mascot.errors import InputError
-from mascot.explain import Explainer, Explanation, MissedRule
-from mascot.fitting import FittedWishes, Queries
+from mascot.fitting.fitted_wishes import FittedWishes, Queries
 from mascot.methods.method import Method, Problem, Selection
-from mascot.replay import Account, replay_gains
+from mascot.reasons.explain import Explainer, Explanation, MissedRule
+from mascot.reasons.replay import Account, replay_gains
 from mascot.serialize import plain
 
 _LEFT_OUT = 3  # candidates left out that are explained

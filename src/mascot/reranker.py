@@ -18,7 +18,7 @@ from mascot.bins import Bins, Floats, Ints, SparseBins, VectorBins
 from mascot.bins.saved_bins import check_saved, describe_bins, restore_bins, saved_array
 from mascot.candidates import TableLike, VectorsLike, as_corpus, as_ids, finite_scores
 from mascot.errors import InputError, OptionError, hashed, is_whole, quoted
-from mascot.fitting import FittedWishes, Queries, fit_wishes, sort_wishes
+from mascot.fitting.fitted_wishes import FittedWishes, Queries, fit_wishes, sort_wishes
 from mascot.methods.method import Method, Table
 from mascot.ranking import Ranking, Rankings
 from mascot.registry import from_dict

@@ -8,11 +8,18 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mascot.arrangement import Rules, arrange_each, check_pins, needs_arrangement, select_arranged, session_quotas
 from mascot.bins import Ints
 from mascot.candidates import Batch, Candidates, Id, TableRows
 from mascot.errors import InputError, OptionError, check_whole, hashed, is_whole, require
-from mascot.fitting import Call, FittedWishes, Queries, fit_wishes, join_fitted
+from mascot.fitting.arrangement import (
+    Rules,
+    arrange_each,
+    check_pins,
+    needs_arrangement,
+    select_arranged,
+    session_quotas,
+)
+from mascot.fitting.fitted_wishes import Call, FittedWishes, Queries, fit_wishes, join_fitted
 from mascot.kernels.quotas import AnyQuota
 from mascot.methods.mascot import Mascot
 from mascot.methods.method import NO_POSITIONS, Method, Selection, Table

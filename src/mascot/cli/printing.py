@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from mascot.candidates import value_of
 from mascot.cli import visible as visible
 from mascot.cli.hit_tables import Record, RecordedQuery
-from mascot.explain import Reason
 from mascot.grammar import columns_of
 from mascot.ranking import Ranking
+from mascot.reasons.explain import Reason
 from mascot.serialize import plain
 from mascot.tuning.probe import Probe
 

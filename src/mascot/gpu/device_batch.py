@@ -24,7 +24,7 @@ from mascot.attributes.place import Grid
 from mascot.bins import GlobeBins, SparseBins
 from mascot.constraints import Constraint
 from mascot.errors import InputError, OptionError
-from mascot.fitting import FittedWishes, fit_wishes, sort_wishes
+from mascot.fitting.fitted_wishes import FittedWishes, fit_wishes, sort_wishes
 from mascot.kernels import native
 from mascot.kernels.gpu import bins_on_device, cupy, launcher, quotas_on_device
 from mascot.kernels.gpu.launch import DeviceQueries, DeviceResults

@@ -11,8 +11,8 @@ from pathlib import Path
 from mascot.errors import InputError, OptionError
 from mascot.photos.database.conditions import within
 from mascot.photos.database.store import FOLDER, DamagedLibrary, Store
+from mascot.photos.files.texts import is_text, require_text
 from mascot.photos.locations import confirm_folders, confirmed_folders, name_of
-from mascot.photos.texts import is_text, require_text
 
 ROOT, _FOLDERS = "root", "folders"  # facts: the first folder if the index is elsewhere, and the added folders
 

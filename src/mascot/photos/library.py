@@ -24,6 +24,7 @@ from mascot.photos.database.filters import Cancelled, SearchCancelled, matching
 from mascot.photos.database.store import FOLDER, Store, UnknownPhoto, is_full, write_failure
 from mascot.photos.database.vector_index import EXACT
 from mascot.photos.files.decode_limits import Limits
+from mascot.photos.files.texts import as_text, is_text, require_text
 from mascot.photos.folders import ROOT, Folders
 from mascot.photos.locations import DATABASE, enclosing, index_of, name_of, refuse_links, remember, remembered
 from mascot.photos.request import CANDIDATES, K, SearchRequest
@@ -32,7 +33,6 @@ from mascot.photos.search import PhotoSearch
 from mascot.photos.sentences import Chip, Understanding, Vocabulary, parse
 from mascot.photos.sentences.vocabulary import remember_city_names
 from mascot.photos.sharing.saved_sets import Choices
-from mascot.photos.texts import as_text, is_text, require_text
 from mascot.photos.wish_text import PhotoResolver, StoredRows, place_meant, wish_of
 
 if TYPE_CHECKING:

@@ -16,11 +16,11 @@ from mascot.attributes.attribute import Missing
 from mascot.attributes.place import NamedPoint
 from mascot.errors import OptionError, require
 from mascot.photos.database.store import Store
+from mascot.photos.files.texts import fold, require_text
 from mascot.photos.metadata.gazetteer import gazetteer
 from mascot.photos.metadata.moments import PARTS_OF_DAY, SEASONS
 from mascot.photos.metadata.sun import LIGHTS
 from mascot.photos.photo import CALENDAR, NUMBERS
-from mascot.photos.texts import fold, require_text
 
 _TIMES: dict[str, Callable[..., Any]] = {"hour": mc.HourOfDay, "date": mc.Date, "weekday": mc.Weekday}
 NAMES = ("place", "city", "country", *_TIMES, *CALENDAR, "season", "part_of_day", "light", "moment", "camera", "lens",

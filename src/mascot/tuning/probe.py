@@ -15,7 +15,7 @@ from mascot.methods.mascot import Mascot
 from mascot.methods.method import Method
 from mascot.metrics.retrieval import relevance_kept
 from mascot.ranking import Ranking
-from mascot.replay import names_of
+from mascot.reasons.replay import names_of
 from mascot.reranking import rerank
 from mascot.serialize import plain
 from mascot.wishes import AnyWish, Wish

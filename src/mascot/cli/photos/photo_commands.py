@@ -18,9 +18,9 @@ from mascot.cli.printing import note, number_of, progress_bar, visible
 from mascot.errors import Interrupted, require
 from mascot.extras import package
 from mascot.photos.files.decode_limits import Limits
+from mascot.photos.files.texts import as_text
 from mascot.photos.library import Library
 from mascot.photos.sharing.overview import overview, points
-from mascot.photos.texts import as_text
 
 if TYPE_CHECKING:
     from mascot.photos.indexing.indexer import Summary

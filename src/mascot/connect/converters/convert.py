@@ -27,7 +27,7 @@ from typing import Any
 from mascot.candidates import Candidates
 from mascot.connect.converters import responses
 from mascot.connect.converters.hit_lists import candidates_of, entry, is_list, unreadable
-from mascot.connect.converters.responses import Shape, each_at, listed
+from mascot.connect.converters.response_readers import Shape, each_at, listed
 from mascot.errors import InputError
 
 

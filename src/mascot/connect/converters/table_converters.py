@@ -11,7 +11,7 @@ import numpy as np
 from mascot.candidates import Candidates, RecordColumns
 from mascot.connect.converters import hit_lists
 from mascot.connect.converters.hit_lists import LazyHits, as_vectors, candidates_of, row_of
-from mascot.connect.converters.responses import Shape, query_at
+from mascot.connect.converters.response_readers import Shape, query_at
 from mascot.errors import InputError
 
 _LANCE = Shape("from_lance", hits=("rows",))

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from mascot.errors import OptionError, check_one_of
+from mascot.photos.files.texts import fold
 from mascot.photos.metadata.gazetteer import gazetteer
 from mascot.photos.metadata.sun import LIGHT_COLUMNS, LIGHTS
-from mascot.photos.texts import fold
 
 LabelOf = Callable[[str, str], Any]  # returns the label of a column that a value means: `PT` for Portugal
 Condition = tuple[str, list[Any]]  # an SQL expression, and the values of its question marks

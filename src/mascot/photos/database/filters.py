@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from mascot.errors import MascotError, OptionError
 from mascot.photos.database.store import DamagedLibrary, database_errors, plain_cursor, reading_only
+from mascot.photos.files.texts import composed, require_text
 from mascot.photos.photo import COLUMNS
-from mascot.photos.texts import composed, require_text
 
 Cancelled = Callable[[], bool]  # polled; True cancels the search
 

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from mascot.errors import InputError
 from mascot.photos.database.schema import TEXTS, VERSION, create_tables, schema_version, transaction, update_tables
+from mascot.photos.files.texts import composed, fold, words
 from mascot.photos.metadata.look import DIM
 from mascot.photos.metadata.sun import light_text
 from mascot.photos.photo import COLUMNS, Photo
-from mascot.photos.texts import composed, fold, words
 
 FOLDER = ".mascot"  # in the folder of a library: the only place that is written to
 _BUSY_S = 60.0  # timeout of waiting for another process to finish writing

@@ -15,7 +15,7 @@ from mascot.errors import InputError
 from mascot.photos.database.store import FOLDER
 from mascot.photos.files.file_groups import FILM_SUFFIXES, Companions, companions
 from mascot.photos.files.images import SUFFIXES
-from mascot.photos.texts import as_text, is_text
+from mascot.photos.files.texts import as_text, is_text
 
 # Pictures of unsupported formats, and films. They are counted and reported.
 _UNREAD = FILM_SUFFIXES | {".jp2", ".jxl", ".psd"}

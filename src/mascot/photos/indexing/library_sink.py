@@ -20,6 +20,7 @@ from mascot.photos.encoders.encoder import Report
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.files.decoder_pool import DecoderPool
 from mascot.photos.files.reading import File, folder_of, time_in_name
+from mascot.photos.files.texts import as_text
 from mascot.photos.files.walk import PictureFile, Skipped
 from mascot.photos.indexing.runners import Runner, in_batches
 from mascot.photos.indexing.stages import Hashed, IndexRow, Order, Unread
@@ -27,7 +28,6 @@ from mascot.photos.metadata import validate
 from mascot.photos.metadata.moments import Shot, moments
 from mascot.photos.metadata.quality import quality
 from mascot.photos.photo import Photo
-from mascot.photos.texts import as_text
 
 _BATCH = 32  # copies, or qualities, written in one transaction
 _FUTURE = re.compile(r"taken: '(\d{4})[^']*' is in the future")  # as `validate.moment` words it

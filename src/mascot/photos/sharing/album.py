@@ -17,13 +17,13 @@ from typing import Any
 
 import mascot as mc
 from mascot.errors import InputError
-from mascot.explain import describe_wish
 from mascot.photos.database.store import Store
 from mascot.photos.metadata.gazetteer import gazetteer
 from mascot.photos.photo import Photo
 from mascot.photos.results import Results
 from mascot.photos.sharing import album_figures as figures
 from mascot.photos.sharing.export import finished
+from mascot.reasons.explain import describe_wish
 
 _SMALL = 144  # pixels of the longer side of a picture in the list before steering
 _GENERATOR = "mascot album 2"  # identifies the files to which sections can be added

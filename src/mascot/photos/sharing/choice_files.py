@@ -15,8 +15,8 @@ from mascot.errors import InputError, MascotError, OptionError, require
 from mascot.photos.database.checksums import checksum
 from mascot.photos.database.schema import transaction
 from mascot.photos.database.store import DamagedLibrary, database_errors, write_failure
+from mascot.photos.files.texts import composed, require_text
 from mascot.photos.request import SearchRequest
-from mascot.photos.texts import composed, require_text
 
 FILE = "choices.sqlite"  # separate from the library's database, which can be rebuilt; choices cannot
 BACKUP = "choices.json"

@@ -19,8 +19,8 @@ from typing import IO, Any, cast
 
 from mascot.errors import InputError
 from mascot.photos.database.store import is_full, write_failure
+from mascot.photos.files.texts import fold
 from mascot.photos.photo import Photo
-from mascot.photos.texts import fold
 
 PART = ".mascot-part"  # suffix of an unfinished file
 _LOCK = ".mascot-copying.lock"

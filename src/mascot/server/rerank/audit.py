@@ -14,7 +14,7 @@ import msgspec
 from starlette.types import Scope
 
 import mascot as mc
-from mascot.explain import Explainer
+from mascot.reasons.explain import Explainer
 from mascot.server.middleware import log
 from mascot.server.schemas import ProfileUsed
 

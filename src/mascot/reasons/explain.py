@@ -15,9 +15,9 @@ from mascot.bins import Bools, Ints, SparseBins, VectorBins
 from mascot.constraints import AtLeast, Limit, Share
 from mascot.kernels.constants import COPY_TOLERANCE
 from mascot.kernels.quotas import Quota
-from mascot.phrases import codes_of, coverage_texts, near_texts, ordinal_text, target_text
-from mascot.replay import is_replayed
-from mascot.rule_counts import RuleCounts
+from mascot.reasons.phrases import codes_of, coverage_texts, near_texts, ordinal_text, target_text
+from mascot.reasons.replay import is_replayed
+from mascot.reasons.rule_counts import RuleCounts
 from mascot.serialize import plain
 from mascot.wishes import AnyWish
 

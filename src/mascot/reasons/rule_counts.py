@@ -7,7 +7,7 @@ from collections import Counter
 from mascot.bins import Ints, SparseBins
 from mascot.constraints import UNLIMITED, Constraint, Limit, Share
 from mascot.kernels.quotas import Quota
-from mascot.phrases import codes_of, count_text, number_text, ordinal_text
+from mascot.reasons.phrases import codes_of, count_text, number_text, ordinal_text
 
 
 class RuleCounts:

@@ -13,7 +13,7 @@ import numpy as np
 from mascot.bins import Ints
 from mascot.constraints import UNLIMITED, Limit, name_of
 from mascot.errors import OptionError
-from mascot.fitting import Call, FittedWishes, Queries, reduced
+from mascot.fitting.fitted_wishes import Call, FittedWishes, Queries, reduced
 from mascot.kernels import native
 from mascot.kernels.arrange import Arrangement, PlaceRule, arrange
 from mascot.kernels.quotas import AnyQuota, Quota
