@@ -74,7 +74,7 @@ def kendall_tau(strength: ArrayLike, diversity: ArrayLike) -> float:
     Parameters
     ----------
     strength : array_like of shape [S]
-        The settings of the knob, in any order.
+        The settings of the parameter, in any order.
     diversity : array_like of shape [S]
         As for :func:`prs`: more is better for the wish.
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from mascot.connect.converters.hit_lists import names_of
 from mascot.connect.engines import engine
 from mascot.connect.engines.address import Address, Metric, address_of_client
-from mascot.connect.engines.engine import EngineSource, EngineTable, Found, Request
-from mascot.connect.engines.sink import VECTOR, Layout, OpenSink, chunks
+from mascot.connect.engines.engine import EngineHits, EngineRequest, EngineSource, EngineTable
+from mascot.connect.engines.sink import VECTOR, OpenSink, SinkLayout, chunks
 from mascot.errors import InputError, OptionError
 from mascot.extras import package
 
@@ -89,7 +89,7 @@ class QdrantSource(QdrantTable, EngineSource):
         """
         return cls(address_of_client("qdrant", collection, vector, id), client)
 
-    def _search(self, request: Request) -> list[Found]:
+    def _search(self, request: EngineRequest) -> list[EngineHits]:
         columns, id_column = request.columns, self._address.id or "path"
         common = {
             "using": self._vector or None,
@@ -114,7 +114,7 @@ class QdrantSource(QdrantTable, EngineSource):
                 f"{error.errors()[0]['msg']}"
             ) from None
 
-    def _answer(self, points: Sequence[Any], vectors: bool) -> Found:
+    def _answer(self, points: Sequence[Any], vectors: bool) -> EngineHits:
         scores = np.array([point.score for point in points], np.float64)
         if self._distance == "Euclid":
             scores = engine.from_l2(scores, squared=False)
@@ -132,7 +132,7 @@ class QdrantSource(QdrantTable, EngineSource):
 class QdrantSink(QdrantTable, OpenSink):
     """A collection of Qdrant, to be written to."""
 
-    def __init__(self, address: Address, layout: Layout) -> None:
+    def __init__(self, address: Address, layout: SinkLayout) -> None:
         super().__init__(address, make=True)
         self._layout, models = layout, self._models
         max_sim = models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM)
