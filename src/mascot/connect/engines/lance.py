@@ -13,7 +13,6 @@ from mascot.connect.engines import engine
 from mascot.connect.engines.address import Address, Metric, address_of_client
 from mascot.connect.engines.engine import EngineHits, EngineRequest, EngineSource, EngineTable
 from mascot.connect.engines.sink import VECTOR, OpenSink, SinkLayout
-from mascot.errors import InputError
 from mascot.extras import package
 
 _METRICS = {"cosine": "cosine", "ip": "dot", "l2": "l2"}
@@ -184,8 +183,7 @@ def _open(database: Any, address: Address) -> Any:
     try:
         return database.open_table(address.table)
     except _NO_TABLE:
-        tables = ", ".join(database.list_tables().tables) or "none"
-        raise InputError(f"{address.label}: there is no table {address.table!r}; tables: {tables}") from None
+        raise address.absent("table", database.list_tables().tables) from None
 
 
 def _merge(table: Any, key: str, rows: Any) -> None:

@@ -52,8 +52,7 @@ class MilvusTable(EngineTable):
         """
         client, address = self._client, self._address
         if not client.has_collection(address.table):
-            collections = ", ".join(sorted(client.list_collections())) or "none"
-            raise InputError(f"{address.label}: there is no collection {address.table!r}; collections: {collections}")
+            raise address.absent("collection", client.list_collections())
         description = client.describe_collection(address.table)
         kinds = package("pymilvus", "milvus").DataType
         fields, self._dynamic = description["fields"], bool(description.get("enable_dynamic_field"))

@@ -36,8 +36,7 @@ class QdrantTable(EngineTable):
         """Read the name of the vectors ("" for unnamed vectors) and their parameters."""
         client, address = self._client, self._address
         if not client.collection_exists(address.table):
-            names = ", ".join(sorted(each.name for each in client.get_collections().collections)) or "none"
-            raise InputError(f"{address.label}: there is no collection {address.table!r}; collections: {names}")
+            raise address.absent("collection", (each.name for each in client.get_collections().collections))
         shapes = client.get_collection(address.table).config.params.vectors
         shapes_by_name = shapes if isinstance(shapes, dict) else {"": shapes}
         self._vector = "" if list(shapes_by_name) == [""] else address.pick(list(shapes_by_name))
