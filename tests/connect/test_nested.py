@@ -1,31 +1,19 @@
 """Names of columns that look into dictionaries, and what records say of columns named as ours."""
 
-import doctest
-
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mascot as mc
 from mascot.candidates import value_of
 from mascot.cli.hit_tables import RecordTable
-from mascot.connect.converters import convert, hit_lists, merging, table_converters
 from mascot.connect.engines import EngineHits, steer
-from mascot.connect.frameworks import documents
 
 LEAVES = st.none() | st.integers() | st.text(max_size=3)
 ROWS = st.dictionaries(
     st.sampled_from(["a", "b", "a.b", "b.a"]),
     st.recursive(LEAVES, lambda inner: st.dictionaries(st.sampled_from(["a", "b", "a.b"]), inner, max_size=2)),
 )
-
-
-@pytest.mark.parametrize("module", [convert, documents, hit_lists, merging, table_converters])
-def test_docstring_examples(module):
-    result = doctest.testmod(module)
-    assert result.attempted
-    assert not result.failed
 
 
 @given(ROWS)
