@@ -244,7 +244,7 @@ def test_every_answer_is_of_one_version_while_a_file_changes(running: Served, fo
 
 def test_two_profiles_under_200_clients(folder: Path) -> None:
     bodies = [json.dumps(HITS | {"profile": name}).encode() for name in ("home", "trial")]
-    patient = {name: PATIENCE_S for name in ("header_timeout_s", "body_timeout_s", "keep_alive_s")}
+    patient = dict.fromkeys(("header_timeout_s", "body_timeout_s", "keep_alive_s"), PATIENCE_S)
     with hosted(profiles=str(folder), **patient) as server:
         statuses, _ = asyncio.run(load(server.port, bodies, clients=200, requests=5))
     assert statuses == {(0, OK): 500, (1, OK): 500}
