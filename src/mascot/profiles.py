@@ -134,7 +134,7 @@ class Profile:
         variants = [
             {
                 "name": variant.name, "weight": variant.weight, "k": variant.k, "method": plain(variant.method),
-                "wishes": [*map(plain, variant.wishes), *(dict(sorted(part.items())) for part in variant.unnamed.values())],
+                "wishes": [*map(plain, variant.wishes), *map(dict, variant.unnamed.values())],
             }
             for variant in self.variants
         ]  # fmt: skip
@@ -211,7 +211,7 @@ def _variant(
             if attribute is None:
                 objects.append(from_dict(part) if isinstance(part, Mapping) else part)
             else:
-                unnamed[attribute] = part
+                unnamed[attribute] = dict(sorted(part.items()))
     call = check_call(k, "auto", from_dict(method) if isinstance(method, Mapping) else method, **options)
     return Variant(name, float(weight), check_wishes(objects, k), k, call.method, unnamed)
 
