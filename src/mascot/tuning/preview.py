@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from heapq import nlargest
 from typing import Any, NamedTuple
 
@@ -165,10 +165,8 @@ class Preview:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the preview as plain data, ready for JSON, without the changes of single queries."""
-        names = [name for name in self.__slots__ if name != "changes"]
-        values = {name: getattr(self, name) for name in names}
-        for name in ("missed", "exposure", "most_changed"):
-            values[name] = [asdict(entry) for entry in values[name]]
+        values = asdict(replace(self, changes=[]))
+        del values["changes"]
         return plain(values)
 
 
@@ -272,15 +270,16 @@ def _add_exposure(exposure: Counter[Any], weight: float, positions: Ints, cells:
 
 
 def _results(ranking: Ranking[Any], candidates: Candidates[Any], columns: Sequence[str]) -> list[PageResult]:
-    reasons = ranking.explain().results if ranking.wishes else [None] * len(ranking)
-    names = [name for name in columns if name in candidates.columns]
+    cells = {name: candidates.columns[name] for name in columns if name in candidates.columns}
     return [
-        PageResult(plain(id_), was, {name: plain(candidates.columns[name][position]) for name in names},
-                   reason.because if reason else "")
-        for id_, was, position, reason in zip(
-            ranking.ids, ranking.was.tolist(), ranking.positions.tolist(), reasons, strict=True
+        PageResult(
+            plain(reason.id),
+            reason.was,
+            {name: plain(column[reason.position]) for name, column in cells.items()},
+            reason.because if ranking.wishes else "",
         )
-    ]  # fmt: skip
+        for reason in ranking.explain(left_out=False).results
+    ]
 
 
 def _extent(change: PageChange | ChangedQuery) -> tuple[float, float]:
