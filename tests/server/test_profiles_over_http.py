@@ -17,7 +17,7 @@ from benchmarks.service import OK, load
 from mascot.profiles import profile_of
 from mascot.server.client import Client, ServiceError
 from mascot.server.rerank.profile_store import ProfileStore
-from tests.retelling import PATIENCE_S, wait_for
+from tests.retelling import wait_for
 from tests.server.serving import Served, hosted, message, result_ids, served
 
 HITS: dict[str, Any] = {
@@ -244,11 +244,9 @@ def test_every_answer_is_of_one_version_while_a_file_changes(running: Served, fo
     assert (failures, seen) == ([], set(sizes))
 
 
-def test_two_profiles_under_200_clients(folder: Path) -> None:
+def test_two_profiles_under_200_clients(running: Served) -> None:
     bodies = [json.dumps(HITS | {"profile": name}).encode() for name in ("home", "trial")]
-    patient = dict.fromkeys(("header_timeout_s", "body_timeout_s", "keep_alive_s"), PATIENCE_S)
-    with hosted(profiles=str(folder), **patient) as server:
-        statuses, _ = asyncio.run(load(server.port, bodies, clients=200, requests=5))
+    statuses, _ = asyncio.run(load(running.port, bodies, clients=200, requests=5))
     assert statuses == {(0, OK): 500, (1, OK): 500}
 
 
