@@ -22,9 +22,7 @@ COMMON = settings(
     max_examples=25, phases=(Phase.explicit, Phase.reuse, Phase.generate),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )  # fmt: skip
-BUILDS = st.sampled_from(
-    [("THREADS=32", "LANES=4", "COLUMNS=5"), ("THREADS=96", "LANES=2", "EAGER=1", "HELD_ROWS=16", "HELD_BINS=10")]
-)
+BUILDS = st.sampled_from([("THREADS=32", "LANES=4", "COLUMNS=5"), ("THREADS=96", "LANES=2", "EAGER=1", "HELD_BINS=10")])
 FUSED = ("-O2", "-march=native", "-ffp-contract=fast")  # NVRTC too fuses multiplications and additions
 
 
@@ -55,7 +53,7 @@ def test_kernel_selects_what_the_reference_selects(
 @pytest.mark.parametrize("asked", [*CASES.values(), *QUOTAS.values()], ids=[*CASES, *QUOTAS])
 def test_full_size_queries_are_selected_alike(asked: list[Any]) -> None:
     pools = [world(200, seed) for seed in range(2)]
-    few = ("THREADS=416", "LANES=2", "EAGER=1", "HELD_ROWS=10", "HELD_BINS=10", "COLUMNS=5")
+    few = ("THREADS=416", "LANES=2", "EAGER=1", "HELD_BINS=10", "COLUMNS=5")
     agree(pools, asked, mc.Mascot(), 20, [[], [3, 7]])
     agree(pools[:1], asked, mc.Mascot.paper(0.4), 20, [[5]], few)
 

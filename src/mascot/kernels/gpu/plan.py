@@ -307,19 +307,16 @@ class _Layout:
         record["arena"] = self.size
 
     def evaluation(self, threads: int, lanes: int) -> dict[str, int]:
-        """Return how candidates are evaluated. Tiles and lines are held in registers if there are enough of these."""
+        """Return how candidates are evaluated. Lines are held in registers if there are enough of these."""
         columns = min(max((int(fields["table_size"][1]) for fields in self._attributes), default=1), 8) or 1
-        eager, rows, bins = lanes * self._most <= threads, 0, 0
+        eager, bins = lanes * self._most <= threads, 0
         if eager:
-            spans = {TILE: [0], LINE: [0]}
-            for fields in self._attributes:
-                spans.get(int(fields["shape"]), []).append(int(fields["table_size"][0]))
-            rows, bins = max(spans[TILE]), max(spans[LINE])
-            tile, line = 3 * math.ceil(rows / lanes) + 2 * columns, 2 * math.ceil(bins / lanes)
-            if (len(spans[TILE]) - 1) * tile + (len(spans[LINE]) - 1) * line + 64 > 65536 // threads:
-                rows = bins = 0
+            lines = [int(fields["table_size"][0]) for fields in self._attributes if fields["shape"] == LINE]
+            bins = max(lines, default=0)
+            if len(lines) * 2 * math.ceil(bins / lanes) + 64 > 65536 // threads:
+                bins = 0
         per_thread = math.ceil(self._most / threads)
-        return {"EAGER": eager, "HELD_ROWS": rows, "HELD_BINS": bins, "COLUMNS": columns, "PER_THREAD": per_thread}
+        return {"EAGER": eager, "HELD_BINS": bins, "COLUMNS": columns, "PER_THREAD": per_thread}
 
     def problem(self) -> dict[str, int]:
         """Return which code the problem needs."""
