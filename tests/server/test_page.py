@@ -256,7 +256,7 @@ def test_targets_are_chips_of_their_own(tab: Tab) -> None:
 
 
 def test_targets_far_from_all_photographs_are_drawn(tab: Tab) -> None:
-    page = tab.open("/?focus=place=Ulaanbaatar&focus=hour=3am&focus=date=1999")
+    page = tab.open("/?focus=place=Ulaanbaatar&focus=hour=3am&focus=date=summer+1999")
     page.wait_for_selector("#map[data-target='47.9,106.9']")
     assert page.text_content("#clock .middle") == "03:00"
     assert page.get_attribute("#timeline .hand", "visibility") == "visible"

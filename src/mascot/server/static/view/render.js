@@ -176,7 +176,8 @@ function showNotice(notice) {
   let dismissed = null;
   try { dismissed = localStorage.getItem(NOTICE); } catch { /* storage may be forbidden */ }
   byId("notice").hidden = !notice || notice === dismissed;
-  byId("notice").replaceChildren(capitalized(notice ?? "").replace(/ \([^)]*\)/, ""), h("button", { type: "button", class: "undo", "aria-label": "Dismiss the notice", onclick: dismiss }, "×"));
+  const text = capitalized(notice ?? "").replace(/ \([^)]*\)/, "");
+  byId("notice").replaceChildren(h("span", { title: text }, text), h("button", { type: "button", class: "undo", "aria-label": "Dismiss the notice", onclick: dismiss }, "×"));
 }
 
 let speaking = 0;
