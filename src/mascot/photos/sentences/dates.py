@@ -72,7 +72,7 @@ def date_at(roles: str, lexemes: Sequence[Lexeme], at: int, today: date) -> Span
         if isinstance(days, str):
             return Span(match.end(), recurring=days)
         if days is not None:
-            return Span(match.end(), *days, season=parts.get("s") if parts.keys() & {"y", "Y"} else None)
+            return Span(match.end(), *days, season=parts.get("s") if parts.keys() & {"y", "Y", "n"} else None)
     return None
 
 
@@ -93,6 +93,13 @@ def _share(first: date, last: date, part: int, count: int) -> _Days:
     if months % count == 0:
         return _months(first.year, first.month + months * part // count, months // count)
     return first + timedelta(days * part // count), first + timedelta(days * (part + 1) // count - 1)
+
+
+def in_year_of(dated: Span, span: Span) -> Span:
+    """Return a month without a year in the year of the month that follows: `July or August 2019`."""
+    if dated.first is None or dated.fields().get("since", "")[4:] == "" or not (span.recurring or "").isdigit():
+        return span
+    return Span(span.end, *_months(dated.first.year, int(span.recurring or 0)))
 
 
 def joined(first: Span, last: Span) -> Span | None:
@@ -158,6 +165,15 @@ def _last(parts: dict[str, Any], today: date) -> _Days | None:
     return next(days for days in (_in_year(parts, today.year - ago) for ago in range(4)) if days[1] < today)
 
 
+def _last_several(parts: dict[str, Any], today: date) -> _Days | None:
+    """Return the days of `last two weeks`, until today, or of `last three summers`, which are over."""
+    if "x" in parts:
+        days = _unit(parts["x"], today, parts["n"])
+        return None if days is None else (days[0], today)
+    last = _last(parts, today)
+    return None if last is None else (last[0].replace(year=last[0].year - parts["n"] + 1), last[1])
+
+
 def _this(parts: dict[str, Any], today: date) -> _Days | None:
     if "w" in parts:
         monday = today - timedelta(days=today.weekday())
@@ -201,10 +217,11 @@ _RULES: list[tuple[re.Pattern[str], Callable[[dict[str, Any], date], _Days | str
     for pattern, days_of in (
         ("d", _day),
         ("(sC?p?a?)?Y", _years),
-        ("n[Uj]nC?m(C?p?y)?|M[pC]?m(C?p?y)?|mM(C?y)?", _days_of_month),
-        ("nC?mC?p?y|mnC?y", _day),
-        ("nC?m|mn(?!u)", _day),
+        ("nC?[Uj]nC?m(C?p?y)?|M[pC]?m(C?p?y)?|mM(C?y)?", _days_of_month),
+        ("n[Cp]?mC?p?y|mnC?y", _day),
+        ("n[Cp]?m|mn(?!u)", _day),
         ("[msh]C?p?a?y|y", _named),
+        ("Ln[xs]", _last_several),
         ("L[msxwh]", _last),
         ("H[msxwh]", _this),
         ("R|nxG|Bnx", _ago),

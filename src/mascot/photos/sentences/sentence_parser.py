@@ -13,7 +13,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from mascot.errors import OptionError
-from mascot.photos.sentences.dates import Span, date_at, joined
+from mascot.photos.sentences.dates import Span, date_at, in_year_of, joined
 from mascot.photos.sentences.understanding import Chip, Ignored, Understanding
 from mascot.photos.sentences.vocabulary import LONGEST_SENTENCE, Vocabulary
 from mascot.photos.trips import Period
@@ -25,14 +25,14 @@ LETTERS = {
     "together": "O", "near": "k", "not": "z", "best": "b", "since": "S", "before": "B", "after": "A", "until": "U",
     "between": "E", "or": "j", "last": "L", "this": "H", "today": "R", "ago": "G", "stars": "q", "rating": "r",
     "favourite": "F", "filler": "i", "punctuation": "C", "quoted": "Q", "word": "X", "at_most": "V", "part": "P",
-    "numbers": "M", "onwards": "N", "trip": "T",
+    "numbers": "M", "onwards": "N", "trip": "T", "or_more": "D", "order": "I", "o_clock": "J",
 }  # fmt: skip
 _EDGES = "paijCuUWekSBEHb"  # not searched for at the beginning or the end of what is left
 _LABELS = {"s": "season", "w": "weekday", "t": "part_of_day", "l": "light"}
 _PLURALS = {"city": "cities", "country": "countries", "lens": "lenses", "keywords": "keywords"}
 _EXCLUDABLE = "only places, dates, seasons, light and cameras can be excluded"
+_UNLIMITED = "limits are per year, month, day, season, city, country, moment, camera, folder or keyword"
 _COUNTED_VALUES = "how many different values there are cannot be chosen"
-_BEST = "results are sorted by how well they match"
 
 
 def parse(sentence: str, vocabulary: Vocabulary, today: date) -> Understanding:
@@ -116,20 +116,25 @@ class _Reader:
 
     def _limit(self, match: re.Match[str]) -> int | None:
         attribute, count = self._value(match, "x"), self._value(match, "n")
-        if attribute in ("place", "week", "look") or count == 0:
-            return None
+        attribute = "city" if attribute == "place" else attribute
+        if attribute in (None, "week", "look") or count == 0:
+            return self._ignore(match.start(), match.end(), _UNLIMITED)
         counts = [chip for chip in self.chips if chip.kind == "count"]
         if count is None and counts:  # one photo of mountains per year
             count = counts[0].fields["k"]
             self.chips.remove(counts[0])
         count = (count or 1) - match[0].startswith("z")  # no two of the same day
-        wish = {"limit": attribute, "n": count, "missing": "drop"}
-        return self._add("limit", match.start(), match.end(), f"{count} per {attribute}", {"wishes": [wish]})
+        fields: dict[str, Any] = {"wishes": [{"limit": attribute, "n": count, "missing": "drop"}]}
+        if "b" in match[0]:
+            fields["best"] = True
+        return self._add("limit", match.start(), match.end(), f"{count} per {attribute}", fields)
 
     def _count(self, match: re.Match[str]) -> int | None:
         count = next(self.lexemes[i].value for i in range(*match.span()) if self.roles[i] == "n")
         if not 1 <= count <= 200:
             return None
+        if "b" in match[0]:
+            return self._add("count", match.start(), match.end(), f"best {count}", {"k": count, "best": True})
         return self._add("count", match.start(), match.end(), _counted(count, "photograph"), {"k": count})
 
     def _spread(self, match: re.Match[str]) -> int:
@@ -166,6 +171,28 @@ class _Reader:
         wish = {"focus": name, "near": near}
         return self._add("focus", match.start(), end, f"near {near}", {"wishes": [wish]}, False)
 
+    def _hours(self, match: re.Match[str]) -> int:
+        """Read `between 5pm and 8pm`: near the middle of these hours."""
+        clocks = [self.lexemes[i].value for i in range(*match.span()) if self.roles[i] == "K"]
+        start, end = map(_minutes, clocks)
+        half = (end - start) % (24 * 60) / 2
+        hour, minute = divmod(int(start + half) % (24 * 60), 60)
+        wish = {"focus": "hour", "near": f"{hour}:{minute:02}", "within": max(half / 60, 0.5)}
+        label = f"near {clocks[0]} to {clocks[1]}"
+        return self._add("focus", match.start(), match.end(), label, {"wishes": [wish]}, False)
+
+    def _hour(self, match: re.Match[str]) -> int | None:
+        """Read `around 6 in the morning` and `18 Uhr`."""
+        numbers = {self.roles[i]: self.lexemes[i].value for i in range(*match.span())}
+        hour = numbers["n"] + 12 * (numbers["n"] < 12 and numbers.get("t") in ("afternoon", "evening"))
+        if hour > 24:
+            return None
+        wish = {"focus": "hour", "near": f"{hour}:00"}
+        return self._add("focus", match.start(), match.end(), f"near {hour}:00", {"wishes": [wish]}, False)
+
+    def _order(self, match: re.Match[str]) -> int:
+        return self._add("order", match.start(), match.end(), "by date", {"order": "date"}, False)
+
     def _date(self, match: re.Match[str]) -> int | None:
         """Read days, with what stands before them: since, before, between, not."""
         prefix, at = match[1] + match[2], match.end()
@@ -181,6 +208,7 @@ class _Reader:
         joints = {self.roles[before.end] for before in days[:-1]} | set(prefix)
         if len(days) > 1 and joints & {"U", "E"}:
             days = [joined(days[0], days[-1]) or days[-1]]
+        days = [in_year_of(days[-1], span) for span in days]
         end, span = days[-1].end, days[0]
         if self.roles[end : end + 1] == "N":
             prefix, end = prefix + self.lexemes[end].value, end + 1
@@ -225,10 +253,11 @@ class _Reader:
             trips = self._trips(values)
             if trips:
                 return self._add_trips(match, trips, f"trip to {' or '.join(values)}")
-        elif match[1][-1:] != "p" and self._is_plain_word(first, end):
+        elif match[1][-1:] not in ("p", "z") and self._is_plain_word(first, end):
             return None  # nice boats
-        around = {country for name in values for country in self.vocabulary.cities.get(name, ())}
-        value = " or ".join(name for name in dict.fromkeys(values) if name not in around)  # Lisbon, Portugal
+        around = {country for name in values for country in self.vocabulary.cities.get(name, ())}  # Lisbon, Portugal
+        cities = self.vocabulary.cities
+        value = " or ".join(name for name in dict.fromkeys(values) if name in cities or name not in around)
         value = f"not {value}" if "z" in match[1] else value
         return self._add("place", match.start(), match.end(), value, {"place": value})
 
@@ -277,12 +306,10 @@ class _Reader:
         return self._add("rating", match.start(), match.end(), _counted(stars, "star"), {"rating": stars})
 
     def _excluded_words(self, match: re.Match[str]) -> int | None:
-        if self._value(match) == "no" and self.roles[: match.start()][-1:] != "C":  # no parking
-            return None
         return self._ignore(match.start(), match.end(), _EXCLUDABLE)
 
     def _best(self, match: re.Match[str]) -> int:
-        return self._ignore(match.start(), match.end(), _BEST)
+        return self._add("best", match.start(), match.end(), "best", {"best": True}, False)
 
 
 def _open_ended(span: Span, prefix: str) -> Span:
@@ -298,7 +325,7 @@ def _date_label(fields: dict[str, str]) -> str:
     """Return days as text: `2019-07`, `since 2019`, `2017 to 2018`, `every 12-24 to 12-26`."""
     since, until = fields.get("since"), fields.get("until")
     if "date" in fields:
-        return re.sub(r"\b(\d\d)(?= or |$)(?<!-\d\d)", _month_name, fields["date"]).replace("..", " to ")
+        return re.sub(r"\b(\d\d)(?= or |\.\.|$)(?<!-\d\d)", _month_name, fields["date"]).replace("..", " to ")
     season = f"{fields['season']} " if "season" in fields else ""
     if since == until:
         return f"{season}{since}"
@@ -311,6 +338,13 @@ def _month_name(match: re.Match[str]) -> str:
     return date(2000, int(match[0]), 1).strftime("%B")
 
 
+def _minutes(clock: str) -> int:
+    """Return the minutes since midnight of `18:30` or `6pm`."""
+    hour, _, minute = clock.rstrip("apm").partition(":")
+    hours = int(hour) % 12 + 12 * clock.endswith("pm") if clock.endswith("m") else int(hour)
+    return 60 * hours + int(minute or 0)
+
+
 def _counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
@@ -319,23 +353,28 @@ _RULES: list[tuple[re.Pattern[str], Callable[[Any, re.Match[str]], int | None]]]
     (re.compile(pattern), rule)
     for pattern, rule in (
         ("[pa]{0,2}e[pa]?(?P<x>x)a?(?P<n>n)u", _Reader._limit),
-        ("[aiV]*(?P<n>n)?u?[pa]{0,2}e[pa]?(?P<x>x)", _Reader._limit),
+        ("(?:VC?|[ai])*(?P<n>n)?b?u?[pa]{0,2}e[pa]?(?P<x>x)", _Reader._limit),
+        ("(?:VC?|[ai])*(?P<n>n)b?u?[pa]{0,2}e[pa]?(?P<x>)[XTu]", _Reader._limit),
+        ("(?P<n>)e[pa]?(?P<x>)T", _Reader._limit),
         ("z(?P<n>n)u?p?a?o(?P<x>x)", _Reader._limit),
-        ("[aiV]{0,3}(?:nb?u|b+nu?|nbu?)(?!e)", _Reader._count),
+        ("(?:VC?|[ai]){0,3}(?:nb?u|b+nu?|nbu?|VC?n|n(?=F))(?!e)", _Reader._count),
         ("[pai]{0,3}(?P<n>n)?(?P<v>v)(?:p?(?P<x>x)|(?P<u>u))", _Reader._spread),
         ("[pai]{0,3}(?:[pa]?o|pn)(x)", _Reader._focus),
         ("[ai]{0,2}(?P<n>n)?(?P<v>v)(?P<x>)(?P<u>)(?=X)", _Reader._spread),
         ("i?()O", _Reader._focus),
         ("ka?[gKymdshY]", _Reader._near),
+        ("[pE]?K[Uj]K", _Reader._hours),
         ("pa?K", _Reader._near),
-        ("(i?z?i?)([paSABUET]{0,3})(?=[dYnymshLHRBPM])", _Reader._date),
-        ("(z?[pai]{0,3})((s)(?:jp?a?s)*|(w)(?:jp?a?w)*|(t)(?:jp?a?t)*|(l)(?:jp?a?l)*)T?", _Reader._label),
-        ("(z?[pai]{0,3}L?T[pAU]?a?|z?[paiU]{0,3})(g(?:[jC]p?g)*)T?", _Reader._place),
+        ("[kp]{0,2}a?(n)J(?:p?a?(t))?|[kp]a?(n)p?a?(t)", _Reader._hour),
+        ("I", _Reader._order),
+        ("(i?(?:zu?)?i?)([paSABUET]{0,3})(?=[dYnymshLHRBPM])", _Reader._date),
+        ("((?:zu?)?[pai]{0,3})((s)(?:jp?a?s)*|(w)(?:jp?a?w)*|(t)(?:jp?a?t)*|(l)(?:jp?a?l)*)T?", _Reader._label),
+        ("((?:zu?)?[pai]{0,3}L?T[pAU]?a?|(?:zu?)?[paiU]{0,3})(g(?:[jC]p?g)*)T?", _Reader._place),
         ("z?[pai]{0,3}LT", _Reader._last_trip),
-        ("(i?z?[paiW]{0,3})(c)(u?)", _Reader._camera),
+        ("(i?(?:zu?)?[paiW]{0,3})(c)(u?)", _Reader._camera),
         ("[pai]{0,2}(f)", _Reader._file),
-        ("[paiW]{0,3}(?:nq|r|F)", _Reader._rating),
+        ("[paiW]{0,3}(?:nD?q|r|F)D?", _Reader._rating),
         ("(z)[pa]{0,2}X+", _Reader._excluded_words),
-        ("a?(b)(?=[Xu])", _Reader._best),
+        ("a?b(?=[XuFT])u?", _Reader._best),
     )
 ]
