@@ -16,7 +16,7 @@ import pytest
 import mascot as mc
 from mascot.connect import converters as convert
 from mascot.connect.converters.hit_lists import as_vectors
-from mascot.connect.engines import Found
+from mascot.connect.engines import EngineHits
 
 SELLERS = ["acme", "acme", "acme", "bolt", "core"]
 VECTORS = [[1.0, 0.0], [0.9, 0.1], [0.8, 0.2], [0.0, 1.0], [-1.0, 0.0]]
@@ -296,7 +296,7 @@ def test_a_vector_is_one_flat_list_of_numbers_of_any_kind() -> None:
 
 def test_candidates_may_be_sent_to_another_process() -> None:
     table = pytest.importorskip("pyarrow").table({"id": IDS, "score": SCORES, "seller": SELLERS})
-    found = Found(IDS, np.array(SCORES), {"seller": SELLERS})
+    found = EngineHits(IDS, np.array(SCORES), {"seller": SELLERS})
     for candidates in (CASES["chroma"][0], CASES["rows"][0], convert.from_rows(table), found.candidates()):
         again = pickle.loads(pickle.dumps(candidates))
         assert mc.rerank(again, mc.limit("seller", 1), k=3).records() == [

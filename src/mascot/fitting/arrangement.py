@@ -44,8 +44,8 @@ class Rules(NamedTuple):
                 numbers.append(number)
                 rules.append(PlaceRule(quota, wish.window or wish.first or 0, wish.first is not None))
         longest = max((rule.length for rule in rules), default=1) - 1
-        shown = queries.already_rows(q)
-        before = shown[len(shown) - min(longest, len(shown)) :]
+        already = queries.already_rows(q)
+        before = already[len(already) - min(longest, len(already)) :]
         kernel = native.arrange if backend != "numpy" and native.available() else arrange
         return cls(tuple(numbers), tuple(rules), before, fixed or {}, kernel)
 
@@ -167,13 +167,13 @@ def _check_pins(fitted: FittedWishes, rules: Rules, rows: Ints, exact: bool) -> 
     """Raise if pinned results break a limit, or, unless they have `exact` places, a limit on places."""
     if not rules.fixed:
         return
-    shown = [(place, int(row)) for place, row in enumerate(rules.before.tolist(), -len(rules.before))]
-    shown += sorted((place, int(rows[position])) for position, place in rules.fixed.items())
+    placed = [(place, int(row)) for place, row in enumerate(rules.before.tolist(), -len(rules.before))]
+    placed += sorted((place, int(rows[position])) for position, place in rules.fixed.items())
     for wish, quota, labels in zip(fitted.constraints, fitted.quotas, fitted.labels, strict=True):
         if not isinstance(wish, Limit) or wish.fill or not (exact or wish.places) or not isinstance(quota, Quota):
             continue
         places: dict[int, list[int]] = {}
-        for place, row in shown:
+        for place, row in placed:
             if wish.window is not None or 0 <= place < (wish.first or UNLIMITED):
                 for label in quota.of(row).tolist():
                     places.setdefault(label, []).append(place)

@@ -162,7 +162,7 @@ class Explainer:
         self.place_rules = [describe_wish(wish) for wish in fitted.constraints if getattr(wish, "places", False)]
         positions = problem.remaining.to_input(listed)
         values = positions, ranking._rank_of[positions], ranking._all_relevance[positions]
-        self.known = list(zip(*(value.tolist() for value in values), strict=True))  # position, was and relevance
+        self.ranks = list(zip(*(value.tolist() for value in values), strict=True))  # position, was and relevance
 
     def explanation(self) -> Explanation:
         ranking, count = self.ranking, len(self.results)
@@ -173,7 +173,7 @@ class Explainer:
         texts += [self._left_out(m, i) for m, i in enumerate(self.others.tolist())]
         listed = [*self.steps, *range(count, count + len(self.others))]
         reasons = []
-        for (position, was, relevance), step, text in zip(self.known, listed, texts, strict=True):
+        for (position, was, relevance), step, text in zip(self.ranks, listed, texts, strict=True):
             id_, order = ranking._ids[position], step + 1 if step < count else None
             reasons.append(Reason(id_, position, was, relevance, order, text, ranking, step))
         notes = tuple(str(missed) for missed in self.missed_rules() if missed.cause != OVER)
@@ -232,7 +232,7 @@ class Explainer:
                     return f"a near-copy of {self.ranking.ids[int(copies.argmax())]} is already shown"
         for counts in self.counts:
             if isinstance(counts.wish, Limit) and (text := counts.limit_text(m)):
-                same = [bool(set(own) & set(counts.left_out[m])) for own in counts.shown]
+                same = [bool(set(own) & set(counts.left_out[m])) for own in counts.selected]
                 is_better = self.ranking._problem.scores[i] > self.ranking._problem.scores[self.results[same]]
                 return (is_better.all() and self._share_text(m)) or text
             if counts.never_exceeded and counts.is_full(counts.left_out[m]):  # a largest share
