@@ -122,6 +122,6 @@ def compare(folder: Path | str, format: str = "text") -> str:
 
 def _words(row: Mapping[str, Any]) -> Sequence[str]:
     measure = row["measure"].upper() if row["measure"] in (*MEASURES, "prs") else row["measure"]
-    shown = [naming.display(name, row[name]) for name in CASE]
+    names = [naming.display(name, row[name]) for name in CASE]
     numbers = [f"{row['ours']:.4f}", f"{row['published']:.4f}", f"{row['difference']:+.4f}"]
-    return [row["table"], *shown, row["point"], measure, row["at"], *numbers]
+    return [row["table"], *names, row["point"], measure, row["at"], *numbers]

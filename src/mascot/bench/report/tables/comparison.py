@@ -91,9 +91,9 @@ def judged(results: RunResults, published: Published) -> Iterator[ResultTable]:
     parts = {"": ("clusters found, ", results)}
     parts |= {f"{name}-": (f"clusters found, {name} topics, ", part) for name, part in subsets(results)}
     for prefix, (heading, part) in parts.items():
-        known = part.filter(part.frame.reindex(columns=_JUDGED).notna().any(axis=1))
+        judged_part = part.filter(part.frame.reindex(columns=_JUDGED).notna().any(axis=1))
         yield from _by_direction_and_point(
-            known, f"judged-{prefix}", heading, keys, keys[:-1], None, (_JUDGED_NOTE,), "f1@20"
+            judged_part, f"judged-{prefix}", heading, keys, keys[:-1], None, (_JUDGED_NOTE,), "f1@20"
         )
     yield from _at_their_best(results)
 
