@@ -32,6 +32,7 @@ _LABELS = {"s": "season", "w": "weekday", "t": "part_of_day", "l": "light"}
 _PLURALS = {"city": "cities", "country": "countries", "lens": "lenses", "keywords": "keywords"}
 _EXCLUDABLE = "only places, dates, seasons, light and cameras can be excluded"
 _UNLIMITED = "limits are per year, month, day, season, city, country, moment, camera, folder or keyword"
+_MOST = 200  # photographs
 _COUNTED_VALUES = "how many different values there are cannot be chosen"
 
 
@@ -69,16 +70,22 @@ class _Reader:
         match = rule[0].match(self.roles, at)
         return None if match is None else rule[1](self, match)
 
-    def _add(self, kind: str, start: int, end: int, label: str, fields: Mapping[str, Any], filled: bool = True) -> int:
-        """Add a chip for the lexemes from `start` to `end`; return `end`."""
-        first, last = self.lexemes[start].start, self.lexemes[end - 1].end
-        self.chips.append(Chip(kind, self.sentence[first:last], first, last, label, filled, fields))
-        return end
+    def _add(self, kind: str, span: tuple[int, int], label: str, fields: Mapping[str, Any], filled: bool = True) -> int:
+        """Add a chip for a span of lexemes; return its end."""
+        self.chips.append(Chip(kind, *self._words(span), label, filled, fields))
+        return span[1]
 
-    def _ignore(self, start: int, end: int, reason: str) -> int:
-        first, last = self.lexemes[start].start, self.lexemes[end - 1].end
-        self.ignored.append(Ignored(self.sentence[first:last], first, last, reason))
-        return end
+    def _add_focus(self, span: tuple[int, int], label: str, name: str, **near: Any) -> int:
+        return self._add("focus", span, label, {"wishes": [{"focus": name} | near]}, False)
+
+    def _ignore(self, span: tuple[int, int], reason: str) -> int:
+        self.ignored.append(Ignored(*self._words(span), reason))
+        return span[1]
+
+    def _words(self, span: tuple[int, int]) -> tuple[str, int, int]:
+        """Return the words of a span of lexemes, and where they are in the sentence, in characters."""
+        first, last = self.lexemes[span[0]].start, self.lexemes[span[1] - 1].end
+        return self.sentence[first:last], first, last
 
     def _value(self, match: re.Match[str], group: int | str = 1) -> Any:
         return self.lexemes[match.start(group)].value if match[group] else None
@@ -118,46 +125,45 @@ class _Reader:
         attribute, count = self._value(match, "x"), self._value(match, "n")
         attribute = "city" if attribute == "place" else attribute
         if attribute in (None, "week", "look") or count == 0:
-            return self._ignore(match.start(), match.end(), _UNLIMITED)
+            return self._ignore(match.span(), _UNLIMITED)
         counts = [chip for chip in self.chips if chip.kind == "count"]
         if count is None and counts:  # one photo of mountains per year
             count = counts[0].fields["k"]
             self.chips.remove(counts[0])
         count = (count or 1) - match[0].startswith("z")  # no two of the same day
+        if not count:
+            return None
         fields: dict[str, Any] = {"wishes": [{"limit": attribute, "n": count, "missing": "drop"}]}
         if "b" in match[0]:
             fields["best"] = True
-        return self._add("limit", match.start(), match.end(), f"{count} per {attribute}", fields)
+        return self._add("limit", match.span(), f"{count} per {attribute}", fields)
 
     def _count(self, match: re.Match[str]) -> int | None:
         count = next(self.lexemes[i].value for i in range(*match.span()) if self.roles[i] == "n")
-        if not 1 <= count <= 200:
+        if not 1 <= count <= _MOST:
             return None
         if "b" in match[0]:
-            return self._add("count", match.start(), match.end(), f"best {count}", {"k": count, "best": True})
-        return self._add("count", match.start(), match.end(), _counted(count, "photograph"), {"k": count})
+            return self._add("count", match.span(), f"best {count}", {"k": count, "best": True})
+        return self._add("count", match.span(), _counted(count, "photograph"), {"k": count})
 
     def _spread(self, match: re.Match[str]) -> int:
-        attribute, start = self._value(match, "x"), match.start()
-        if match["n"]:
-            start, number = match.start("v"), match.start("n")
-            if match["u"]:
-                count = self.lexemes[number].value
-                self._add("count", number, start, _counted(count, "photograph"), {"k": count})
+        attribute, start, count = self._value(match, "x"), match.start(), self._value(match, "n")
+        if count is not None:
+            number, start = match.span("n")
+            if match["u"] and 1 <= count <= _MOST:
+                self._add("count", (number, start), _counted(count, "photograph"), {"k": count})
             else:
-                self._ignore(number, start, _COUNTED_VALUES)
+                self._ignore((number, start), _COUNTED_VALUES)
         name = "place" if attribute in (None, "week") else attribute
         label = f"different {_PLURALS.get(name, f'{name}s')}"
-        return self._add("spread", start, match.end(), label, {"wishes": [{"spread": name}]}, False)
+        return self._add("spread", (start, match.end()), label, {"wishes": [{"spread": name}]}, False)
 
     def _focus(self, match: re.Match[str]) -> int | None:
         attribute = self._value(match) or "moment"
         number = self.lexemes[match.start(1) - 1] if match[1] else None
         if attribute == "week" or (number is not None and number.role == "number" and number.value != 1):
             return None
-        return self._add(
-            "focus", match.start(), match.end(), f"same {attribute}", {"wishes": [{"focus": attribute}]}, False
-        )
+        return self._add_focus(match.span(), f"same {attribute}", attribute)
 
     def _near(self, match: re.Match[str]) -> int | None:
         lexeme, end = self.lexemes[match.end() - 1], match.end()
@@ -168,8 +174,7 @@ class _Reader:
             if span is None or span.first is None or span.last is None:
                 return None
             name, near, end = "date", (span.first + (span.last - span.first) / 2).isoformat(), span.end
-        wish = {"focus": name, "near": near}
-        return self._add("focus", match.start(), end, f"near {near}", {"wishes": [wish]}, False)
+        return self._add_focus((match.start(), end), f"near {near}", name, near=near)
 
     def _hours(self, match: re.Match[str]) -> int:
         """Read `between 5pm and 8pm`: near the middle of these hours."""
@@ -177,21 +182,17 @@ class _Reader:
         start, end = map(_minutes, clocks)
         half = (end - start) % (24 * 60) / 2
         hour, minute = divmod(int(start + half) % (24 * 60), 60)
-        wish = {"focus": "hour", "near": f"{hour}:{minute:02}", "within": max(half / 60, 0.5)}
-        label = f"near {clocks[0]} to {clocks[1]}"
-        return self._add("focus", match.start(), match.end(), label, {"wishes": [wish]}, False)
+        label, near = f"near {clocks[0]} to {clocks[1]}", f"{hour}:{minute:02}"
+        return self._add_focus(match.span(), label, "hour", near=near, within=max(half / 60, 0.5))
 
     def _hour(self, match: re.Match[str]) -> int | None:
         """Read `around 6 in the morning` and `18 Uhr`."""
         numbers = {self.roles[i]: self.lexemes[i].value for i in range(*match.span())}
         hour = numbers["n"] + 12 * (numbers["n"] < 12 and numbers.get("t") in ("afternoon", "evening"))
-        if hour > 24:
-            return None
-        wish = {"focus": "hour", "near": f"{hour}:00"}
-        return self._add("focus", match.start(), match.end(), f"near {hour}:00", {"wishes": [wish]}, False)
+        return self._add_focus(match.span(), f"near {hour}:00", "hour", near=f"{hour}:00") if hour <= 24 else None
 
     def _order(self, match: re.Match[str]) -> int:
-        return self._add("order", match.start(), match.end(), "by date", {"order": "date"}, False)
+        return self._add("order", match.span(), "by date", {"order": "date"}, False)
 
     def _date(self, match: re.Match[str]) -> int | None:
         """Read days, with what stands before them: since, before, between, not."""
@@ -219,7 +220,7 @@ class _Reader:
         if len(days) > 1:
             dates = " or ".join(dict.fromkeys(span.excluding()["date"].removeprefix("not ") for span in days))
             fields = {"date": f"not {dates}" if "z" in prefix else dates}
-        return self._add("date", match.start(), end, _date_label(fields), fields)
+        return self._add("date", (match.start(), end), _date_label(fields), fields)
 
     def _is_plain_word(self, at: int, end: int) -> bool:
         """Return whether a single word such as May or spring is rather an ordinary word."""
@@ -244,7 +245,7 @@ class _Reader:
             return None  # winter coats, a night market
         name, value = _LABELS[letter], " or ".join(dict.fromkeys(map(str, values)))
         value = f"not {value}" if "z" in match[1] else value
-        return self._add(name, match.start(), match.end(), value, {name: value})
+        return self._add(name, match.span(), value, {name: value})
 
     def _place(self, match: re.Match[str]) -> int | None:
         first, end = match.span(2)
@@ -259,16 +260,15 @@ class _Reader:
         cities = self.vocabulary.cities
         value = " or ".join(name for name in dict.fromkeys(values) if name in cities or name not in around)
         value = f"not {value}" if "z" in match[1] else value
-        return self._add("place", match.start(), match.end(), value, {"place": value})
+        return self._add("place", match.span(), value, {"place": value})
 
-    def _trips(self, places: Iterable[str] | None = None) -> list[Period]:
-        """Return the trips to these places, or all; the newest first."""
-        trips, names = self.vocabulary.trips(), None if places is None else set(places)
+    def _trips(self, places: Iterable[str]) -> list[Period]:
+        """Return the trips to these cities or countries, the newest first."""
+        countries = self.vocabulary.countries
         return [
             trip
-            for trip in trips
-            if names is None
-            or names & {*(trip.place or "").split(" and "), self.vocabulary.countries.get(trip.country or "")}
+            for trip in self.vocabulary.trips()
+            if not {*(trip.place or "").split(" and "), countries.get(trip.country or "")}.isdisjoint(places)
         ]
 
     def _add_trips(self, match: re.Match[str], trips: Sequence[Period], label: str) -> int:
@@ -276,10 +276,10 @@ class _Reader:
             trips, label = trips[:1], trips[0].name
         sign = "not " if "z" in match[0] else ""
         days = " or ".join(f"{trip.since}..{trip.until}" for trip in trips)
-        return self._add("date", match.start(), match.end(), sign + label, {"date": sign + days})
+        return self._add("date", match.span(), sign + label, {"date": sign + days})
 
     def _last_trip(self, match: re.Match[str]) -> int | None:
-        trips = self._trips()
+        trips = self.vocabulary.trips()
         return self._add_trips(match, trips, "") if trips else None
 
     def _camera(self, match: re.Match[str]) -> int | None:
@@ -291,25 +291,23 @@ class _Reader:
         if not is_certain and (not (stands_alone and is_first) or self.vocabulary.is_ambiguous(words)):
             return None  # apple pie, Mount Fuji
         sign = "not " if "z" in before else ""
-        return self._add(
-            "camera", match.start(), match.end(), sign + words, {"camera": sign + " or ".join(lexeme.value)}
-        )
+        return self._add("camera", match.span(), sign + words, {"camera": sign + " or ".join(lexeme.value)})
 
     def _file(self, match: re.Match[str]) -> int:
         name = self._value(match)
-        return self._add("name", match.start(), match.end(), name, {"name": name})
+        return self._add("name", match.span(), name, {"name": name})
 
     def _rating(self, match: re.Match[str]) -> int | None:
         stars = next(self.lexemes[i].value for i in range(*match.span()) if self.roles[i] in "nrF")
         if not 1 <= stars <= 5:
             return None
-        return self._add("rating", match.start(), match.end(), _counted(stars, "star"), {"rating": stars})
+        return self._add("rating", match.span(), _counted(stars, "star"), {"rating": stars})
 
     def _excluded_words(self, match: re.Match[str]) -> int | None:
-        return self._ignore(match.start(), match.end(), _EXCLUDABLE)
+        return self._ignore(match.span(), _EXCLUDABLE)
 
     def _best(self, match: re.Match[str]) -> int:
-        return self._add("best", match.start(), match.end(), "best", {"best": True}, False)
+        return self._add("best", match.span(), "best", {"best": True}, False)
 
 
 def _open_ended(span: Span, prefix: str) -> Span:

@@ -31,7 +31,7 @@ _YEARS = re.compile(r"((?:19|20)\d\d)[-–/]((?:19|20)?\d\d)")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _ISO_DAY = re.compile(r"((?:19|20)\d\d)-(\d\d?)(?:-(\d\d?))?")
 _DOTTED_DAY = re.compile(r"(\d\d?)[./](\d\d?)[./]((?:19|20)\d\d)")
-_CLOCK = re.compile(r"(?:[01]?\d|2[0-3])[:.][0-5]\d|\d{1,2}(?:[:.][0-5]\d)?[ap]m")
+_CLOCK = re.compile(r"(?:[01]?\d|2[0-3])[:.][0-5]\d|(?:0?[1-9]|1[0-2])(?:[:.][0-5]\d)?[ap]m")
 _STARS = re.compile(r"([1-5])-?(?:stars?|sterne?)|(★{1,5})")
 _FILE = re.compile(
     r"(?=.*\d)(?=.*[a-z]).*_.*|[a-z]{1,4}\d{3,}|.*\.(?:jpe?g|heic|heif|png|tiff?|webp|dng|cr[23]|nef|arw)"
