@@ -150,7 +150,7 @@ class _Reader:
         attribute, start, count = self._value(match, "x"), match.start(), self._value(match, "n")
         if count is not None:
             number, start = match.span("n")
-            if match["u"] and 1 <= count <= _MOST:
+            if match.groupdict().get("u") and 1 <= count <= _MOST:
                 self._add("count", (number, start), _counted(count, "photograph"), {"k": count})
             else:
                 self._ignore((number, start), _COUNTED_VALUES)
@@ -159,10 +159,11 @@ class _Reader:
         return self._add("spread", (start, match.end()), label, {"wishes": [{"spread": name}]}, False)
 
     def _focus(self, match: re.Match[str]) -> int | None:
-        attribute = self._value(match) or "moment"
-        number = self.lexemes[match.start(1) - 1] if match[1] else None
-        if attribute == "week" or (number is not None and number.role == "number" and number.value != 1):
+        attribute = self._value(match, "x") or ("day" if match["t"] else "moment")
+        if attribute == "week":
             return None
+        if match["n"] and self._value(match, "n") != 1:  # ten photos from ten countries
+            return self._spread(match)
         return self._add_focus(match.span(), f"same {attribute}", attribute)
 
     def _near(self, match: re.Match[str]) -> int | None:
@@ -204,7 +205,7 @@ class _Reader:
             joint = re.compile("C?U[pa]*|jp?a?|C(?=[yYdh])").match(self.roles, spans[-1].end)
             spans.append(date_at(self.roles, self.lexemes, joint.end(), self.today) if joint else None)
         days = [span for span in spans if span is not None]
-        if not days or (not prefix and self._is_plain_word(at, days[0].end)):
+        if not days or (len(days) == 1 and not prefix and self._is_plain_word(at, days[0].end)):
             return None
         joints = {self.roles[before.end] for before in days[:-1]} | set(prefix)
         if len(days) > 1 and joints & {"U", "E"}:
@@ -272,15 +273,15 @@ class _Reader:
         ]
 
     def _add_trips(self, match: re.Match[str], trips: Sequence[Period], label: str) -> int:
-        if "L" in match[0]:
+        if "LT" in match[0]:
             trips, label = trips[:1], trips[0].name
         sign = "not " if "z" in match[0] else ""
         days = " or ".join(f"{trip.since}..{trip.until}" for trip in trips)
         return self._add("date", match.span(), sign + label, {"date": sign + days})
 
     def _last_trip(self, match: re.Match[str]) -> int | None:
-        trips = self.vocabulary.trips()
-        return self._add_trips(match, trips, "") if trips else None
+        trips = self.vocabulary.trips()[: self._value(match) or 1]
+        return self._add_trips(match, trips, f"the last {len(trips)} trips") if trips else None
 
     def _camera(self, match: re.Match[str]) -> int | None:
         lexeme, (before, after) = self.lexemes[match.start(2)], (match[1], match[3])
@@ -312,11 +313,12 @@ class _Reader:
 
 def _open_ended(span: Span, prefix: str) -> Span:
     """Return the days since, after, before or until some days."""
-    if span.first is None or span.last is None:
+    first, last = span.days()
+    if first is None or last is None:
         return span
     if "S" in prefix or "A" in prefix:
-        return Span(span.end, span.first if "S" in prefix else span.last + timedelta(days=1))
-    return Span(span.end, None, span.last if "U" in prefix else span.first - timedelta(days=1))
+        return Span(span.end, first if "S" in prefix else last + timedelta(days=1))
+    return Span(span.end, None, last if "U" in prefix else first - timedelta(days=1))
 
 
 def _date_label(fields: dict[str, str]) -> str:
@@ -357,9 +359,9 @@ _RULES: list[tuple[re.Pattern[str], Callable[[Any, re.Match[str]], int | None]]]
         ("z(?P<n>n)u?p?a?o(?P<x>x)", _Reader._limit),
         ("(?:VC?|[ai]){0,3}(?:nb?u|b+nu?|nbu?|VC?n|n(?=F))(?!e)", _Reader._count),
         ("[pai]{0,3}(?P<n>n)?(?P<v>v)(?:p?(?P<x>x)|(?P<u>u))", _Reader._spread),
-        ("[pai]{0,3}(?:[pa]?o|pn)(x)", _Reader._focus),
+        ("[pai]{0,3}(?:[pa]?o|p(?P<n>n))(?:(?P<x>x)|(?<!n)(?P<t>t))", _Reader._focus),
         ("[ai]{0,2}(?P<n>n)?(?P<v>v)(?P<x>)(?P<u>)(?=X)", _Reader._spread),
-        ("i?()O", _Reader._focus),
+        ("i?(?P<n>)(?P<x>)(?P<t>)O", _Reader._focus),
         ("ka?[gKymdshY]", _Reader._near),
         ("[pE]?K[Uj]K", _Reader._hours),
         ("pa?K", _Reader._near),
@@ -368,7 +370,7 @@ _RULES: list[tuple[re.Pattern[str], Callable[[Any, re.Match[str]], int | None]]]
         ("(i?(?:zu?)?i?)([paSABUET]{0,3})(?=[dYnymshLHRBPM])", _Reader._date),
         ("((?:zu?)?[pai]{0,3})((s)(?:jp?a?s)*|(w)(?:jp?a?w)*|(t)(?:jp?a?t)*|(l)(?:jp?a?l)*)T?", _Reader._label),
         ("((?:zu?)?[pai]{0,3}L?T[pAU]?a?|(?:zu?)?[paiU]{0,3})(g(?:[jC]p?g)*)T?", _Reader._place),
-        ("z?[pai]{0,3}LT", _Reader._last_trip),
+        ("z?[pai]{0,3}L(n)?T", _Reader._last_trip),
         ("(i?(?:zu?)?[paiW]{0,3})(c)(u?)", _Reader._camera),
         ("[pai]{0,2}(f)", _Reader._file),
         ("[paiW]{0,3}(?:nD?q|r|F)D?", _Reader._rating),
