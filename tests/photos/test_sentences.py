@@ -292,6 +292,7 @@ def test_a_sentence_finds_the_right_real_photographs(real: Library, sentence: st
         ("the last two trips", None, {"date": "2020-08-01..2020-08-09 or 2019-07-04..2019-07-18"}),
         ("from the same evening", None, {"wishes": [{"focus": "day"}]}),
         ("ten photos from ten countries", None, {"k": 10, "wishes": [{"spread": "country"}]}),
+        ("everything but 2016", None, {"date": "not 2016"}),
         ("the last three summers", None, {"since": "2022-06", "until": "2024-08", "season": "summer"}),
         ("1st of January", None, {"date": "01-01"}),
         ("no photos from winter", None, {"season": "not winter"}),
