@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -50,6 +51,10 @@ def rerank(
     ] = None,
     variant: Annotated[
         str | None, typer.Option(metavar="NAME", help="Variant of the profile (default: the first one).")
+    ] = None,
+    near: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Value of a focus of the profile: place=[38.7,-9.1]. Repeatable."),
     ] = None,
     spread: options.Spread = None,
     focus: options.Focus = None,
@@ -105,11 +110,13 @@ def rerank(
     if profile is None:
         steering, k = _method(method, paper, strength, protect, keep, order), _K if k is None else k
         require(variant is None, "--variant", "needs --profile", variant)
+        require(near is None, "--near", "needs --profile", near)
     else:
         if typed != options.TypedWishes((), ()) or method is not None or paper:
             raise mc.OptionError("--profile has the wishes and the method: leave out --spread, --limit, --method, ...")
         overrides: dict[str, Any] = {"k": k, "strength": strength, "protect": protect, "keep": keep, "order": order}
-        rules = mc.load_profile(profile).rules(None, variant, **overrides)
+        values = {name: _typed_value(text) for name, _, text in (part.partition("=") for part in near or ())}
+        rules = mc.load_profile(profile).rules(None, variant, values, **overrides)
         wishes, k, steering = rules.wishes, rules.k, rules.method
     request = _read_request(path, input_format, wishes, _InputColumns(missing, score, id, query, vector))
     with _line_in_errors(request):
@@ -283,7 +290,7 @@ def _count_line(records: Sequence[hit_tables.Record]) -> str:
 
 
 @dataclass(frozen=True)
-class _Request:
+class _Input:
     """A table, its queries, and the wishes about its columns."""
 
     table: hit_tables.RecordTable
@@ -309,12 +316,20 @@ def _method(name: str | None, paper: bool, *parameters: Any) -> Any:
     return grammar.method("paper" if paper else name or "mascot", *parameters)
 
 
+def _typed_value(text: str) -> Any:
+    """Return a value typed as JSON, or as text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
 def _read_request(
     path: str | None,
     input_format: str | None,
     typed: options.TypedWishes | Sequence[mc.AnyWish],
     names: _InputColumns,
-) -> _Request:
+) -> _Input:
     table = hit_tables.read(path, input_format, (names.id or "id", names.query or "query"))
     if isinstance(typed, options.TypedWishes):
         wishes = typed.read(grammar.TableResolver(table.column), names.missing)
@@ -327,11 +342,11 @@ def _read_request(
     of_vectors = [wish for wish in wishes if isinstance(wish.attribute, (mc.Branches, mc.Clusters, mc.Vectors))]
     if queries[0].candidates.vectors is None and not all(map(grammar.columns_of, of_vectors)):
         table.require("vector", "name another with --vector")
-    return _Request(table, queries, wishes)
+    return _Input(table, queries, wishes)
 
 
 @contextmanager
-def _line_in_errors(request: _Request) -> Iterator[None]:
+def _line_in_errors(request: _Input) -> Iterator[None]:
     """Add the line of the input to the error if a wish cannot read a cell."""
     try:
         yield

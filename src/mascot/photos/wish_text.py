@@ -279,8 +279,8 @@ def _label(name: str, value: str, rows: Rows) -> Any:
     if label is not None:
         return label
     close = _close(value, labels) if len(labels) > _MAX_LABELS else []
-    known = f"similar values: {_label_list(close)}" if close else f"values: {_label_list(labels) or 'none'}"
-    raise OptionError(f"no photograph has {name} {value!r}; {known}")
+    advice = f"similar values: {_label_list(close)}" if close else f"values: {_label_list(labels) or 'none'}"
+    raise OptionError(f"no photograph has {name} {value!r}; {advice}")
 
 
 def _find_label(name: str, value: str, labels: list[Any]) -> Any:
