@@ -82,7 +82,7 @@ class Tab:
         self.page.mouse.move(0, 0)
         errors = list(self.errors)
         self.errors.clear()
-        assert errors == []
+        assert not errors, errors
 
     def settled(self) -> None:
         """Wait until the page shows the answer to its last request."""
