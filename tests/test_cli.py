@@ -322,9 +322,7 @@ def test_public_names_load_with_the_first_and_stay_functions() -> None:
     code = (
         "import sys, mascot as mc\nassert 'numpy' not in sys.modules\nimport mascot.reranking, mascot.tuning.probe\n"
         "assert callable(mc.rerank) and callable(mc.probe)\n"
-        "assert set(mc.__all__) <= set(dir(mc)) and not hasattr(mc, 'nothing')\n"
-        "heavy = {name.partition('.')[0] for name in sys.modules} & {'scipy', 'pandas', 'rich', 'typer', 'PIL'}\n"
-        "assert not heavy, heavy"
+        "assert set(mc.__all__) <= set(dir(mc)) and not hasattr(mc, 'nothing')"
     )
     done = process("-c", code)
     assert done.returncode == 0, done.stderr

@@ -94,8 +94,8 @@ class Profile:
         """Return the variant with this name."""
         names = [variant.name for variant in self.variants]
         if name not in names:
-            known = f"its variants: {', '.join(names)}" if names != [""] else "it has no variants"
-            raise OptionError(f"profile {self.name!r} has no variant {name!r}; {known}")
+            advice = f"its variants: {', '.join(names)}" if names != [""] else "it has no variants"
+            raise OptionError(f"profile {self.name!r} has no variant {name!r}; {advice}")
         return self.variants[names.index(name)]
 
     def rules(

@@ -290,7 +290,7 @@ def _count_line(records: Sequence[hit_tables.Record]) -> str:
 
 
 @dataclass(frozen=True)
-class _Request:
+class _Input:
     """A table, its queries, and the wishes about its columns."""
 
     table: hit_tables.RecordTable
@@ -329,7 +329,7 @@ def _read_request(
     input_format: str | None,
     typed: options.TypedWishes | Sequence[mc.AnyWish],
     names: _InputColumns,
-) -> _Request:
+) -> _Input:
     table = hit_tables.read(path, input_format, (names.id or "id", names.query or "query"))
     if isinstance(typed, options.TypedWishes):
         wishes = typed.read(grammar.TableResolver(table.column), names.missing)
@@ -342,11 +342,11 @@ def _read_request(
     of_vectors = [wish for wish in wishes if isinstance(wish.attribute, (mc.Branches, mc.Clusters, mc.Vectors))]
     if queries[0].candidates.vectors is None and not all(map(grammar.columns_of, of_vectors)):
         table.require("vector", "name another with --vector")
-    return _Request(table, queries, wishes)
+    return _Input(table, queries, wishes)
 
 
 @contextmanager
-def _line_in_errors(request: _Request) -> Iterator[None]:
+def _line_in_errors(request: _Input) -> Iterator[None]:
     """Add the line of the input to the error if a wish cannot read a cell."""
     try:
         yield

@@ -141,8 +141,8 @@ class FittedWishes:
         if dropped is not None:
             dropped = dropped.copy()
             dropped[pinned] = False
-            remaining, kept = Remaining.without(dropped, ptr), np.flatnonzero(~dropped)
-            ptr, scores, rows = remaining.ptr, scores[kept], kept if rows is None else rows[kept]
+            remaining, rest = Remaining.without(dropped, ptr), np.flatnonzero(~dropped)
+            ptr, scores, rows = remaining.ptr, scores[rest], rest if rows is None else rows[rest]
             if len(tables) > 1:
                 tables = tuple(table.take(np.asarray(remaining.of(q))) for q, table in enumerate(tables))
             if already is not None:

@@ -9,7 +9,7 @@ import numpy as np
 
 import mascot as mc
 from mascot import metrics
-from mascot.bench.datasets.dataset import Bools, Dataset, Floats, Ints, QueryHits
+from mascot.bench.datasets.dataset import Bools, Dataset, DatasetHits, Floats, Ints
 from mascot.bench.protocol.tasks import SPREAD, BenchTask, Widths, metric_features, unit_rows
 from mascot.tuning.judge import padded
 
@@ -33,7 +33,7 @@ class QuerySet:
         return self.dataset.splits[self.split].queries[: self.limit]
 
     @cached_property
-    def hits(self) -> list[QueryHits]:
+    def hits(self) -> list[DatasetHits]:
         hits = list(self.dataset.hits(self.n, self.split, self.queries))
         for query_hits in hits:
             if not len(query_hits.images):

@@ -91,9 +91,9 @@ def judged(results: RunResults, published: Published) -> Iterator[ResultTable]:
     parts = {"": ("clusters found, ", results)}
     parts |= {f"{name}-": (f"clusters found, {name} topics, ", part) for name, part in subsets(results)}
     for prefix, (heading, part) in parts.items():
-        known = part.filter(part.frame.reindex(columns=_JUDGED).notna().any(axis=1))
+        judged_part = part.filter(part.frame.reindex(columns=_JUDGED).notna().any(axis=1))
         yield from _by_direction_and_point(
-            known, f"judged-{prefix}", heading, keys, keys[:-1], None, (_JUDGED_NOTE,), "f1@20"
+            judged_part, f"judged-{prefix}", heading, keys, keys[:-1], None, (_JUDGED_NOTE,), "f1@20"
         )
     yield from _at_their_best(results)
 
@@ -194,9 +194,9 @@ def appearance(results: RunResults, published: Published) -> Iterator[ResultTabl
     if main.blind:
         return
 
-    def numbers(*case: str) -> dict[str, float]:
+    def numbers(*case: str) -> dict[str, Any]:
         score = published.appearance(*case)
-        return {} if score is None else {"appearance": score, **published.row(*case)}
+        return {} if score["appearance"] is None else {**score, **published.row(*case)}
 
     cells = result_table.compared(main.frame, ("appearance", "dm", results.retrieval), numbers)
     note = "Appearance is the normalised Vendi score of the image vectors; it is never inverted."
