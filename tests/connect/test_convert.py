@@ -157,12 +157,15 @@ def test_hits_without_scores_and_with_lists_of_one_value() -> None:
 
 def test_a_response_without_hits_is_no_candidates() -> None:
     hits: dict[str, Any] = {"hits": []}
-    responses: dict[str, Any] = {
-        "elasticsearch": {"hits": hits}, "typesense": {"found": 0, **hits}, "algolia": hits,
-        "solr": {"response": {"docs": []}}, "chroma": {"ids": [[]], "distances": [[]], "metadatas": [[]]},
-        "qdrant": [], "milvus": [[]], "weaviate": [], "lance": [], "rows": [], "vespa": {"root": {"id": "0"}},
-    }  # fmt: skip
-    empty = [getattr(convert, f"from_{name}")(response) for name, response in responses.items()]
+    responses: list[tuple[str, Any]] = [
+        ("elasticsearch", {"hits": hits}), ("typesense", {"found": 0, **hits}), ("algolia", hits), ("qdrant", []),
+        ("solr", {"response": {"docs": []}}), ("chroma", {"ids": [[]], "distances": [[]], "metadatas": [[]]}),
+        ("milvus", [[]]), ("weaviate", []), ("lance", []), ("rows", []), ("vespa", {"root": {"id": "0"}}),
+        ("pinecone", {"matches": []}), ("meilisearch", hits), ("mongodb", []), ("redis", [0]),
+        ("azure_search", {"value": []}), ("vertex_search", {"results": []}), ("qdrant", {"result": {"groups": []}}),
+        ("solr", {"grouped": {"a": {"groups": []}}}),
+    ]  # fmt: skip
+    empty = [getattr(convert, f"from_{name}")(response) for name, response in responses]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for candidates in (*empty, convert.from_faiss([[3.4e38]], [[-1]])):
