@@ -17,9 +17,6 @@ import io
 import json
 import os
 import socket
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
@@ -27,6 +24,7 @@ from typing import Any
 import numpy as np
 
 import mascot as mc
+from benchmarks.serving import serving
 
 _ROWS, _K, _WIDTH = 200, 20, 384
 _BLOCKS, _CALLS = 9, 60
@@ -221,15 +219,6 @@ def _validation(body: bytes) -> None:
         print(f"{name:<10} {np.median(times):6.0f} us for {len(body):,} bytes")
 
 
-def _served(workers: int) -> tuple[subprocess.Popen[str], int]:
-    command = [sys.executable, "-m", "mascot.cli", "serve", "--no-library", "--port", "0", "--workers", str(workers)]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("MASCOT_")}
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
-    assert process.stderr is not None
-    line = process.stderr.readline()
-    return process, int(line.split(":")[3].split("/")[0])
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--load", action="store_true")
@@ -251,41 +240,29 @@ def main() -> None:
     wishes = [mc.spread(mc.Place()), mc.focus(mc.HourOfDay("hour"))]
     vectors = np.random.default_rng(2).random((_ROWS, _WIDTH), np.float32)
     arrow = _arrow_body(rows, vectors)
-    with tempfile.TemporaryDirectory():
-        process, port = _served(1)
-        try:
-            connection = Connection(port)
-            while True:  # until the kernel is loaded
-                with socket.create_connection(("127.0.0.1", port)) as probe:
-                    probe.sendall(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-                    if probe.recv(100).startswith(b"HTTP/1.1 200"):
-                        break
-                time.sleep(0.2)
 
-            def local(with_vectors: bool) -> mc.Ranking:
-                candidates = mc.Candidates(
-                    rows["scores"], rows["ids"], rows["columns"], vectors if with_vectors else None
-                )
-                return mc.rerank(candidates, wishes, _K)
+    def local(with_vectors: bool) -> mc.Ranking:
+        candidates = mc.Candidates(rows["scores"], rows["ids"], rows["columns"], vectors if with_vectors else None)
+        return mc.rerank(candidates, wishes, _K)
 
-            print(
-                f"{_ROWS} rows, place + hour, mascot {mc.__version__}, kernel {kernel_name()}, {os.cpu_count()} cores"
-            )
-            _compare("JSON", process.pid, lambda: connection.post(body, _JSON), lambda: local(False), 1.5)
-            for name, request in requests.items():
-                _compare_reasons(name, request, process.pid, connection)
-            name = f"Arrow, {_WIDTH}-d vectors"
-            _compare(name, process.pid, lambda: connection.post(arrow, _ARROW), lambda: local(True), 3.0)
-        finally:
-            process.terminate()
-            process.wait()
-        if options.load:
-            process, port = _served(options.workers)
-            try:
-                asyncio.run(_load(port, body, options.clients, options.seconds))
-            finally:
-                process.terminate()
-                process.wait()
+    with serving("--no-library") as (pid, address):
+        port = int(address.rpartition(":")[2])
+        connection = Connection(port)
+        while True:  # until the kernel is loaded
+            with socket.create_connection(("127.0.0.1", port)) as probe:
+                probe.sendall(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                if probe.recv(100).startswith(b"HTTP/1.1 200"):
+                    break
+            time.sleep(0.2)
+        print(f"{_ROWS} rows, place + hour, mascot {mc.__version__}, kernel {kernel_name()}, {os.cpu_count()} cores")
+        _compare("JSON", pid, lambda: connection.post(body, _JSON), lambda: local(False), 1.5)
+        for name, request in requests.items():
+            _compare_reasons(name, request, pid, connection)
+        name = f"Arrow, {_WIDTH}-d vectors"
+        _compare(name, pid, lambda: connection.post(arrow, _ARROW), lambda: local(True), 3.0)
+    if options.load:
+        with serving("--no-library", "--workers", str(options.workers)) as (_, address):
+            asyncio.run(_load(int(address.rpartition(":")[2]), body, options.clients, options.seconds))
 
 
 if __name__ == "__main__":
