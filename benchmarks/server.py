@@ -13,6 +13,7 @@ import argparse
 import asyncio
 import os
 import subprocess
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -21,8 +22,6 @@ from typing import Any
 
 import httpx
 import numpy as np
-
-from benchmarks.serving import MASCOT, environment, serving
 
 _WORDS = ("sunset", "market", "tower", "harbour", "water", "morning")
 _WISHES = (("place", "spread"), ("hour", "focus"), ("camera", "spread"), ("season", "focus"))
@@ -90,6 +89,23 @@ async def _run(address: str, clients: int, seconds: float, most: int, token: str
     return 1 if wrong or not every else 0
 
 
+def _served(folder: Path) -> tuple[subprocess.Popen[str], str]:
+    """Start a server over thirty photographs."""
+    from tests.photos.jpegs import small_library
+
+    surroundings = {name: value for name, value in os.environ.items() if not name.startswith("MASCOT_")}
+    surroundings["XDG_STATE_HOME"] = str(folder / "state")
+    command = [sys.executable, "-m", "mascot.cli"]
+    root = str(small_library(folder / "photos"))
+    subprocess.run([*command, "index", root], env=surroundings, check=True, capture_output=True)
+    process = subprocess.Popen(
+        [*command, "serve", "--library", root, "--port", "0"], env=surroundings, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    line = process.stderr.readline()
+    return process, next(word for word in line.split() if word.startswith("http://"))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--address", help="address of a running server (default: start one)")
@@ -102,12 +118,12 @@ def main() -> int:
     if options.address:
         return asyncio.run(_run(options.address, options.clients, options.seconds, most, options.token))
     with tempfile.TemporaryDirectory() as folder:
-        from tests.photos.jpegs import small_library
-
-        state, root = {"XDG_STATE_HOME": f"{folder}/state"}, str(small_library(Path(folder, "photos")))
-        subprocess.run([*MASCOT, "index", root], env=environment(**state), check=True, capture_output=True)
-        with serving("--library", root, **state) as (_, address):
+        process, address = _served(Path(folder))
+        try:
             return asyncio.run(_run(address, options.clients, options.seconds, most, None))
+        finally:
+            process.terminate()
+            process.wait()
 
 
 if __name__ == "__main__":

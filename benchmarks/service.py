@@ -17,14 +17,19 @@ import io
 import json
 import os
 import socket
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import mascot as mc
-from benchmarks.serving import serving
+from mascot.server.client import Client
 
 _ROWS, _K, _WIDTH = 200, 20, 384
 _BLOCKS, _CALLS = 9, 60
@@ -34,6 +39,7 @@ _MARKET = [
     {"focus": {"kind": "Number", "column": "price"}, "near": 25, "within": 10},
 ]  # fmt: skip
 _JSON, _ARROW = "application/json", "application/vnd.apache.arrow.stream"
+OK = "HTTP/1.1 200 OK"
 
 
 def _rows() -> dict[str, Any]:
@@ -99,23 +105,10 @@ def _request(body: bytes, kind: str) -> bytes:
     return head.encode() + body
 
 
-def _cpu_s(pid: int) -> float:
-    """User and system time of a process, all threads."""
-    with open(f"/proc/{pid}/stat", "rb") as file:
-        fields = file.read().rpartition(b")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def _schedstat_s(pid: int) -> float:
-    """The same to the nanosecond where the kernel counts it."""
-    total = 0
-    for thread in os.listdir(f"/proc/{pid}/task"):
-        try:
-            with open(f"/proc/{pid}/task/{thread}/schedstat", "rb") as file:
-                total += int(file.read().split()[0])
-        except OSError:
-            continue
-    return total / 1e9 if total else _cpu_s(pid)
+def cpu_seconds(pid: int) -> float:
+    """Return the CPU time of all threads of a process."""
+    files = Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return sum(int(file.read_text().split()[0]) for file in files) / 1e9
 
 
 def _compare(name: str, pid: int, remote: Callable[[], Any], local: Callable[[], Any], bar_ms: float) -> float:
@@ -124,10 +117,10 @@ def _compare(name: str, pid: int, remote: Callable[[], Any], local: Callable[[],
         remote(), local()
     server_ms, process_ms = [], []
     for _ in range(_BLOCKS):
-        before = _schedstat_s(pid)
+        before = cpu_seconds(pid)
         for _ in range(_CALLS):
             remote()
-        server_ms.append((_schedstat_s(pid) - before) / _CALLS * 1e3)
+        server_ms.append((cpu_seconds(pid) - before) / _CALLS * 1e3)
         before = time.process_time()
         for _ in range(_CALLS):
             local()
@@ -147,10 +140,10 @@ def _compare_reasons(name: str, request: dict[str, Any], pid: int, connection: C
     times: list[list[float]] = [[], []]
     for _ in range(_BLOCKS + 1):
         for body, own in zip(bodies, times, strict=True):
-            before = _schedstat_s(pid)
+            before = cpu_seconds(pid)
             for _ in range(_CALLS):
                 connection.post(body, _JSON)
-            own.append((_schedstat_s(pid) - before) / _CALLS * 1e3)
+            own.append((cpu_seconds(pid) - before) / _CALLS * 1e3)
     plain, explained = (float(np.median(own[1:])) for own in times)  # the first block warms up
     print(
         f"{name:<22} server {plain:6.2f} ms, with reasons {explained:6.2f} ms: "
@@ -158,37 +151,49 @@ def _compare_reasons(name: str, request: dict[str, Any], pid: int, connection: C
     )
 
 
-async def _load(port: int, body: bytes, clients: int, seconds: float) -> None:
+async def load(
+    port: int, bodies: Sequence[bytes], clients: int, seconds: float = 0, requests: int = 0
+) -> tuple[Counter[tuple[int, str]], list[float]]:
+    """Return how often each body got each status line, and the latencies in seconds.
+
+    Each client has one connection and one of the bodies. It waits for an answer before it asks again, and stops after
+    the seconds and the number of requests have passed.
+    """
+    statuses: Counter[tuple[int, str]] = Counter()
     latencies: list[float] = []
-    errors: list[str] = []
-    request = _request(body, _JSON)
     ends = time.monotonic() + seconds
 
-    async def client() -> None:
+    async def ask(number: int) -> None:
+        sent, request = 0, _request(bodies[number], _JSON)
         try:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            while time.monotonic() < ends:
+            while sent < requests or time.monotonic() < ends:
                 started = time.perf_counter()
                 writer.write(request)
                 head = await reader.readuntil(b"\r\n\r\n")
                 await reader.readexactly(int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0]))
                 latencies.append(time.perf_counter() - started)
-                if not head.startswith(b"HTTP/1.1 200"):
-                    errors.append(head.split(b"\r\n")[0].decode())
+                statuses[number, head.split(b"\r\n")[0].decode()] += 1
+                sent += 1
             writer.close()
         except (OSError, asyncio.IncompleteReadError) as error:
-            errors.append(type(error).__name__)
+            statuses[number, type(error).__name__] += 1
 
-    started = time.perf_counter()
-    await asyncio.gather(*(client() for _ in range(clients)))
-    spent = time.perf_counter() - started
+    await asyncio.gather(*(ask(client % len(bodies)) for client in range(clients)))
+    return statuses, latencies
+
+
+def print_load(port: int, bodies: Sequence[bytes], clients: int, seconds: float) -> None:
+    """Print the rate, the latencies and the errors under load; exit if there is an error."""
+    statuses, latencies = asyncio.run(load(port, bodies, clients, seconds))
+    errors = {status: count for (_, status), count in statuses.items() if status != OK}
     p50, p95, p99 = np.percentile(np.array(latencies) * 1e3, [50, 95, 99])
     print(
-        f"{clients} clients, {spent:.0f} s: {len(latencies)} calls, {len(errors)} errors, "
-        f"{len(latencies) / spent:.0f} a second; p50 {p50:.0f} ms, p95 {p95:.0f} ms, p99 {p99:.0f} ms"
+        f"{clients} clients, {seconds:.0f} s: {len(latencies)} calls, {sum(errors.values())} errors, "
+        f"{len(latencies) / seconds:.0f} a second; p50 {p50:.0f} ms, p95 {p95:.0f} ms, p99 {p99:.0f} ms"
     )
     if errors:
-        raise SystemExit(f"errors: {sorted(set(errors))}")
+        raise SystemExit(f"errors: {errors}")
 
 
 def _validation(body: bytes) -> None:
@@ -219,6 +224,22 @@ def _validation(body: bytes) -> None:
         print(f"{name:<10} {np.median(times):6.0f} us for {len(body):,} bytes")
 
 
+@contextmanager
+def served(*options: str) -> Iterator[tuple[int, int]]:
+    """Run `mascot serve` without a library; yield its process id and port once it is ready."""
+    command = [sys.executable, "-m", "mascot.cli", "serve", "--no-library", "--port", "0", *options]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MASCOT_")}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        try:
+            assert process.stderr is not None
+            address = process.stderr.readline().split()[1]
+            while not Client(address).ready():
+                time.sleep(0.2)
+            yield process.pid, int(address.rstrip("/").rpartition(":")[2])
+        finally:
+            process.terminate()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--load", action="store_true")
@@ -245,15 +266,8 @@ def main() -> None:
         candidates = mc.Candidates(rows["scores"], rows["ids"], rows["columns"], vectors if with_vectors else None)
         return mc.rerank(candidates, wishes, _K)
 
-    with serving("--no-library") as (pid, address):
-        port = int(address.rpartition(":")[2])
+    with served() as (pid, port):
         connection = Connection(port)
-        while True:  # until the kernel is loaded
-            with socket.create_connection(("127.0.0.1", port)) as probe:
-                probe.sendall(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-                if probe.recv(100).startswith(b"HTTP/1.1 200"):
-                    break
-            time.sleep(0.2)
         print(f"{_ROWS} rows, place + hour, mascot {mc.__version__}, kernel {kernel_name()}, {os.cpu_count()} cores")
         _compare("JSON", pid, lambda: connection.post(body, _JSON), lambda: local(False), 1.5)
         for name, request in requests.items():
@@ -261,8 +275,8 @@ def main() -> None:
         name = f"Arrow, {_WIDTH}-d vectors"
         _compare(name, pid, lambda: connection.post(arrow, _ARROW), lambda: local(True), 3.0)
     if options.load:
-        with serving("--no-library", "--workers", str(options.workers)) as (_, address):
-            asyncio.run(_load(int(address.rpartition(":")[2]), body, options.clients, options.seconds))
+        with served("--workers", str(options.workers)) as (_, port):
+            print_load(port, [body], options.clients, options.seconds)
 
 
 if __name__ == "__main__":

@@ -68,11 +68,18 @@ def test_rerank_by_a_profile(hits: str, tmp_path: Path) -> None:
     assert ranked(hits, "--profile", str(path)) == limit
     assert ranked(hits, "--profile", str(path), "--variant", "b") == ranked(hits, "--limit", "camera=1", "-k", "2")
     assert len(ranked(hits, "--profile", str(path), "-k", "3")) == 3
+    focus = {"wishes": [{"focus": {"kind": "Place"}}, {"focus": "camera"}], "allow": ["near.place", "near.camera"]}
+    (tmp_path / "near.json").write_text(json.dumps(focus))
+    words = ["--near", "place=[38.7,-9.1]", "--near", "camera=Z6"]
+    typed = ["--focus", "place=38.7,-9.1", "--focus", "camera=Z6"]
+    assert ranked(hits, "--profile", str(tmp_path / "near.json"), *words) == ranked(hits, *typed)
     for words, text in [
         (["--profile", str(path), "--spread", "camera"], "--profile has the wishes and the method"),
         (["--profile", str(path), "--strength", "1"], "does not allow strength to be overridden; it allows k"),
         (["--profile", str(tmp_path / "no.json")], "no.json: cannot be read: No such file"),
         (["--variant", "b"], "--variant needs --profile, got 'b'"),
+        (["--near", "place"], "--near needs --profile, got ['place']"),
+        (["--profile", str(path), "--near", "place"], "does not allow near.place to be overridden"),
         (["-k", "0"], "k must be a whole number >= 1, got 0"),
     ]:
         done = run_command("rerank", hits, *words)

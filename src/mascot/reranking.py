@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mascot.bins import Ints
-from mascot.candidates import Batch, Candidates, Id, TableRows
+from mascot.candidates import Batch, Candidates, Id
 from mascot.errors import InputError, OptionError, check_whole, hashed, is_whole, require
 from mascot.fitting.arrangement import (
     Rules,
@@ -203,8 +203,8 @@ def rank_many(fitted: FittedWishes, queries: Queries, call: Call) -> Rankings[An
 
 def _require_use_of_vectors(wishes: Sequence[AnyWish], method: Any, candidates: Candidates[Any] | Batch) -> None:
     """Raise if vectors are passed and nothing reads them. Hits of an engine may carry vectors that nobody needs."""
-    unused = candidates.vectors is not None and not wishes and method is None
-    if unused and (isinstance(candidates, Batch) or isinstance(candidates.source, TableRows | None)):
+    is_own = isinstance(candidates.columns, dict)
+    if is_own and candidates.vectors is not None and not wishes and method is None:
         raise OptionError("vectors are read by a wish or a method: ask for spread(mc.Vectors()), got no wish")
 
 

@@ -45,8 +45,8 @@ test("a target is where the server says, or where the text says until then", () 
 });
 
 test("the next larger number of photographs", () => {
-  assert.deepEqual([10, 24, 192].map((k) => nextSize({ k, complete: null })), [12, 48, undefined]);
-  assert.equal(nextSize({ k: 24, complete: 5 }), undefined);
+  assert.deepEqual([10, 24, 150, 192].map((k) => nextSize({ k, complete: null })), [20, 48, 192, null]);
+  assert.equal(nextSize({ k: 24, complete: 5 }), null);
 });
 
 function page(changes = {}) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -50,6 +51,10 @@ def rerank(
     ] = None,
     variant: Annotated[
         str | None, typer.Option(metavar="NAME", help="Variant of the profile (default: the first one).")
+    ] = None,
+    near: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Value of a focus of the profile: place=[38.7,-9.1]. Repeatable."),
     ] = None,
     spread: options.Spread = None,
     focus: options.Focus = None,
@@ -105,11 +110,13 @@ def rerank(
     if profile is None:
         steering, k = _method(method, paper, strength, protect, keep, order), _K if k is None else k
         require(variant is None, "--variant", "needs --profile", variant)
+        require(near is None, "--near", "needs --profile", near)
     else:
         if typed != options.TypedWishes((), ()) or method is not None or paper:
             raise mc.OptionError("--profile has the wishes and the method: leave out --spread, --limit, --method, ...")
         overrides: dict[str, Any] = {"k": k, "strength": strength, "protect": protect, "keep": keep, "order": order}
-        rules = mc.load_profile(profile).rules(None, variant, **overrides)
+        values = {name: _typed_value(text) for name, _, text in (part.partition("=") for part in near or ())}
+        rules = mc.load_profile(profile).rules(None, variant, values, **overrides)
         wishes, k, steering = rules.wishes, rules.k, rules.method
     request = _read_request(path, input_format, wishes, _InputColumns(missing, score, id, query, vector))
     with _line_in_errors(request):
@@ -307,6 +314,14 @@ def _method(name: str | None, paper: bool, *parameters: Any) -> Any:
     if paper and name not in (None, "paper"):
         raise mc.OptionError(f"--paper means --method paper, got --method {name} as well")
     return grammar.method("paper" if paper else name or "mascot", *parameters)
+
+
+def _typed_value(text: str) -> Any:
+    """Return a value typed as JSON, or as text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def _read_request(

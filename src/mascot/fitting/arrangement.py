@@ -49,14 +49,21 @@ class Rules(NamedTuple):
         kernel = native.arrange if backend != "numpy" and native.available() else arrange
         return cls(tuple(numbers), tuple(rules), before, fixed or {}, kernel)
 
-    def arranged(self, positions: list[int], rows: Ints) -> Arrangement:
+    def arranged(self, positions: Ints, rows: Ints) -> Arrangement:
         """Return an arrangement of positions, which are in the wanted order; `rows` are those of all candidates."""
         fixed, last = dict[int, int](), len(positions) - 1
         for position, place in sorted(self.fixed.items(), key=lambda pin: -pin[1]):
             if position in positions:  # a page that is too short shows pinned results further up
-                fixed[min(place, last)] = positions.index(position)
+                fixed[min(place, last)] = positions.tolist().index(position)
                 last = min(place, last) - 1
         return self.arrange(rows[positions], self.rules, self.before, fixed)
+
+    def cut_short(self, arrangement: Arrangement, positions: Ints, rows: Ints) -> Ints:
+        """Return arranged positions without those that have no place."""
+        while len(arrangement.left):
+            positions = positions[np.sort(arrangement.order)]
+            arrangement = self.arranged(positions, rows)
+        return positions[arrangement.order]
 
 
 def session_quotas(fitted: FittedWishes, quotas: Sequence[AnyQuota], rows: Ints) -> tuple[AnyQuota, ...]:
@@ -114,32 +121,20 @@ def select_arranged(
     """
     if not rules.rules and not rules.fixed:
         return selection
-    quotas = list(quotas)
-    attempts: list[tuple[Arrangement, list[int], Selection]] = []
+    quotas, pages = list(quotas), list[tuple[Ints, Selection]]()
     for _ in range(_MOST_EXCHANGES):
-        wanted = [position for position in selection.ranked[0].tolist() if position >= 0]
+        wanted = selection.ranked[0]
+        wanted = wanted[wanted >= 0]
         arrangement = rules.arranged(wanted, rows)
-        if not arrangement.left and all(len(wanted) >= len(longer) for _, longer, _ in attempts):
-            attempts.clear()  # all others are shorter once they are cut
-        attempts.append((arrangement, wanted, selection))
-        if not arrangement.left or not _lower(quotas, rules, arrangement, rows[wanted]):
+        pages.append((rules.cut_short(arrangement, wanted, rows), selection))
+        if not len(arrangement.left) or not _lower(quotas, rules, arrangement, rows[wanted]):
             break
         selection = select(quotas)
-    pages = [(_cut_short(rules, arrangement, wanted, rows), selection) for arrangement, wanted, selection in attempts]
     order, selection = max(pages, key=lambda page: len(page[0]))
-    positions = selection.positions
-    if positions.shape[1] > len(order):
-        positions = np.array([[position for position in positions[0].tolist() if position in order]], np.int64)
-    selection.positions, selection.ranked = positions, np.array([order], np.int64)
+    selection.ranked = order[None]
+    if selection.positions.shape[1] > len(order):
+        selection.positions = selection.positions[:, np.isin(selection.positions[0], order)]
     return selection
-
-
-def _cut_short(rules: Rules, arrangement: Arrangement, wanted: list[int], rows: Ints) -> list[int]:
-    """Return positions in an order that the rules allow, without those that have no place."""
-    while arrangement.left:
-        wanted = [wanted[item] for item in sorted(arrangement.order)]
-        arrangement = rules.arranged(wanted, rows)
-    return [wanted[item] for item in arrangement.order]
 
 
 def _lower(quotas: list[AnyQuota], rules: Rules, arrangement: Arrangement, rows: Ints) -> bool:

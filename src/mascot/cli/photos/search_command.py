@@ -283,7 +283,7 @@ def search(
         base, request = request, request if understood is None else understood.request(request)
         results = opened.search(request, where=where, encoder=encoder)
         if understood is not None:
-            _print_understanding(opened, understood, base, results)
+            _print_understanding(opened, understood, base, results, where=where, encoder=encoder)
         _print_notes(opened, request, results)
         _print_results(opened, results, output)
         if save_choice is not None:
@@ -342,7 +342,9 @@ def _filters(texts: list[str] | None) -> dict[str, str]:
     return fields
 
 
-def _print_understanding(library: Library, understood: Understanding, base: SearchRequest, results: Results) -> None:
+def _print_understanding(
+    library: Library, understood: Understanding, base: SearchRequest, results: Results, **options: Any
+) -> None:
     """Print on standard error what was understood, what was ignored, and which part leaves too few results."""
     note(
         f"understood: {visible(understood.line)} (--as-words searches for the sentence itself)"
@@ -352,7 +354,7 @@ def _print_understanding(library: Library, understood: Understanding, base: Sear
     for part in understood.ignored:
         note(f"ignored: {visible(part.words)!r}: {part.reason}")
     if len(results) < FEW:
-        counts = [f"without {chip.label}: {count}" for chip, count in library.without_chips(understood, base)]
+        counts = [f"without {chip.label}: {count}" for chip, count in library.without_chips(understood, base, **options)]
         note("; ".join(counts) or None)
 
 

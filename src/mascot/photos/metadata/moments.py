@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from math import cos, hypot, radians
 
 SEASONS = ("spring", "summer", "autumn", "winter")
@@ -29,6 +29,17 @@ def part_of_day(taken: datetime | None) -> str | None:
     if taken is None:
         return None
     return next((part for part, hour in reversed(_FIRST_HOURS.items()) if taken.hour >= hour), "night")
+
+
+def easter_days(year: int) -> tuple[date, ...]:
+    """Return the days from Good Friday to Easter Monday, by the Gregorian computus of Meeus, Jones and Butcher."""
+    century, of_century = divmod(year, 100)
+    golden, leaps = year % 19, century // 4
+    moon = (19 * golden + century - leaps - (century - (century + 8) // 25 + 1) // 3 + 15) % 30
+    weekday = (32 + 2 * (century % 4) + 2 * (of_century // 4) - moon - of_century % 4) % 7
+    shift = moon + weekday - 7 * ((golden + 11 * moon + 22 * weekday) // 451) + 114
+    sunday = date(year, shift // 31, shift % 31 + 1)
+    return tuple(sunday + timedelta(days=days) for days in range(-2, 2))
 
 
 @dataclass(frozen=True, slots=True)

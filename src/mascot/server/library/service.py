@@ -125,7 +125,7 @@ class Service:
 
     def _candidates(self, library: Library, retrieval: SearchRequest) -> Hits:
         """Return the candidates of a request; a later one with the same text and filters takes them from a cache."""
-        key = (library.state, self._opened_file, retrieval)
+        key = (library.state, self._opened_file, msgspec.json.encode(retrieval.to_dict()))
 
         def encoded() -> Hits:
             with self._encoding:  # one thread at a time; another may have found the same meanwhile
@@ -201,8 +201,8 @@ class Service:
         store = self.current.store
         photos = store.photos(list(dict.fromkeys(export.photos)))
         if export.format == "album":
-            sections = [AlbumSection(photos)]
-            return pictures.download(self.files.iterate(album(store, export.title, sections)), export.title, "html")
+            parts = album(store, export.title, [AlbumSection(photos)], self._root)
+            return pictures.download(self.files.iterate(parts), export.title, "html")
         files, problems = originals(self._root, photos)
         if not files:
             raise mc.InputError("; ".join(problems[:3]))

@@ -14,7 +14,7 @@ import msgspec
 from starlette.types import Scope
 
 import mascot as mc
-from mascot.reasons.explain import Explainer
+from mascot.reasons.explain import Explainer, MissedRule
 from mascot.server.middleware import log
 from mascot.server.schemas import ProfileUsed
 
@@ -35,16 +35,6 @@ class AuditedResult(msgspec.Struct):
     code: str
 
 
-class AuditedRule(msgspec.Struct):
-    """A rule that the page does not meet, as `MissedRule` describes it."""
-
-    rule: str
-    value: str
-    count: int
-    target: int
-    cause: str
-
-
 class AuditLine(msgspec.Struct, omit_defaults=True):
     """One line of the audit log."""
 
@@ -56,7 +46,7 @@ class AuditLine(msgspec.Struct, omit_defaults=True):
     seconds: float
     candidates: list[Any]
     results: list[AuditedResult]
-    missed: list[AuditedRule]
+    missed: list[MissedRule]
 
 
 class AuditLog:
@@ -92,12 +82,8 @@ class AuditLog:
         seconds: float,
     ) -> None:
         time = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-        rules = [
-            AuditedRule(rule.rule, rule.value, rule.count, rule.target, rule.cause) for rule in ranking.missed_rules()
-        ]
-        line = AuditLine(
-            time, request, trace, profile, ranking.k, round(seconds, 6), list(candidates.ids), _results(ranking), rules
-        )
+        ids, missed = list(candidates.ids), ranking.missed_rules()
+        line = AuditLine(time, request, trace, profile, ranking.k, round(seconds, 6), ids, _results(ranking), missed)
         try:
             os.write(self._file, msgspec.json.encode(line) + b"\n")  # one call, so that processes do not mix lines
         except OSError as error:

@@ -89,31 +89,27 @@ class ProfileStore:
         """Read new, changed and broken files, and forget the profiles of deleted ones."""
         if self._folder is None:
             return
-        errors: dict[str, str] = {}
         try:
             files = sorted(path for path in self._folder.iterdir() if path.suffix in SUFFIXES)
             states = {path: _state(path) for path in files}
-            self._states, self._profiles = states, self._read(files, states, errors)
         except OSError as error:
-            errors[self._folder.name] = f"{self._folder} cannot be read: {error.strerror}"
-        self.errors = errors
-
-    def _read(
-        self, files: list[Path], states: dict[Path, tuple[int, ...]], errors: dict[str, str]
-    ) -> dict[str, mc.Profile]:
-        """Return the profiles of the files; a broken file has its last valid version, if there is one."""
-        profiles = {path.stem: self._profiles[path.stem] for path in files if path.stem in self._profiles}
+            self.errors = {self._folder.name: f"{self._folder} cannot be read: {error.strerror}"}
+            return
+        profiles: dict[str, mc.Profile] = {}
+        errors: dict[str, str] = {}
         stems = [path.stem for path in files]
         for path in files:
-            if states[path] == self._states.get(path) and path.name not in self.errors:
-                continue
+            name, last = path.stem, self._profiles.get(path.stem)
+            is_unchanged = states[path] == self._states.get(path) and path.name not in self.errors
             try:
-                rule = f"must be the only file of the profile {path.stem}"
-                require(stems.count(path.stem) == 1, path.name, rule, [file.name for file in files])
-                profiles[path.stem] = _load(path)
+                rule = f"must be the only file of the profile {name}"
+                require(stems.count(name) == 1, path.name, rule, [file.name for file in files])
+                profiles[name] = last if is_unchanged and last else _load(path)
             except mc.MascotError as error:
                 errors[path.name] = str(error)
-        return profiles
+                if last is not None:
+                    profiles[name] = last
+        self._states, self._profiles, self.errors = states, profiles, errors
 
 
 def _load(path: Path) -> mc.Profile:

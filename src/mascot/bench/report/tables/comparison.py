@@ -194,9 +194,9 @@ def appearance(results: RunResults, published: Published) -> Iterator[ResultTabl
     if main.blind:
         return
 
-    def numbers(*case: str) -> dict[str, float]:
+    def numbers(*case: str) -> dict[str, Any]:
         score = published.appearance(*case)
-        return {} if score is None else {"appearance": score, **published.row(*case)}
+        return {} if score["appearance"] is None else {**score, **published.row(*case)}
 
     cells = result_table.compared(main.frame, ("appearance", "dm", results.retrieval), numbers)
     note = "Appearance is the normalised Vendi score of the image vectors; it is never inverted."
