@@ -354,7 +354,9 @@ def _print_understanding(
     for part in understood.ignored:
         note(f"ignored: {visible(part.words)!r}: {part.reason}")
     if len(results) < FEW:
-        counts = [f"without {chip.label}: {count}" for chip, count in library.without_chips(understood, base, **options)]
+        counts = [
+            f"without {chip.label}: {count}" for chip, count in library.without_chips(understood, base, **options)
+        ]
         note("; ".join(counts) or None)
 
 
