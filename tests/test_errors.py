@@ -151,7 +151,7 @@ INPUT = {
     "Reranker.fit needs at least one row, got none": lambda: fit({"c": []}),
     f"Reranker.columns['c'] must be {EXPECTED}, got 5": lambda: fit({"c": 5}),
     f"Reranker.vectors must be {EXPECTED}, got 5": lambda: fit(vectors=5),
-    "Reranker.vectors must be 3 x D like its rows, got 3": lambda: fit(vectors=[1.0, 2.0, 3.0]),
+    "Reranker.vectors must hold vectors, N x D numbers, got 1.0": lambda: fit(vectors=[1.0, 2.0, 3.0]),
     "Reranker.vectors must be 2 x D like 'lat', got 1 x 1": lambda: fit(HIT, vectors=[[1.0]]),
     "Reranker.columns['d'] must have 2 values like 'c', got 1": lambda: fit({"c": [1, 2], "d": [1]}),
     "Reranker.ids must have 2 entries like the rows, got 1": lambda: fit(HIT, ids=["a"]),

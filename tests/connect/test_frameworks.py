@@ -111,7 +111,7 @@ def test_scores_metadata_and_vectors_may_be_missing(framework: Framework) -> Non
     options = {"wishes": mc.spread(mc.Clusters(2)), "k": 2, "method": UNGUARDED}
     hits = framework.documents(METADATA[:5], framework_documents.SCORES[:5], vectors)
     assert framework.choose(hits, **options) == [0, 4]
-    with pytest.raises(mc.InputError, match="vectors must have the same length, got 2 and 1"):
+    with pytest.raises(mc.InputError, match="vectors must hold vectors of one length, got 1 numbers at 1, 2 before"):
         framework.choose(
             framework.documents(METADATA[:2], framework_documents.SCORES[:2], [[1.0, 0.0], [1.0]]), **options
         )

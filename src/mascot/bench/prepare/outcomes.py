@@ -31,7 +31,7 @@ class Loss(Exception):
 
 
 @dataclass(slots=True)
-class Tally:
+class StepTally:
     """How many items a step accepted and lost. Count in the order of the source: the first losses are the examples."""
 
     step: str

@@ -435,7 +435,7 @@ def _search_engine(
     if steered.ranking is None:
         note("nothing matches these conditions")
         return
-    query = RecordedQuery(None, steered.found.records(), steered.found.candidates())
+    query = RecordedQuery(None, steered.hits.records(), steered.hits.candidates())
     if output.shape == "table":
         printing.show(printing.ranking_table(query, steered.ranking, output.explain))
     elif output.shape == "paths":

@@ -140,8 +140,7 @@ def arrange(rows: Ints, rules: Sequence[PlaceRule], before: Ints, fixed: Mapping
     count = _library()[0].mascot_arrange(_PAGE_RULES.pack(len(rows), len(before), len(rules), len(fixed), *arguments))
     if count < 0:
         raise MemoryError(_OUT_OF_MEMORY)
-    items = order.tolist()
-    return Arrangement(items[:count], items[count:])
+    return Arrangement(order[:count], order[count:])
 
 
 def cores() -> int:

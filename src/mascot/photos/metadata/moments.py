@@ -55,7 +55,7 @@ class Shot:
 
 
 @dataclass(slots=True)
-class _Moment:
+class _OpenMoment:
     label: str
     last: datetime
     point: tuple[float, float] | None
@@ -75,7 +75,7 @@ def moments(shots: Iterable[Shot]) -> dict[int, str]:
 def label_moments(shots: Iterable[Shot]) -> Iterator[tuple[int, str]]:
     """Yield id and label of photographs that are sorted by time, as `moments` does, without holding them in memory."""
     minute, uses = "", Counter[str]()  # how often each label of this minute was used
-    open_moments: list[_Moment] = []  # latest last
+    open_moments: list[_OpenMoment] = []  # latest last
     for shot in shots:
         open_moments = [moment for moment in open_moments if shot.taken - moment.last < _MAX_GAP]
         near = [moment for moment in open_moments if _is_near(moment, shot)]
@@ -89,7 +89,7 @@ def label_moments(shots: Iterable[Shot]) -> Iterator[tuple[int, str]]:
                 uses.clear()
             label = " ".join(filter(None, [minute, shot.city]))
             uses[label] += 1
-            moment = _Moment(label if uses[label] == 1 else f"{label} ({uses[label]})", shot.taken, None, None)
+            moment = _OpenMoment(label if uses[label] == 1 else f"{label} ({uses[label]})", shot.taken, None, None)
         moment.last, moment.camera = shot.taken, shot.camera
         if shot.lat is not None and shot.lon is not None:
             moment.point = (shot.lat, shot.lon)
@@ -97,7 +97,7 @@ def label_moments(shots: Iterable[Shot]) -> Iterator[tuple[int, str]]:
         yield shot.id, moment.label
 
 
-def _is_near(moment: _Moment, shot: Shot) -> bool:
+def _is_near(moment: _OpenMoment, shot: Shot) -> bool:
     """Return whether a photograph is within a kilometre of a moment; a missing place is near every moment."""
     if moment.point is None or shot.lat is None or shot.lon is None:
         return True

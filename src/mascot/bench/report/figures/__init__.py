@@ -1,6 +1,6 @@
 """Figures of a benchmark, ours beside the published: a pure function of the result files.
 
->>> from mascot.bench import figures  # doctest: +SKIP
+>>> from mascot.bench.report import figures  # doctest: +SKIP
 >>> figures.draw("out/pixelprose-sim", "out/figures").files  # doctest: +SKIP
 """
 
@@ -18,14 +18,14 @@ from mascot.bench.protocol.search_space import LABELS, published, settings
 from mascot.bench.protocol.tasks import FOCUS, GEO_HOUR, SPREAD, Direction, Point
 from mascot.bench.report import naming, run_results
 from mascot.bench.report.figures import parameter_figures, relevance_figures, style
-from mascot.bench.report.figures.one_query import NEEDED, Picture, of_query, pictures, qualitative
+from mascot.bench.report.figures.one_query import NEEDED, Picture, of_query, pictures
 from mascot.bench.report.figures.relevance_figures import Drawing
 from mascot.bench.report.run_results import RunResults
 from mascot.bench.running.own_method import from_record
 from mascot.bench.running.records import Record
 from mascot.errors import OptionError
 
-__all__ = ["Drawn", "draw", "of_query", "pictures", "qualitative"]
+__all__ = ["Drawn", "draw", "of_query", "pictures"]
 
 # The name of the figures and their study, for the note that they are missing; None as in the tables.
 _BUILDERS: tuple[tuple[str, str | None, Callable[[RunResults, Published], Iterator[Drawing]]], ...] = (

@@ -1,6 +1,6 @@
 """Tables of a benchmark, ours beside the published: a pure function of the result files.
 
->>> from mascot.bench import tables  # doctest: +SKIP
+>>> from mascot.bench.report import tables  # doctest: +SKIP
 >>> print(tables.write("out/pixelprose-sim", "text"))  # doctest: +SKIP
 """
 
