@@ -157,18 +157,20 @@ def test_hits_without_scores_and_with_lists_of_one_value() -> None:
 
 def test_a_response_without_hits_is_no_candidates() -> None:
     hits: dict[str, Any] = {"hits": []}
-    responses: list[tuple[str, Any]] = [
-        ("elasticsearch", {"hits": hits}), ("typesense", {"found": 0, **hits}), ("algolia", hits), ("qdrant", []),
-        ("solr", {"response": {"docs": []}}), ("chroma", {"ids": [[]], "distances": [[]], "metadatas": [[]]}),
-        ("milvus", [[]]), ("weaviate", []), ("lance", []), ("rows", []), ("vespa", {"root": {"id": "0"}}),
-        ("pinecone", {"matches": []}), ("meilisearch", hits), ("mongodb", []), ("redis", [0]),
-        ("azure_search", {"value": []}), ("vertex_search", {"results": []}), ("qdrant", {"result": {"groups": []}}),
-        ("solr", {"grouped": {"a": {"groups": []}}}),
-    ]  # fmt: skip
-    empty = [getattr(convert, f"from_{name}")(response) for name, response in responses]
+    responses: dict[str, Any] = {
+        "elasticsearch": {"hits": hits}, "typesense": {"found": 0, **hits}, "algolia": hits,
+        "solr": {"response": {"docs": []}}, "chroma": {"ids": [[]], "distances": [[]], "metadatas": [[]]},
+        "qdrant": [], "milvus": [[]], "weaviate": [], "lance": [], "rows": [], "vespa": {"root": {"id": "0"}},
+        "pinecone": {"matches": []}, "meilisearch": hits, "mongodb": [], "redis": [0], "azure_search": {"value": []},
+        "vertex_search": {"results": []},
+    }  # fmt: skip
+    empty = [getattr(convert, f"from_{name}")(response) for name, response in responses.items()]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for candidates in (*empty, convert.from_faiss([[3.4e38]], [[-1]])):
+        for candidates in (
+            *empty, convert.from_faiss([[3.4e38]], [[-1]]), convert.from_qdrant({"result": {"groups": []}}),
+            convert.from_solr({"grouped": {"a": {"groups": []}}}),
+        ):  # fmt: skip
             assert mc.rerank(candidates, mc.spread("seller"), k=3).records() == []
 
 

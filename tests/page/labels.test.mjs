@@ -33,15 +33,17 @@ const TEXTS = [
 ];
 
 const PERIODS = [{ name: "Portugal, July 2019", since: "2019-07-04", until: "2019-07-09" }, { name: "2019", since: "2019", until: "2019" }];
-const ANSWER = { candidates: 10, newest_of: 10 };
-const UNDERSTOOD = { text: "boats", chips: [{ label: "July 2019" }] };
+const ANSWER = { candidates: 10, newest_of: 10, request: {} };
+const BEST = { ...ANSWER, request: { best: true } };
+const UNDERSTOOD = { text: "boats", chips: [{ label: "best 20", fields: { best: true } }, { label: "July 2019", fields: {} }] };
 const TITLES = [
   [{}, ANSWER, "All photographs"], [{}, { ...ANSWER, newest_of: 60 }, "The newest 10 photographs"], [{ country: "PT" }, ANSWER, "Photographs"],
   [{ like: 3 }, ANSWER, "Like this photograph"], [{ sentence: "a" }, { ...ANSWER, understood: UNDERSTOOD }, "boats"],
-  [{ sentence: "a" }, { ...ANSWER, understood: { ...UNDERSTOOD, text: null } }, "July 2019"], [{ best: true }, ANSWER, "The best of all photographs"],
+  [{ sentence: "a" }, { ...ANSWER, understood: { ...UNDERSTOOD, text: null } }, "July 2019"], [{ best: true }, BEST, "The best of all photographs"],
   [{ since: "2019-07-04", until: "2019-07-09" }, ANSWER, "Portugal, July 2019"], [{ since: "2019-07-04", until: "2019-07-08" }, ANSWER, "4–8 July 2019"],
-  [{ best: true, since: "2019-01-01", until: "2019-12-31" }, ANSWER, "The best of 2019"],
-  [{ best: true, sentence: "a", since: "2019", until: "2019" }, { ...ANSWER, understood: UNDERSTOOD }, "The best of boats, 2019"],
+  [{ sentence: "a" }, { ...BEST, understood: { ...UNDERSTOOD, text: null } }, "The best of July 2019"],
+  [{ best: true, since: "2019-01-01", until: "2019-12-31" }, BEST, "The best of 2019"],
+  [{ best: true, sentence: "a", since: "2019", until: "2019" }, { ...BEST, understood: UNDERSTOOD }, "The best of boats, 2019"],
 ];
 
 for (const [answered, answer, expected] of TITLES) {

@@ -40,6 +40,7 @@ test("a target is where the server says, or where the text says until then", () 
   assert.deepEqual(targetOf(wishes, [], "hour"), { hour: 18.5 });
   assert.equal(targetOf(wishes, [], "place"), null);
   assert.deepEqual(targetOf(wishes, [], "date"), { date: "2019-07" });
+  assert.equal(targetOf([{ focus: "date", near: "summer 2019" }], [], "date"), null, "words are read by the server");
   const target = { name: "place", near: "Lisbon", lat: 38.7, lon: -9.1 };
   assert.equal(targetOf(wishes, [target], "place"), target);
 });

@@ -132,12 +132,8 @@ def rows_of(rows: Any, names: Sequence[str] | None) -> tuple[Sequence[Any], Reco
     width = len(hits[0]) if hasattr(hits[0], "__len__") else 0
     if not keys or len(keys) != width:
         raise InputError(f"from_rows needs the names of {width} columns, got {', '.join(keys) or 'none'}")
-    return hits, NamedColumns(len(hits), keys, partial(_tuple_column, hits, keys))
-
-
-def _tuple_column(rows: list[Any], names: list[str], name: str) -> list[Any]:
-    place = names.index(name)
-    return [row[place] for row in rows]
+    columns = dict(zip(keys, map(list, zip(*hits, strict=True)), strict=True))
+    return hits, NamedColumns(len(hits), keys, columns.__getitem__)
 
 
 def _keys_of(row: Any) -> list[str]:

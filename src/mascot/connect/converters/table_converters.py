@@ -95,7 +95,7 @@ def from_lance(result: Any, *, id: str = "id", vector: str | None = None) -> Can
         columns = RecordColumns(hits)
     kinds = (columns.cells("_relevance_score"), columns.cells("_score"), hit_lists.negated(columns.cells("_distance")))
     scores = next((kind for kind in kinds if any(score is not None for score in kind)), kinds[-1])
-    return candidates_of(hits, columns, scores, _ids_named(id, columns), vector)
+    return candidates_of(hits, columns, scores, columns.usual_cells(id, "id"), vector)
 
 
 def from_rows(
@@ -135,13 +135,5 @@ def from_rows(
     scores = nothing if score is None else columns.cells(score)
     if score is not None and hits and all(value is None for value in scores):
         raise InputError(f"from_rows needs a column of scores, got none named {score!r} in: {', '.join(columns)}")
-    ids = nothing if id is None else _ids_named(id, columns)
+    ids = nothing if id is None else columns.usual_cells(id, "id")
     return candidates_of(hits, columns, scores, ids, vector, distances)
-
-
-def _ids_named(id: str, columns: RecordColumns) -> list[Any]:
-    """Return the ids in a column; by default those in `_id` if no row has `id`."""
-    ids = columns.cells(id)
-    if id == "id" and all(value is None for value in ids):
-        return columns.cells("_id")
-    return ids

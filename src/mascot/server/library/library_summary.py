@@ -53,9 +53,9 @@ def library_out(library: Library) -> LibraryOut:
     return LibraryOut(**{name: values[name] for name in LibraryOut.__struct_fields__})
 
 
-def trips_out(store: Store) -> TripsOut:
+def trips_out(library: Library) -> TripsOut:
     """Return the home, the trips and the years of a library."""
-    trips = Trips.of_library(store)
+    trips = Trips.of_library(library.store)
     home = None if trips.home is None else HomeOut(trips.home.city, trips.home.country)
     return TripsOut(home, [*map(_period_out, trips.trips)], [*map(_period_out, trips.years)])
 

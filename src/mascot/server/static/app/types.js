@@ -102,6 +102,7 @@
  * @property {number} start its first code point
  * @property {number} end
  * @property {string} label
+ * @property {Record<string, any>} fields what it means, as fields of a search request
  * @property {boolean} filled whether it filters or limits; otherwise it prefers
  */
 

@@ -13,11 +13,11 @@ import { daysText } from "./labels.js";
  */
 export function titleOf({ answer, answered, periods }) {
   if (answer === null || answered === null) return "Photographs";
-  const { candidates, newest_of: all, understood = null } = answer;
-  const subject = answered.like === undefined ? understood?.text ?? understood?.chips.map((chip) => chip.label).join(", ")
-    : "Like this photograph";
+  const { candidates, newest_of: all, understood = null, request: { best } } = answer;
+  const said = understood?.chips.filter((chip) => !chip.fields.best).map((chip) => chip.label).join(", ");
+  const subject = answered.like === undefined ? understood?.text ?? said : "Like this photograph";
   const days = answered.since || answered.until ? periodName(answered, periods) : null;
-  if (answered.best) return `The best of ${[subject, days].filter(Boolean).join(", ") || "all photographs"}`;
+  if (best) return `The best of ${[subject, days].filter(Boolean).join(", ") || "all photographs"}`;
   if (subject ?? days) return subject ?? days ?? "";
   if ((all ?? 0) > candidates) return `The newest ${candidates.toLocaleString("en")} photographs`;
   return filtersOf(answered).length ? "Photographs" : "All photographs";
