@@ -31,8 +31,8 @@ def unit_vectors(vectors: NDArray[np.float32]) -> _Floats:
     """Return vectors [N, D] scaled to length 1, in float64. A missing vector, NaN or zeros, becomes a row of zeros."""
     exact = vectors.astype(np.float64)
     lengths = np.sqrt((exact * exact).sum(axis=1, keepdims=True))
-    known = lengths > 0
-    return np.where(known, exact, 0.0) / np.where(known, lengths, 1.0)
+    nonzero = lengths > 0
+    return np.where(nonzero, exact, 0.0) / np.where(nonzero, lengths, 1.0)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -90,14 +90,14 @@ class QueryVectors(NamedTuple):
 
         Off-topic candidates are unlike all others. On a scale that includes them, all good candidates would be alike.
         """
-        known = order[~self.missing[order]]
+        valued = order[~self.missing[order]]
         if self.nearest:
-            cosines = (self.unit[known] * self.unit[known[:1]]).sum(axis=1)
+            cosines = (self.unit[valued] * self.unit[valued[:1]]).sum(axis=1)
             span = float(cosines.max(initial=-1.0) - cosines.min(initial=1.0))
             return self._replace(low=float(cosines.min()), high=float(cosines.max())) if span > COPY_TOLERANCE else self
-        known = known[: max((len(known) + 1) // 2, SAMPLE)]
-        size = min(SAMPLE, len(known))
-        low, high = cosine_range(self.unit[known[np.arange(size) * len(known) // max(size, 1)]])
+        valued = valued[: max((len(valued) + 1) // 2, SAMPLE)]
+        size = min(SAMPLE, len(valued))
+        low, high = cosine_range(self.unit[valued[np.arange(size) * len(valued) // max(size, 1)]])
         return self._replace(low=low, high=high)
 
     def similarities(self, position: int) -> _Floats:
@@ -108,9 +108,9 @@ class QueryVectors(NamedTuple):
 
     def resembles(self, position: int, others: list[int]) -> bool:
         """Return whether a candidate is a near-copy of one of the others."""
-        known = [other for other in others if not self.missing[other]]
-        near = bool(known) and not self.missing[position]
-        return near and bool((self.similarities(position)[known] >= COPY - COPY_TOLERANCE).any())
+        valued = [other for other in others if not self.missing[other]]
+        near = bool(valued) and not self.missing[position]
+        return near and bool((self.similarities(position)[valued] >= COPY - COPY_TOLERANCE).any())
 
     @property
     def most(self) -> float:
@@ -139,8 +139,8 @@ class WeighedVectors(NamedTuple):
 
     def likeness(self, positions: _Ints) -> _Floats:
         """Return [i, c]: the similarity of the candidates at positions[i] and positions[c]; 0 for a missing vector."""
-        known = ~self.vectors.missing[positions]
-        return np.array([self.vectors.similarities(int(p))[positions] for p in positions]) * known * known[:, None]
+        valued = ~self.vectors.missing[positions]
+        return np.array([self.vectors.similarities(int(p))[positions] for p in positions]) * valued * valued[:, None]
 
     def start(self, already: _Ints) -> Novelty:
         """Return the state of a pass in which only the results of earlier pages are selected."""
@@ -170,8 +170,8 @@ class Novelty:
         vectors = self._attribute.vectors
         mean = self._nearest if vectors.nearest else self._total / max(self._count, 1)
         novelty = 1 - (self._nearest + mean) / 2
-        known = novelty[~vectors.missing]
-        usual = float(known.mean()) if vectors.neutral and len(known) else 0.0
+        valued = novelty[~vectors.missing]
+        usual = float(valued.mean()) if vectors.neutral and len(valued) else 0.0
         return np.asarray(self._attribute.gain_factor * np.where(vectors.missing, usual, novelty))
 
     def add(self, position: int) -> None:

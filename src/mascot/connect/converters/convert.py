@@ -25,7 +25,7 @@ from dataclasses import replace
 from typing import Any
 
 from mascot.candidates import Candidates
-from mascot.connect.converters import responses
+from mascot.connect.converters import response_readers as responses
 from mascot.connect.converters.hit_lists import candidates_of, entry, is_list, unreadable
 from mascot.connect.converters.response_readers import Shape, each_at, listed
 from mascot.errors import InputError
