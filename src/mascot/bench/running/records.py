@@ -118,7 +118,6 @@ class RecordStore:
         _write(self.folder / _RUN, asdict(info))  # JSON has the seeds as text
 
     def finish(self) -> None:
-        """Record that the run has ended."""
         if info := run_info(self.folder):
             _write(self.folder / _RUN, asdict(replace(info, ended=True)))
 

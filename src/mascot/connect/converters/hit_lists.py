@@ -82,23 +82,9 @@ class NamedColumns(RecordColumns):
         return iter(self._names)
 
 
-class LazyHits(Sequence[Any]):
-    """Hits that are made on demand."""
-
-    def __init__(self, count: int, make: Callable[[int], Any]) -> None:
-        self._positions, self._make = range(count), make
-
-    def __len__(self) -> int:
-        return len(self._positions)
-
-    def __getitem__(self, at: Any) -> Any:
-        positions: Any = self._positions[at]
-        return [self._make(position) for position in positions] if isinstance(at, slice) else self._make(positions)
-
-
-def row_of(columns: Mapping[str, Sequence[Any]], at: int) -> dict[str, Any]:
-    """Return the value of each column at a position."""
-    return {name: values[at] for name, values in columns.items()}
+def records_of(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """Return the rows of columns of one length as dictionaries."""
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def unreadable(owner: str, needed: str, response: Any) -> InputError:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from mascot.candidates import Candidates, RecordColumns
 from mascot.connect.converters import hit_lists
-from mascot.connect.converters.hit_lists import LazyHits, as_vectors, candidates_of, row_of
+from mascot.connect.converters.hit_lists import as_vectors, candidates_of, records_of
 from mascot.connect.converters.response_readers import Shape, query_at
 from mascot.errors import InputError
 
@@ -32,10 +31,9 @@ def from_chroma(response: Any, *, vectors: bool = False, query: int | None = Non
     }
     ids = parts["id"]
     nothing = [None] * len(ids)
-    hits = LazyHits(len(ids), partial(row_of, parts))
     embeddings = as_vectors(parts.get("embedding", [])) if vectors else None
     fields, scores = parts.get("metadata", nothing), parts.get("distance", nothing)
-    return candidates_of(hits, fields, scores, ids, embeddings, distances=True)
+    return candidates_of(records_of(parts), fields, scores, ids, embeddings, distances=True)
 
 
 def from_faiss(

@@ -62,7 +62,7 @@ def phrase(text: str) -> _Phrase:
     return tuple(normalized(match[0]) for match in _TOKEN.finditer(text) if match[1] is None)
 
 
-class _Table(NamedTuple):
+class _WordTable(NamedTuple):
     """The contents of `words.csv`."""
 
     meanings: dict[_Phrase, Meaning]
@@ -72,8 +72,8 @@ class _Table(NamedTuple):
 
 
 @cache
-def _table() -> _Table:
-    table = _Table({}, defaultdict(list), defaultdict(list), set())
+def _table() -> _WordTable:
+    table = _WordTable({}, defaultdict(list), defaultdict(list), set())
     with (files("mascot.photos.sentences") / "words.csv").open(encoding="utf-8") as file:
         rows = csv.reader(file)
         next(rows)

@@ -225,7 +225,6 @@ def parameters(results: RunResults, published: Published) -> Iterator[ResultTabl
 
 
 def _texts(record: Record) -> dict[str, str | None]:
-    """Return strength, widths and the other searched settings, as text."""
     method = record["method"]
     texts = {"strength": _text(method.get("strength"))}
     is_own = ":" in method.get("kind", "")

@@ -46,6 +46,9 @@ class ResultTable:
     seeds: int = 0  # a mean over fewer seeds is marked
     bold: frozenset[tuple[str, str]] = frozenset()  # row and group of columns that are set in bold
 
+    def __bool__(self) -> bool:
+        return not self.cells.empty
+
     @property
     def columns(self) -> list[Column]:
         return list(self.cells.columns)
