@@ -77,11 +77,17 @@ class Watch:
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.wait_s = 0.0  # the longest
         self.own_wait_s = 0.0  # the longest, if only the CPU time of the server counts
-        self.failures = 0
+        self.failures = self._answers = 0
 
     def reset(self) -> None:
         """Forget the waits so far."""
         self.wait_s, self.own_wait_s, self.failures = 0.0, 0.0, 0
+
+    def settle(self) -> None:
+        """Wait for an answer to a question that was asked after this call."""
+        last = self._answers + 2
+        while self._answers < last and self._thread.is_alive():
+            time.sleep(_HEALTH_EVERY_S)
 
     @property
     def peak_mb(self) -> float:
@@ -102,6 +108,7 @@ class Watch:
             is_well = exchange(self._server.port, _HEALTH).startswith(b"HTTP/1.1 200")
             wait_s = time.monotonic() - started
             self.failures += not is_well
+            self._answers += 1
             self.wait_s = max(self.wait_s, wait_s)
             self.own_wait_s = max(self.own_wait_s, min(wait_s, self._server.cpu_s - cpu_s))
 
@@ -140,6 +147,16 @@ def connect(port: int) -> socket.socket:
     return socket.create_connection(("127.0.0.1", port), _PATIENCE_S)
 
 
+def rest_while_sending(port: int, content: bytes) -> bytes:
+    """Send a request, read at the same time, and return the answer."""
+    with connect(port) as connection:
+        sender = threading.Thread(target=lambda: connection.sendall(content), daemon=True)
+        sender.start()
+        answer = rest(connection)
+        sender.join()
+        return answer
+
+
 def exchange(port: int, content: bytes) -> bytes:
     """Send a request on a connection of its own, and return the whole answer; nothing if the connection broke."""
     with suppress(OSError), connect(port) as connection:
@@ -151,11 +168,11 @@ def exchange(port: int, content: bytes) -> bytes:
 
 def rest(connection: socket.socket) -> bytes:
     """What the server still sends before it closes the connection."""
-    answer = b""
+    parts = []
     with suppress(ConnectionError):
         while part := connection.recv(65536):
-            answer += part
-    return answer
+            parts.append(part)
+    return b"".join(parts)
 
 
 def rows(count: int, seed: int = 0) -> bytes:
@@ -171,9 +188,11 @@ def rows(count: int, seed: int = 0) -> bytes:
     return json.dumps({"scores": scores, "columns": columns, "wishes": wishes, "k": min(20, count)}).encode()
 
 
-def request(body: bytes, kind: str = "application/json", connection: str = "keep-alive") -> bytes:
+def request(
+    body: bytes, kind: str = "application/json", connection: str = "keep-alive", path: str = "/api/rerank"
+) -> bytes:
     """A whole request."""
-    head = f"POST /api/rerank HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\nConnection: {connection}\r\n"
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\nConnection: {connection}\r\n"
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 

@@ -2,7 +2,6 @@
 
     python -m benchmarks.service                   CPU per call: JSON, reasons, Arrow, each beside the in-process call
     python -m benchmarks.service --load            also 200 clients for 30 s
-    python -m benchmarks.service --validation      msgspec beside pydantic on the same JSON body
 
 Each request has 200 rows: ids, scores, places and times; with --load 200 connections wait for an answer before they
 ask again. Blocks of calls over HTTP and in process take turns, so that a busy machine slows both alike; the median of
@@ -196,34 +195,6 @@ def print_load(port: int, bodies: Sequence[bytes], clients: int, seconds: float)
         raise SystemExit(f"errors: {errors}")
 
 
-def _validation(body: bytes) -> None:
-    """Decode and validate one JSON body with msgspec, and with pydantic's compiled validator."""
-    from typing import Annotated
-
-    import pydantic  # only for this comparison
-
-    from mascot.server import schemas
-    from mascot.server.request_body import decode as decode_body
-
-    number = Annotated[float, pydantic.Field(ge=-1e100, le=1e100)]
-    text = Annotated[str, pydantic.Field(max_length=1000)]
-    cell = bool | int | number | text | list[bool | int | number | text | None] | dict[str, Any] | None
-    fields: dict[str, Any] = {
-        "scores": (list[number], ...), "ids": (list[text | int] | None, None),
-        "columns": (dict[text, list[cell]], {}), "wishes": (list[dict[str, Any]], []), "k": (int, 20),
-    }  # fmt: skip
-    model = pydantic.create_model("Rerank", __config__=pydantic.ConfigDict(extra="forbid", strict=True), **fields)
-    decoders = {"msgspec": lambda text: decode_body(text, schemas.Rerank), "pydantic": model.model_validate_json}
-    for name, decode in decoders.items():
-        times = []
-        for _ in range(9):
-            before = time.process_time()
-            for _ in range(200):
-                decode(body)
-            times.append((time.process_time() - before) / 200 * 1e6)
-        print(f"{name:<10} {np.median(times):6.0f} us for {len(body):,} bytes")
-
-
 @contextmanager
 def served(*options: str) -> Iterator[tuple[int, int]]:
     """Run `mascot serve` without a library; yield its process id and port once it is ready."""
@@ -246,15 +217,11 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--workers", type=int, default=1, help="for --load")
-    parser.add_argument("--validation", action="store_true")
     options = parser.parse_args()
     rows = _rows()
     places = {**rows, "wishes": _WISHES, "k": _K}
     body = json.dumps(places).encode()
     requests = {"place + hour": places, "market": {**_market_rows(rows), "wishes": _MARKET, "k": _K}}
-    if options.validation:
-        _validation(body)
-        return
     from mascot.server.rerank.rerank_task import kernel_name
 
     kernel_name()  # the in-process call uses the compiled kernel too

@@ -157,6 +157,12 @@ def test_limits_shares_and_earlier_pages(hits: str) -> None:
     second = mc.rerank(example.candidates(), mc.limit("city", 1), 8, already=ranking).ids
     assert ranked(hits, "-k", "8", "--limit", "city=1", *shown) == second
     assert len(ranked(hits, "-k", "60", "--limit", "city=1", "--fill")) == 60
+    third = {second[0]: 3}
+    assert ranked(hits, "-k", "4", "--pin", f"{second[0]}=3") == mc.rerank(example.candidates(), [], 4, pin=third).ids
+    assert ranked(hits, "-k", "4", "--pin", second[0])[0] == second[0]
+    for pins in (["nothing"], [f"{second[0]}=x"], [f"{second[0]}=1", second[1]]):
+        done = run_command("rerank", hits, *(word for pin in pins for word in ("--pin", pin)))
+        assert (done.returncode, "--pin must" in done.stderr) == (2, True)
     scarce = ["rerank", hits, "-k", "6", "--share", "camera=X100V:50%", "--limit", "city=1", "--explain"]
     note = "share camera: 1 of 3 from X100V (at most 1 fit: its 11 candidates have 1 value of city)"
     assert good(*scarce, "--format", "table").rstrip().endswith(note)

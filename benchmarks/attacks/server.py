@@ -25,7 +25,7 @@ _BOUNDED = "no server error; at most 512 MB more; /healthz within 1 s if the ser
 _CLIENTS = "every request is answered, 99% within 3 s if the server had a core of its own"
 
 
-@attack("others are answered meanwhile, and the log stays short", rounds=1100, short=150, limit_s=45)
+@attack("others are answered meanwhile, and the log stays short", rounds=1100, short=150, limit_s=30)
 def half_sent_requests(arena: Arena) -> Iterator[Trial]:
     most = 100 if arena.rounds < 1000 else 300
     with _served(arena, connections=most, header_timeout_s=5) as server, ExitStack() as stack:
@@ -37,7 +37,7 @@ def half_sent_requests(arena: Arena) -> Iterator[Trial]:
             yield Trial("half a request", survived, f"number {number}, {log_kb:.0f} kB of log")
 
 
-@attack("memory grows by less than 200 MB, and others are answered", rounds=60, short=12, limit_s=45)
+@attack("memory grows by less than 200 MB, and others are answered", rounds=60, short=12, limit_s=30)
 def unfinished_bodies(arena: Arena) -> Iterator[Trial]:
     head = b"POST /api/rerank HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     half = head + b"Content-Length: 16000000\r\n\r\n" + b" " * 8_000_000
@@ -55,7 +55,7 @@ def unfinished_bodies(arena: Arena) -> Iterator[Trial]:
     "an answer that is not a server error, or a closed connection; others are answered",
     rounds=2000,
     short=60,
-    limit_s=60,
+    limit_s=45,
 )
 def raw_sockets(arena: Arena) -> Iterator[Trial]:
     whole = raw_clients.request(raw_clients.rows(3))
@@ -77,7 +77,7 @@ def raw_sockets(arena: Arena) -> Iterator[Trial]:
             yield Trial("bytes", sound and (number % 20 != 0 or server.answers), repr(answer[:60]))
 
 
-@attack(_BOUNDED, rounds=5000, short=200, limit_s=90)
+@attack(_BOUNDED, rounds=5000, short=200, limit_s=60)
 def mutated_arrow_bodies(arena: Arena) -> Iterator[Trial]:
     bodies = arrow_bodies.of_every_type()
     with _served(arena) as server, raw_clients.Watch(server) as watch:
@@ -86,7 +86,7 @@ def mutated_arrow_bodies(arena: Arena) -> Iterator[Trial]:
             yield _answered(server, watch, raw_clients.request(body, _ARROW, "close"), f"type {number % len(bodies)}")
 
 
-@attack(_BOUNDED, rounds=2, short=1, limit_s=90)
+@attack(_BOUNDED, rounds=2, short=1, limit_s=60)
 def arrow_bombs(arena: Arena) -> Iterator[Trial]:
     with _served(arena) as server, raw_clients.Watch(server) as watch:
         for _ in range(arena.rounds):
@@ -94,7 +94,7 @@ def arrow_bombs(arena: Arena) -> Iterator[Trial]:
                 yield _answered(server, watch, raw_clients.request(body(), _ARROW, "close"), name)
 
 
-@attack(_BOUNDED, rounds=20, short=3, limit_s=60)
+@attack(_BOUNDED, rounds=20, short=3, limit_s=45)
 def pipelined_requests(arena: Arena) -> Iterator[Trial]:
     requests = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100_000
     with _served(arena, body_timeout_s=60) as server, raw_clients.Watch(server) as watch, ExitStack() as stack:
@@ -107,7 +107,7 @@ def pipelined_requests(arena: Arena) -> Iterator[Trial]:
             yield _watched(watch, "a client that does not read", server.answers, f"number {number}")
 
 
-@attack(f"an answer within 1 s of CPU time, {_BOUNDED}", rounds=3, short=1, limit_s=90)
+@attack(f"an answer within 1 s of CPU time, {_BOUNDED}", rounds=3, short=1, limit_s=60)
 def expensive_bodies(arena: Arena) -> Iterator[Trial]:
     bodies = _expensive()  # before the watch, whose thread would wait for it
     with _served(arena) as server, raw_clients.Watch(server) as watch:
@@ -128,17 +128,31 @@ def _expensive() -> dict[str, bytes]:
         "distinct labels, 12 wishes": (distinct, [{"spread": "x"}] * 12),
         "12 limits": (same, [{"limit": "x", "n": 1}] * 12),
         "deep lists": ([[[[]] * 5000]] * 1000, [{"spread": "x"}]),
+        "short lists": ([[["a"]] * 40] * 5000, [{"spread": "x"}]),
         "as many labels as accepted": ([labels[:33] for labels in distinct], [{"spread": "x"}] * 12),
     }
-    return {
-        name: json.dumps(
-            {"scores": [0.5] * len(cells), "columns": {"x": cells}, "wishes": wishes}, separators=(",", ":")
-        ).encode()
+    requests: dict[str, Any] = {
+        name: {"scores": [0.5] * len(cells), "columns": {"x": cells}, "wishes": wishes}
         for name, (cells, wishes) in bodies.items()
     }
+    requests["a million columns"] = {"scores": [0.5], "columns": {str(number): [1] for number in range(1_000_000)}}
+    return {name: json.dumps(content, separators=(",", ":")).encode() for name, content in requests.items()}
 
 
-@attack("the kill is logged, another worker starts, and others are answered", rounds=12, short=2, limit_s=90)
+@attack(_BOUNDED, rounds=3, short=1, limit_s=45)
+def streams_of_short_lines(arena: Arena) -> Iterator[Trial]:
+    small = json.dumps({"scores": [0.9, 0.8], "columns": {"x": ["a", "b"]}, "wishes": [{"spread": "x"}]}).encode()
+    with _served(arena) as server, raw_clients.Watch(server) as watch:
+        for _ in range(arena.rounds):
+            for name, line in (("small requests", small), ("no requests", b"{}"), ("blank", b" ")):
+                watch.reset()
+                body = (line + b"\n") * (200_000 // len(line))
+                content = raw_clients.request(body, "application/x-ndjson", "close", path="/api/rerank/stream")
+                answer = raw_clients.rest_while_sending(server.port, content)
+                yield _watched(watch, name, answer.startswith(b"HTTP/1.1 200"), repr(answer[-60:]))
+
+
+@attack("the kill is logged, another worker starts, and others are answered", rounds=12, short=2, limit_s=60)
 def killed_workers(arena: Arena) -> Iterator[Trial]:
     with _served(arena, "--workers", "2") as server:
         for number in range(1, arena.rounds + 1):
@@ -167,6 +181,7 @@ def _answered(server: raw_clients.Server, watch: raw_clients.Watch, content: byt
 
 def _watched(watch: raw_clients.Watch, name: str, survived: bool, detail: str) -> Trial:
     """Return a trial that also needs answers of /healthz in time, and bounded memory."""
+    watch.settle()
     is_bounded = watch.own_wait_s <= _MOST_WAIT_S and watch.peak_mb <= _MOST_MB and not watch.failures
     health = f"/healthz waited {watch.own_wait_s:.2f} s of a whole core, {watch.failures} failures"
     text = f"{detail}, {health}, {watch.peak_mb:.0f} MB"
@@ -200,7 +215,7 @@ def _clients(arena: Arena, count: int) -> Iterator[Trial]:
         yield Trial("p99", own_s < 3, p99, p99)
 
 
-@attack("memory at the end is within 10% of that after a quarter", rounds=20_000, short=1000, limit_s=240)
+@attack("memory at the end is within 10% of that after a quarter", rounds=20_000, short=1000, limit_s=150)
 def many_requests(arena: Arena) -> Iterator[Trial]:
     with _served(arena) as server:
         first = raw_clients.load(server.port, 8, requests=arena.rounds // 4, seconds=60)

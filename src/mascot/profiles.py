@@ -125,7 +125,7 @@ class Profile:
                 allowed = ", ".join(self.allow) or "nothing"
                 raise OptionError(f"profile {self.name!r} does not allow {name} to be overridden; it allows {allowed}")
         if overrides:
-            options = {"wishes": rules.wishes, "k": rules.k, "method": rules.method} | overrides
+            options: dict[str, Any] = {"wishes": rules.wishes, "k": rules.k, "method": rules.method} | overrides
             rules = replace(_variant(rules.name, (), rules.weight, **options), unnamed=rules.unnamed)
         return _with_values(rules, values) if values else rules
 

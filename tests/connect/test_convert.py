@@ -161,11 +161,16 @@ def test_a_response_without_hits_is_no_candidates() -> None:
         "elasticsearch": {"hits": hits}, "typesense": {"found": 0, **hits}, "algolia": hits,
         "solr": {"response": {"docs": []}}, "chroma": {"ids": [[]], "distances": [[]], "metadatas": [[]]},
         "qdrant": [], "milvus": [[]], "weaviate": [], "lance": [], "rows": [], "vespa": {"root": {"id": "0"}},
+        "pinecone": {"matches": []}, "meilisearch": hits, "mongodb": [], "redis": [0], "azure_search": {"value": []},
+        "vertex_search": {"results": []},
     }  # fmt: skip
     empty = [getattr(convert, f"from_{name}")(response) for name, response in responses.items()]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for candidates in (*empty, convert.from_faiss([[3.4e38]], [[-1]])):
+        for candidates in (
+            *empty, convert.from_faiss([[3.4e38]], [[-1]]), convert.from_qdrant({"result": {"groups": []}}),
+            convert.from_solr({"grouped": {"a": {"groups": []}}}),
+        ):  # fmt: skip
             assert mc.rerank(candidates, mc.spread("seller"), k=3).records() == []
 
 

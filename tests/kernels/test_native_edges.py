@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from benchmarks.attacks import direct_calls
 
 import mascot as mc
 from mascot.kernels import native
@@ -32,3 +33,21 @@ def test_sizes_that_overflow_are_refused(bins: PackedBins) -> None:
     ptr, one = np.array([0, len(X)]), np.ones(1)
     with pytest.raises(MemoryError, match="ran out of memory"):
         native.select(ptr, None, X, None, None, [bins], one, one, [native.LAST], [], options)
+
+
+@pytest.mark.skipif(not native.available(), reason="no native kernel")
+def test_a_large_limit_on_near_copies_takes_no_memory() -> None:
+    """The kernel allocated a counter for every result that the limit permits: 16 GB."""
+    resource = pytest.importorskip("resource")
+    hits = mc.Candidates(X, vectors=np.eye(len(X)))
+    before, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (12 << 30, hard))
+    try:
+        assert len(mc.rerank(hits, mc.limit(mc.Vectors(), 2**31 - 1), 3, backend="native")) == 3
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (before, hard))
+
+
+@pytest.mark.skipif(not native.available(), reason="no native kernel")
+def test_direct_calls_return_distinct_positions() -> None:
+    direct_calls.call(seed=1, first=0, count=150)

@@ -6,12 +6,15 @@ import socket
 import threading
 from typing import Any
 
+import anyio
 import msgspec
 import pytest
+from starlette.exceptions import HTTPException
+from starlette.types import Message
 
 import mascot as mc
 from mascot.server import make_app
-from mascot.server.request_body import LARGE, decoded_size
+from mascot.server.request_body import LARGE, MSGPACK, decoded_size
 from mascot.server.rerank.rerank_task import RerankTask
 from mascot.server.responses import JSON
 from mascot.server.settings import Settings
@@ -90,6 +93,55 @@ def test_bodies_wait_for_memory_and_too_large_ones_are_refused() -> None:
         assert "bytes of memory" in message(refusal, 413)
     with pytest.raises(mc.OptionError, match="held_bytes"):
         make_app(Settings(held_bytes=2 << 20, memory_bytes=1 << 20))
+
+
+@pytest.mark.parametrize(
+    ("body", "format_"),
+    [
+        (b'{"columns":{%s}}' % b",".join(b'"%d":[1]' % number for number in range(300_000)), JSON),
+        (b"\x81\xa7columns\xdf\0\x0f\x42\x40", MSGPACK),
+    ],
+)
+def test_very_many_columns_are_refused_before_they_are_decoded(body: bytes, format_: str) -> None:
+    """The decoder held the interpreter for 1.4 seconds."""
+    with pytest.raises(HTTPException, match="too many") as refusal:
+        decoded_size(body, format_)
+    assert refusal.value.status_code == 413
+
+
+def test_others_have_their_turn_after_every_line_of_a_stream() -> None:
+    """A stream of short lines blocked /healthz for 21 seconds."""
+    lines, turns, answers = 50, 0, []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b'{"scores":[1]}\n' * lines, "more_body": False}
+
+    async def send(message: Message) -> None:
+        answers.append(turns)
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await anyio.sleep(0)
+
+    async def main() -> None:
+        headers = [(b"host", b"localhost"), (b"content-type", b"application/x-ndjson")]
+        scope = {
+            "type": "http",
+            "method": "POST",
+            "path": "/api/rerank/stream",
+            "headers": headers,
+            "query_string": b"",
+        }
+        async with anyio.create_task_group() as group:
+            group.start_soon(others)
+            await make_app(Settings())(scope, receive, send)
+            group.cancel_scope.cancel()
+
+    anyio.run(main)
+    assert len(answers) > lines
+    assert answers[lines] - answers[1] >= lines - 2
 
 
 def test_pipelined_requests_are_read_as_they_are_answered() -> None:

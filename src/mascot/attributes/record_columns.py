@@ -48,13 +48,10 @@ class RecordColumns(Mapping[str, NDArray[Any]]):
         if not isinstance(name, str):
             return False
         values = self.cells(name)
-        if are_missing(values) and not self._has_name(name):
+        if are_missing(values) and not (name in list(self) or any(has_name(row, name) for row in self._records)):
             return False
         self._cells[name] = values
         return True
-
-    def _has_name(self, name: str) -> bool:
-        return name in list(self) or any(has_name(record, name) for record in self._records)
 
     def __iter__(self) -> Iterator[str]:
         return iter(dict.fromkeys(key for record in self._records for key in record))

@@ -134,14 +134,14 @@ def prepare(
     values, correct, choices = recipes.settings_of(name), recipes.settings_of(name, "correct"), recipes.options_of(name)
     settings: dict[str, Any] = {"limit": limit, "workers": workers, "seed": seed, "pinned": images}
     for flag, texts in (("--source", source or ()), ("--option", option or ())):
-        known = {key: value for key, value in values.items() if (key in choices) == (flag == "--option")}
+        defaults = {key: value for key, value in values.items() if (key in choices) == (flag == "--option")}
         for text in texts:
             key, equals, value = map(str.strip, text.partition("="))
             if text == "?":
-                print("\n".join(_setting_line(key, known[key], correct[key], choices.get(key)) for key in known))
+                print("\n".join(_setting_line(key, defaults[key], correct[key], choices.get(key)) for key in defaults))
                 return
-            if not equals or key not in known:
-                names = ", ".join(f"{key}={default}" for key, default in known.items())
+            if not equals or key not in defaults:
+                names = ", ".join(f"{key}={default}" for key, default in defaults.items())
                 raise OptionError(f"{flag} must be NAME=VALUE, got {text!r}; {name} has {names}")
             settings[key] = value
     if out is None:

@@ -64,6 +64,7 @@ def rerank(
     fill: options.Fill = False,
     session: options.Session = False,
     already: options.Already = None,
+    pin: options.Pin = None,
     strength: options.Strength = None,
     protect: options.Protect = None,
     keep: options.Keep = None,
@@ -120,7 +121,7 @@ def rerank(
         wishes, k, steering = rules.wishes, rules.k, rules.method
     request = _read_request(path, input_format, wishes, _InputColumns(missing, score, id, query, vector))
     with _line_in_errors(request):
-        rankings = list(_bar(_ranked(request.queries, request.wishes, k, steering, already), len(request.queries)))
+        rankings = list(_bar(_ranked(request.queries, request.wishes, k, steering, already, pin), len(request.queries)))
     results = list(zip(request.queries, rankings, strict=True))
     shape = format or ("table" if sys.stdout.isatty() else "jsonl")
     if shape == "json":
@@ -368,12 +369,34 @@ def _ranked(
     k: int,
     method: Method,
     already: list[str] | None,
+    pin: list[str] | None,
 ) -> Iterator[mc.Ranking[Any]]:
     texts = {text: place for place, text in enumerate(already or ())}
+    if pin:
+        for candidates in (query.candidates for query in queries):
+            pins = _pins(pin, candidates.ids)
+            yield mc.rerank(candidates, wishes, k, method, _in_order(candidates.ids, texts), pin=pins)
+        return
     for first in range(0, len(queries), _CHUNK):
-        candidates = [query.candidates for query in queries[first : first + _CHUNK]]
-        shown_ids = [_in_order(part.ids, texts) for part in candidates] if texts else None
-        yield from mc.rerank_many(candidates, wishes, k, method, shown_ids)
+        parts = [query.candidates for query in queries[first : first + _CHUNK]]
+        shown_ids = [_in_order(part.ids, texts) for part in parts] if texts else None
+        yield from mc.rerank_many(parts, wishes, k, method, shown_ids)
+
+
+def _pins(typed: Sequence[str], ids: Sequence[Any]) -> Any:
+    """Return the ids of `ID`, or the positions of `ID=POSITION`; an id may contain an equals sign."""
+    id_of = {str(id_): id_ for id_ in ids}
+    pairs = [(text, "") if text in id_of else text.rpartition("=")[::2] for text in typed]
+    for (text, place), option in zip(pairs, typed, strict=True):
+        require(
+            text in id_of and (not place or place.isdigit()),
+            "--pin",
+            "must be the id of a candidate, or ID=POSITION",
+            option,
+        )
+    placed = [bool(place) for _, place in pairs]
+    require(all(placed) or not any(placed), "--pin", "must have a position for every id or for none", list(typed))
+    return {id_of[text]: int(place) for text, place in pairs} if all(placed) else [id_of[text] for text, _ in pairs]
 
 
 def _in_order(ids: Sequence[Any], places: Mapping[str, int]) -> list[Any]:

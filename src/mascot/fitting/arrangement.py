@@ -66,37 +66,49 @@ class Rules(NamedTuple):
         return positions[arrangement.order]
 
 
-def session_quotas(fitted: FittedWishes, quotas: Sequence[AnyQuota], rows: Ints) -> tuple[AnyQuota, ...]:
-    """Return the quotas of one query, in which limits over a session count the rows of earlier pages."""
-    if not len(rows):
-        return tuple(quotas)
-    pairs = zip(fitted.constraints, quotas, strict=True)
-    return tuple(reduced(quota, rows) if isinstance(wish, Limit) and wish.session else quota for wish, quota in pairs)
-
-
 def needs_arrangement(fitted: FittedWishes) -> bool:
     """Return whether a limit is about places or about a session, so that queries are arranged one by one."""
     return any(isinstance(wish, Limit) and (wish.places or wish.session) for wish in fitted.constraints)
 
 
-def arrange_each(
+def select_shown(
+    fitted: FittedWishes, queries: Queries, call: Call, problem: Problem, q: int = 0, selection: Selection | None = None
+) -> Selection:
+    """Return the selection for query q in the order that its rules and pinned results need.
+
+    `problem` is that of the query alone, and `selection` what the method selects for it, if that is known.
+    """
+    pinned, count = problem.remaining.from_input(0, queries.pinned), call.k - len(queries.pinned)
+    places = range(len(pinned)) if queries.places is None else queries.places
+    rules = Rules.of(fitted, queries, call.backend, q, dict(zip(pinned.tolist(), places, strict=True)))
+    rows = problem.rows_of(0)
+    _check_pins(fitted, rules, rows, exact=queries.places is not None)
+    quotas = _session_quotas(fitted, problem.quotas, queries.already_rows(q))
+
+    def select(quotas: Sequence[AnyQuota]) -> Selection:
+        own = problem if quotas is problem.quotas else replace(problem, quotas=tuple(quotas))
+        selection = call.method.select(own, max(count, 1))
+        return selection.after(pinned, count) if len(pinned) else selection
+
+    if selection is None or quotas is not problem.quotas:
+        selection = select(quotas)
+    return _arranged(quotas, rows, rules, select, selection) if rules.rules or rules.fixed else selection
+
+
+def select_each_shown(
     fitted: FittedWishes, queries: Queries, call: Call, problem: Problem, selection: Selection
 ) -> Selection:
     """Return a selection for many queries in the order that the rules need."""
-    arranged = []
-    for q in range(len(problem)):
-        own = problem.only(q)
+    parts = [select_shown(fitted, queries, call, problem.only(q), q, selection.only(q)) for q in range(len(problem))]
+    return _joined(parts, selection.positions.shape[1])
 
-        def select(quotas: Sequence[AnyQuota], own: Problem = own) -> Selection:
-            return call.method.select(replace(own, quotas=tuple(quotas)), call.k)
 
-        quotas = session_quotas(fitted, problem.quotas, queries.already_rows(q))
-        same = all(quota is other for quota, other in zip(quotas, problem.quotas, strict=True))
-        first = selection.only(q) if same else select(quotas)
-        arranged.append(
-            select_arranged(quotas, own.rows_of(0), Rules.of(fitted, queries, call.backend, q), select, first)
-        )
-    return _joined(arranged, selection.positions.shape[1])
+def _session_quotas(fitted: FittedWishes, quotas: tuple[AnyQuota, ...], rows: Ints) -> tuple[AnyQuota, ...]:
+    """Return the quotas of one query, in which limits over a session count the rows of earlier pages."""
+    sessions = [isinstance(wish, Limit) and wish.session for wish in fitted.constraints]
+    if not len(rows) or not any(sessions):
+        return quotas
+    return tuple(reduced(quota, rows) if own else quota for own, quota in zip(sessions, quotas, strict=True))
 
 
 def _joined(selections: Sequence[Selection], width: int) -> Selection:
@@ -110,17 +122,13 @@ def _joined(selections: Sequence[Selection], width: int) -> Selection:
     return Selection(**parts)
 
 
-def select_arranged(
-    quotas: Sequence[AnyQuota], rows: Ints, rules: Rules, select: Select, selection: Selection
-) -> Selection:
+def _arranged(quotas: Sequence[AnyQuota], rows: Ints, rules: Rules, select: Select, selection: Selection) -> Selection:
     """Return the selection of one query in the order that the rules need.
 
     If the selected set has no such order, the label that stands in the way gets a smaller capacity, and `select`
     selects again, which exchanges its last results for the next best. At last the page is cut short.
     `rows` are those of the candidates.
     """
-    if not rules.rules and not rules.fixed:
-        return selection
     quotas, pages = list(quotas), list[tuple[Ints, Selection]]()
     for _ in range(_MOST_EXCHANGES):
         wanted = selection.ranked[0]
@@ -155,7 +163,7 @@ def _lower(quotas: list[AnyQuota], rules: Rules, arrangement: Arrangement, rows:
     return True
 
 
-def check_pins(fitted: FittedWishes, rules: Rules, rows: Ints, exact: bool) -> None:
+def _check_pins(fitted: FittedWishes, rules: Rules, rows: Ints, exact: bool) -> None:
     """Raise if pinned results break a limit, or, unless they have `exact` places, a limit on places."""
     if not rules.fixed:
         return

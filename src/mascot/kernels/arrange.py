@@ -201,19 +201,19 @@ def _fits(own: _Labels, place: int, urgent: Sequence[_Label] = ()) -> bool:
 
 def _crowded_first(of_item: list[_Labels], fixed: Mapping[int, int]) -> Arrangement:
     """Return an order in which the label with most remaining results goes first, as far as the rules allow."""
+
+    def crowding(item: int) -> float:
+        return max((label.count / max(label.n, 1) for label in of_item[item]), default=0.0)
+
     remaining, order = [item for item in range(len(of_item)) if item not in set(fixed.values())], list[int]()
     for place in range(len(of_item)):
         allowed = [item for item in remaining if _fits(of_item[item], place)]
         if place not in fixed and not allowed:
             break
-        item = fixed[place] if place in fixed else max(allowed, key=lambda item: _crowding(of_item[item]))
+        item = fixed[place] if place in fixed else max(allowed, key=crowding)
         for label in of_item[item]:
             label.put(place)
         order.append(item)
         if place not in fixed:
             remaining.remove(item)
     return Arrangement.of([*order, *(item for item in fixed.values() if item not in order)], remaining)
-
-
-def _crowding(labels: _Labels) -> float:
-    return max((label.count / max(label.n, 1) for label in labels), default=0.0)

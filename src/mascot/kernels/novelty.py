@@ -1,10 +1,11 @@
 """Novelty of vectors and limits on near-copies: the part of the reference implementation that compares vectors.
 
-    s(i, j)    = cosine of i and j, scaled so that `low` counts as 0 and `high` as 1, clipped to 0..1
+    s(i, j)    = cosine of i and j, scaled so that `low` counts as 0 and `high` as 1
     novelty(i) = 1 - (max_j s(i, j) + mean_j s(i, j)) / 2     over the selected j; 1 while none is selected
 
-For MMR, which is `nearest`, novelty is 1 - max_j s(i, j), the cosines of the best match range from 0 to 1, and s is at
-least 0 but may exceed 1.
+s is clipped to 0..1 under a focus and to 0..`CLOSEST` under a spread, as the pairs above `high` decide how near the
+nearest results are. For MMR, which is `nearest`, novelty is 1 - max_j s(i, j), the cosines of the best match range from
+0 to 1, and s is at least 0.
 
 Vectors are stored in float32. Every backend multiplies and sums them in float64, so that lengths, cosines and novelties
 of two backends differ by about 1e-15, far less than a tie. A cosine that is compared with a threshold may be below it
@@ -19,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.kernels.constants import COPY, COPY_TOLERANCE, NOVELTY, SAMPLE
+from mascot.kernels.constants import CLOSEST, COPY, COPY_TOLERANCE, NOVELTY, SAMPLE
 
 _Floats = NDArray[np.float64]
 _Ints = NDArray[np.int64]
@@ -102,7 +103,8 @@ class QueryVectors(NamedTuple):
     def similarities(self, position: int) -> _Floats:
         """Return s [N] of all candidates and the one at a position."""
         cosines = (self.unit * self.unit[position]).sum(axis=1)
-        return np.clip((cosines - self.low) / (self.high - self.low), 0.0, np.inf if self.nearest else 1.0)
+        most = np.inf if self.nearest else CLOSEST if self.sign > 0 else 1.0
+        return np.clip((cosines - self.low) / (self.high - self.low), 0.0, most)
 
     def resembles(self, position: int, others: list[int]) -> bool:
         """Return whether a candidate is a near-copy of one of the others."""
@@ -122,7 +124,7 @@ class QueryVectors(NamedTuple):
 
 
 class WeighedVectors(NamedTuple):
-    """What novelty is worth. It lies in 0..1 by definition, so nothing else about it depends on the candidates."""
+    """What novelty is worth. It has a scale by definition, so nothing else about it depends on the candidates."""
 
     vectors: QueryVectors
     gain_factor: float  # worth of one unit of novelty, negative under a focus

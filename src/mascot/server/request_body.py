@@ -32,6 +32,8 @@ _JSON_NAME = re.compile(r"application/([^/]+\+)?json")
 _Result = TypeVar("_Result")
 LARGE = 32 << 10  # bytes of a body above which it is decoded in a thread
 _LEAST_ARROW, _ARROW_EXPANSION = 16 << 20, 20  # bytes of columns as Python objects: at least, and per byte of the body
+_MOST_CONTAINERS = 300_000  # lists and objects of a body in JSON, which are decoded in a quarter of a second
+_MANY_COLUMNS = b"columns\xdf"  # an object of more than 65,535 fields in msgpack
 
 
 @dataclass(eq=False, slots=True)
@@ -147,13 +149,21 @@ class ByteBudget:
 
 
 def decoded_size(content: bytes, format_: str) -> int:
-    """Return an upper bound of the bytes that a body takes when it is decoded: Python objects are large."""
+    """Return an upper bound of the bytes that a body takes when it is decoded: Python objects are large.
+
+    Raises an `HTTPException` for a body whose decoding would block other threads for long.
+    """
     if format_ == ARROW:
         return max(_LEAST_ARROW, _ARROW_EXPANSION * len(content))
     if format_ == JSON:
         containers, texts = content.count(b"[") + content.count(b"{"), content.count(b'"') // 2
+        if containers > _MOST_CONTAINERS:
+            rule = f"{containers:,} > {_MOST_CONTAINERS:,} lists and objects"
+            raise HTTPException(413, f"the request has too many values ({rule}): send fewer, or an Arrow stream")
         return 4 * len(content) + 192 * containers + 32 * content.count(b",") + 80 * texts
     # A byte of a number can look like the first byte of a list or text, so this is larger than it needs to be.
+    if _MANY_COLUMNS in content:
+        raise HTTPException(413, "the request has too many columns")
     first = np.frombuffer(content, np.uint8)
     containers = np.count_nonzero((first & 0xE0) == 0x80) + np.count_nonzero(first >= 0xDC)
     return 8 * len(content) + 96 * containers + 80 * np.count_nonzero((first & 0xE0) == 0xA0)

@@ -174,6 +174,5 @@ def _best(scores: Floats, n: int) -> Ints:
 
 
 def _ordered(rows: Ints, scores: Floats) -> tuple[Ints, Floats]:
-    """Return a list of rows and scores, best first."""
     order = np.lexsort((rows, -scores))
     return rows[order], scores[order]

@@ -92,7 +92,6 @@ class Journal(AbstractContextManager["Journal"]):
         self._stream.close()
 
     def put(self, key: str, entry: Outcome) -> None:
-        """Write an entry of JSON types."""
         with self._lock:
             self._stream.write(json.dumps([key, entry], separators=(",", ":")).encode() + b"\n")
             self.entries[key] = entry

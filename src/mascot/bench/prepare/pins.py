@@ -30,7 +30,6 @@ class Pins:
 
     @classmethod
     def read(cls, path: Path) -> Pins:
-        """Read a list of pictures."""
         try:
             text = path.read_text("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:

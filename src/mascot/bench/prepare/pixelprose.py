@@ -103,7 +103,6 @@ class PixelProse:
         return {"source": source, "tally": asdict(tally), "rows": rows}
 
     def _rows(self, path: Path, name: str, part: str, tally: StepTally, report: Progress) -> list[Row]:
-        """Return the rows with a place and a time."""
         parquet = package("pyarrow.parquet", "prepare", "preparing PixelProse")
         rows, start = list[Row](), 0
         try:
@@ -140,7 +139,6 @@ class PixelProse:
 
 
 def _part(name: str) -> int | None:
-    """Return the number of the part that a file belongs to."""
     file = PurePosixPath(name).name
     matches = [i for i, pattern in enumerate(_PARTS.values()) if re.search(pattern, file, re.IGNORECASE)]
     return matches[0] if matches and file.endswith(".parquet") else None

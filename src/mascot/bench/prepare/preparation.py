@@ -87,7 +87,6 @@ class Preparation:
         return path
 
     def picture(self, row: Row, **options: Any) -> Row:
-        """Download and store the picture of a row."""
         return self.store(self.web.get(row["url"]), row["id"], **options)
 
     def store(
@@ -257,7 +256,6 @@ class Preparation:
         return accepted
 
     def _text(self, sizes: str) -> str:
-        """Return the report in Markdown."""
         limit = "" if self.limit is None else f" --limit {self.limit}."
         lines = [f"# {self.name}", "", f"{sizes} Seed {self.seed}.{limit}", "", self._losses()]
         lines += ["", *(f"- {note}" for note in self.notes)]

@@ -98,7 +98,6 @@ class SkyScript:
 
 
 def _first_of_captions(rows: Sequence[Row], tally: StepTally) -> list[Row]:
-    """Return the first row of each caption."""
     first: dict[str, Row] = {}
     for row in rows:
         with tally.item(row["path"]):

@@ -27,8 +27,6 @@ class _AspectMethod(ABC):
         """Return the gain [N] of each candidate, from r [N], v [N, U], P [U] and the positions selected so far."""
 
     def select(self, problem: Any, k: int) -> Any:
-        """Select k of each query's candidates."""
-
         def pick(q: int, count: int) -> list[int]:
             relevance = problem.relevance_of(q, robust=False)
             values, importance = _aspects(problem, q, relevance)

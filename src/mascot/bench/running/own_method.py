@@ -52,7 +52,6 @@ class OwnMethod:
         return getattr(_instance(self), "strength", None)
 
     def at(self, strength: float) -> OwnMethod:
-        """Return the method with another strength."""
         return OwnMethod(self.path, tuple({**dict(self.parameters), "strength": strength}.items()))
 
     def to_dict(self) -> dict[str, Any]:
@@ -101,7 +100,6 @@ def source_hash(path: str) -> str:
 
 
 def parameters_of(path: str) -> list[str]:
-    """Return the names of the parameters of a class."""
     return list(inspect.signature(load_class(path)).parameters)
 
 

@@ -354,8 +354,8 @@ def _print_understanding(
     for part in understood.ignored:
         note(f"ignored: {visible(part.words)!r}: {part.reason}")
     if len(results) < FEW:
-        counts = [f"without {chip.label}: {count}" for chip, count in library.without_chips(understood, base, **options)]
-        note("; ".join(counts) or None)
+        counts = library.without_chips(understood, base, **options)
+        note("; ".join(f"without {chip.label}: {count}" for chip, count in counts) or None)
 
 
 def _like(library: Library, name: str | None) -> int | str | None:

@@ -82,23 +82,9 @@ class NamedColumns(RecordColumns):
         return iter(self._names)
 
 
-class LazyHits(Sequence[Any]):
-    """Hits that are made on demand."""
-
-    def __init__(self, count: int, make: Callable[[int], Any]) -> None:
-        self._positions, self._make = range(count), make
-
-    def __len__(self) -> int:
-        return len(self._positions)
-
-    def __getitem__(self, at: Any) -> Any:
-        positions: Any = self._positions[at]
-        return [self._make(position) for position in positions] if isinstance(at, slice) else self._make(positions)
-
-
-def row_of(columns: Mapping[str, Sequence[Any]], at: int) -> dict[str, Any]:
-    """Return the value of each column at a position."""
-    return {name: values[at] for name, values in columns.items()}
+def records_of(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """Return the rows of columns of one length as dictionaries."""
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def unreadable(owner: str, needed: str, response: Any) -> InputError:
@@ -132,12 +118,8 @@ def rows_of(rows: Any, names: Sequence[str] | None) -> tuple[Sequence[Any], Reco
     width = len(hits[0]) if hasattr(hits[0], "__len__") else 0
     if not keys or len(keys) != width:
         raise InputError(f"from_rows needs the names of {width} columns, got {', '.join(keys) or 'none'}")
-    return hits, NamedColumns(len(hits), keys, partial(_tuple_column, hits, keys))
-
-
-def _tuple_column(rows: list[Any], names: list[str], name: str) -> list[Any]:
-    place = names.index(name)
-    return [row[place] for row in rows]
+    columns = dict(zip(keys, map(list, zip(*hits, strict=True)), strict=True))
+    return hits, NamedColumns(len(hits), keys, columns.__getitem__)
 
 
 def _keys_of(row: Any) -> list[str]:

@@ -8,14 +8,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import mascot as mc
-from mascot.connect.converters.hit_lists import LazyHits, NamedColumns, names_of, row_of, stem_of
+from mascot.connect.converters.hit_lists import NamedColumns, names_of, records_of, stem_of
 from mascot.connect.engines.address import Address
 from mascot.errors import InputError, MascotError, OptionError, check_whole, require, warn
 
@@ -62,7 +61,7 @@ class EngineHits:
                 )
         result: mc.Candidates = mc.Candidates(self.scores, self.ids, None, self.vectors)
         result.columns = NamedColumns(len(self), self.columns, self._cells)
-        result.source = self._records()
+        result.source = self.records()
         return result
 
     def _cells(self, name: str) -> list[Any]:
@@ -80,16 +79,13 @@ class EngineHits:
 
         Columns of the table that have these names and other values are `own_id` and `own_score`.
         """
-        return list(self._records())
-
-    def _records(self) -> LazyHits:
         id_and_score = {"id": self.ids, "score": self.scores.tolist()}
         columns = {name: values for name, values in self.columns.items() if name not in id_and_score}
         for name, values in id_and_score.items():
             column = self.columns.get(name, values)
             if column != values and any(value is not None for value in column):
                 columns[f"own_{name}"] = column
-        return LazyHits(len(self), partial(row_of, {**columns, **id_and_score}))
+        return records_of({**columns, **id_and_score})
 
 
 class EngineTable(ABC):

@@ -83,7 +83,7 @@ static int allowed(const Query *q, int64_t i, int64_t stage) {
         if (raised < 0 || quota->vectors) continue;
         for (labels_of(quota, q->rows[i], &j, &end); j < end; j++) {
             int64_t label = quota->labels[j];
-            if (label >= 0 && q->counts[c][label] >= quota->capacity[label] + raised) return 0;
+            if (label >= 0 && q->counts[c][label] - raised >= quota->capacity[label]) return 0;
         }
     }
     return 1;

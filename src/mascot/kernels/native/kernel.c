@@ -340,6 +340,7 @@ int64_t VARIANT(const Batch *batch, int64_t first, int64_t last) {
         failed = -1;
     } else {
         for (int64_t c = 0; c < batch->quotas; c++) {
+            if (batch->quota[c].vectors) continue; /* no labels: its count is that of results */
             counts[c] = calloc((size_t)batch->quota[c].count + 1, sizeof(int64_t));
             if (!counts[c]) longjmp(arena.exhausted, 1);
         }

@@ -2,6 +2,11 @@
  *
  * All arrays belong to the caller. Python fills these structures (see __init__.py, which repeats the layouts);
  * every field is eight bytes wide, so that no compiler adds padding.
+ *
+ * The kernel trusts what Python has checked: arrays are as long as the others require; rows and labels lie within their
+ * arrays; scores, weights and coordinates are at most 1e150, latitudes and longitudes within a sphere; memberships,
+ * strength and keep lie in 0..1; even axes have widths of 1e-12 to 1e12 steps; counts are at most 2**62. A size that
+ * does not fit in memory is refused.
  */
 #ifndef MASCOT_KERNEL_H
 #define MASCOT_KERNEL_H

@@ -65,7 +65,7 @@ static void number_types(Arena *arena, Plan *p, const Quota *quota, int64_t quot
 /* Set the wanted bounds of all nodes; targets of a share that sum to the page are lower bounds too. */
 static void bound_nodes(Plan *p, const Quota *quota) {
     for (int64_t v = 0; v < p->nodes; v++) {
-        int64_t label = p->wanted_low[v], total = 0;
+        int64_t label = p->wanted_low[v], left = p->length; /* places of the page that a share does not fill */
         p->stages[v] = p->wanted_low[v] = 0;
         p->wanted_high[v] = p->length;
         if (p->quota[v] < 0) continue;
@@ -73,9 +73,9 @@ static void bound_nodes(Plan *p, const Quota *quota) {
         p->stages[v] = own->stages;
         if (own->capacity[label] < p->length) p->wanted_high[v] = own->capacity[label];
         if (own->stages == SHARED && !own->least)
-            for (int64_t j = 0; j < own->count && total <= p->length; j++) total += own->capacity[j];
+            for (int64_t j = 0; j < own->count && left >= 0; j++) left -= own->capacity[j];
         if (own->least) p->wanted_low[v] = own->least[label];
-        else if (own->stages == SHARED && total <= p->length) p->wanted_low[v] = p->wanted_high[v];
+        else if (own->stages == SHARED && left >= 0) p->wanted_low[v] = p->wanted_high[v];
         if (p->wanted_low[v] > p->wanted_high[v]) p->wanted_low[v] = p->wanted_high[v];
     }
 }

@@ -101,7 +101,10 @@ def _is_near(moment: _OpenMoment, shot: Shot) -> bool:
     """Return whether a photograph is within a kilometre of a moment; a missing place is near every moment."""
     if moment.point is None or shot.lat is None or shot.lon is None:
         return True
-    lat, lon = moment.point
-    # Longitude wraps: 179° and -179° are neighbours.
-    east = (shot.lon - lon + 180.0) % 360.0 - 180.0
-    return hypot(shot.lat - lat, east * cos(radians(lat))) * _KM_PER_DEGREE < _MAX_KM
+    return km_between(*moment.point, shot.lat, shot.lon) < _MAX_KM
+
+
+def km_between(lat: float, lon: float, other_lat: float, other_lon: float) -> float:
+    """Return the distance of two points that are not far apart."""
+    east = (other_lon - lon + 180.0) % 360.0 - 180.0  # longitude wraps: 179° and -179° are neighbours
+    return hypot(other_lat - lat, east * cos(radians(lat))) * _KM_PER_DEGREE

@@ -46,6 +46,12 @@ class Span:
             return 10
         return 4 if all(edge.month == 1 for edge in edges) else 7
 
+    def days(self) -> tuple[date | None, date | None]:
+        """Return the first and the last day; of a season in a year, those of the season."""
+        if self.season is None or self.first is None or self._precision() != 4:
+            return self.first, self.last
+        return _in_year({"s": self.season}, self.first.year)
+
     def excluding(self) -> dict[str, str]:
         """Return the field of a search request that excludes these days."""
         if self.recurring is not None:
@@ -78,9 +84,9 @@ def date_at(roles: str, lexemes: Sequence[Lexeme], at: int, today: date) -> Span
 
 def _part_of(whole: Span, part: int, count: int) -> Span | None:
     """Return the days of `early July`, `late summer 2019` or `first half of 2018`; None if they are unknown."""
-    if whole.first is not None and whole.last is not None:
-        days = (whole.first, whole.last) if whole.season is None else _in_year({"s": whole.season}, whole.first.year)
-        return Span(whole.end, *_share(*days, part, count))
+    first, last = whole.days()
+    if first is not None and last is not None:
+        return Span(whole.end, *_share(first, last, part, count))
     if whole.recurring is None or not whole.recurring.isdigit():
         return None
     first, last = _share(*_months(2000, int(whole.recurring)), part, count)

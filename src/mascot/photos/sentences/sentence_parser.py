@@ -32,6 +32,7 @@ _LABELS = {"s": "season", "w": "weekday", "t": "part_of_day", "l": "light"}
 _PLURALS = {"city": "cities", "country": "countries", "lens": "lenses", "keywords": "keywords"}
 _EXCLUDABLE = "only places, dates, seasons, light and cameras can be excluded"
 _UNLIMITED = "limits are per year, month, day, season, city, country, moment, camera, folder or keyword"
+_MOST = 200  # photographs
 _COUNTED_VALUES = "how many different values there are cannot be chosen"
 
 
@@ -69,16 +70,22 @@ class _Reader:
         match = rule[0].match(self.roles, at)
         return None if match is None else rule[1](self, match)
 
-    def _add(self, kind: str, start: int, end: int, label: str, fields: Mapping[str, Any], filled: bool = True) -> int:
-        """Add a chip for the lexemes from `start` to `end`; return `end`."""
-        first, last = self.lexemes[start].start, self.lexemes[end - 1].end
-        self.chips.append(Chip(kind, self.sentence[first:last], first, last, label, filled, fields))
-        return end
+    def _add(self, kind: str, span: tuple[int, int], label: str, fields: Mapping[str, Any], filled: bool = True) -> int:
+        """Add a chip for a span of lexemes; return its end."""
+        self.chips.append(Chip(kind, *self._words(span), label, filled, fields))
+        return span[1]
 
-    def _ignore(self, start: int, end: int, reason: str) -> int:
-        first, last = self.lexemes[start].start, self.lexemes[end - 1].end
-        self.ignored.append(Ignored(self.sentence[first:last], first, last, reason))
-        return end
+    def _add_focus(self, span: tuple[int, int], label: str, name: str, **near: Any) -> int:
+        return self._add("focus", span, label, {"wishes": [{"focus": name} | near]}, False)
+
+    def _ignore(self, span: tuple[int, int], reason: str) -> int:
+        self.ignored.append(Ignored(*self._words(span), reason))
+        return span[1]
+
+    def _words(self, span: tuple[int, int]) -> tuple[str, int, int]:
+        """Return the words of a span of lexemes, and where they are in the sentence, in characters."""
+        first, last = self.lexemes[span[0]].start, self.lexemes[span[1] - 1].end
+        return self.sentence[first:last], first, last
 
     def _value(self, match: re.Match[str], group: int | str = 1) -> Any:
         return self.lexemes[match.start(group)].value if match[group] else None
@@ -118,46 +125,46 @@ class _Reader:
         attribute, count = self._value(match, "x"), self._value(match, "n")
         attribute = "city" if attribute == "place" else attribute
         if attribute in (None, "week", "look") or count == 0:
-            return self._ignore(match.start(), match.end(), _UNLIMITED)
+            return self._ignore(match.span(), _UNLIMITED)
         counts = [chip for chip in self.chips if chip.kind == "count"]
         if count is None and counts:  # one photo of mountains per year
             count = counts[0].fields["k"]
             self.chips.remove(counts[0])
         count = (count or 1) - match[0].startswith("z")  # no two of the same day
+        if not count:
+            return None
         fields: dict[str, Any] = {"wishes": [{"limit": attribute, "n": count, "missing": "drop"}]}
         if "b" in match[0]:
             fields["best"] = True
-        return self._add("limit", match.start(), match.end(), f"{count} per {attribute}", fields)
+        return self._add("limit", match.span(), f"{count} per {attribute}", fields)
 
     def _count(self, match: re.Match[str]) -> int | None:
         count = next(self.lexemes[i].value for i in range(*match.span()) if self.roles[i] == "n")
-        if not 1 <= count <= 200:
+        if not 1 <= count <= _MOST:
             return None
         if "b" in match[0]:
-            return self._add("count", match.start(), match.end(), f"best {count}", {"k": count, "best": True})
-        return self._add("count", match.start(), match.end(), _counted(count, "photograph"), {"k": count})
+            return self._add("count", match.span(), f"best {count}", {"k": count, "best": True})
+        return self._add("count", match.span(), _counted(count, "photograph"), {"k": count})
 
     def _spread(self, match: re.Match[str]) -> int:
-        attribute, start = self._value(match, "x"), match.start()
-        if match["n"]:
-            start, number = match.start("v"), match.start("n")
-            if match["u"]:
-                count = self.lexemes[number].value
-                self._add("count", number, start, _counted(count, "photograph"), {"k": count})
+        attribute, start, count = self._value(match, "x"), match.start(), self._value(match, "n")
+        if count is not None:
+            number, start = match.span("n")
+            if match.groupdict().get("u") and 1 <= count <= _MOST:
+                self._add("count", (number, start), _counted(count, "photograph"), {"k": count})
             else:
-                self._ignore(number, start, _COUNTED_VALUES)
+                self._ignore((number, start), _COUNTED_VALUES)
         name = "place" if attribute in (None, "week") else attribute
         label = f"different {_PLURALS.get(name, f'{name}s')}"
-        return self._add("spread", start, match.end(), label, {"wishes": [{"spread": name}]}, False)
+        return self._add("spread", (start, match.end()), label, {"wishes": [{"spread": name}]}, False)
 
     def _focus(self, match: re.Match[str]) -> int | None:
-        attribute = self._value(match) or "moment"
-        number = self.lexemes[match.start(1) - 1] if match[1] else None
-        if attribute == "week" or (number is not None and number.role == "number" and number.value != 1):
+        attribute = self._value(match, "x") or ("day" if match["t"] else "moment")
+        if attribute == "week":
             return None
-        return self._add(
-            "focus", match.start(), match.end(), f"same {attribute}", {"wishes": [{"focus": attribute}]}, False
-        )
+        if match["n"] and self._value(match, "n") != 1:  # ten photos from ten countries
+            return self._spread(match)
+        return self._add_focus(match.span(), f"same {attribute}", attribute)
 
     def _near(self, match: re.Match[str]) -> int | None:
         lexeme, end = self.lexemes[match.end() - 1], match.end()
@@ -168,8 +175,7 @@ class _Reader:
             if span is None or span.first is None or span.last is None:
                 return None
             name, near, end = "date", (span.first + (span.last - span.first) / 2).isoformat(), span.end
-        wish = {"focus": name, "near": near}
-        return self._add("focus", match.start(), end, f"near {near}", {"wishes": [wish]}, False)
+        return self._add_focus((match.start(), end), f"near {near}", name, near=near)
 
     def _hours(self, match: re.Match[str]) -> int:
         """Read `between 5pm and 8pm`: near the middle of these hours."""
@@ -177,21 +183,17 @@ class _Reader:
         start, end = map(_minutes, clocks)
         half = (end - start) % (24 * 60) / 2
         hour, minute = divmod(int(start + half) % (24 * 60), 60)
-        wish = {"focus": "hour", "near": f"{hour}:{minute:02}", "within": max(half / 60, 0.5)}
-        label = f"near {clocks[0]} to {clocks[1]}"
-        return self._add("focus", match.start(), match.end(), label, {"wishes": [wish]}, False)
+        label, near = f"near {clocks[0]} to {clocks[1]}", f"{hour}:{minute:02}"
+        return self._add_focus(match.span(), label, "hour", near=near, within=max(half / 60, 0.5))
 
     def _hour(self, match: re.Match[str]) -> int | None:
         """Read `around 6 in the morning` and `18 Uhr`."""
         numbers = {self.roles[i]: self.lexemes[i].value for i in range(*match.span())}
         hour = numbers["n"] + 12 * (numbers["n"] < 12 and numbers.get("t") in ("afternoon", "evening"))
-        if hour > 24:
-            return None
-        wish = {"focus": "hour", "near": f"{hour}:00"}
-        return self._add("focus", match.start(), match.end(), f"near {hour}:00", {"wishes": [wish]}, False)
+        return self._add_focus(match.span(), f"near {hour}:00", "hour", near=f"{hour}:00") if hour <= 24 else None
 
     def _order(self, match: re.Match[str]) -> int:
-        return self._add("order", match.start(), match.end(), "by date", {"order": "date"}, False)
+        return self._add("order", match.span(), "by date", {"order": "date"}, False)
 
     def _date(self, match: re.Match[str]) -> int | None:
         """Read days, with what stands before them: since, before, between, not."""
@@ -203,7 +205,7 @@ class _Reader:
             joint = re.compile("C?U[pa]*|jp?a?|C(?=[yYdh])").match(self.roles, spans[-1].end)
             spans.append(date_at(self.roles, self.lexemes, joint.end(), self.today) if joint else None)
         days = [span for span in spans if span is not None]
-        if not days or (not prefix and self._is_plain_word(at, days[0].end)):
+        if not days or (len(days) == 1 and not prefix and self._is_plain_word(at, days[0].end)):
             return None
         joints = {self.roles[before.end] for before in days[:-1]} | set(prefix)
         if len(days) > 1 and joints & {"U", "E"}:
@@ -219,7 +221,7 @@ class _Reader:
         if len(days) > 1:
             dates = " or ".join(dict.fromkeys(span.excluding()["date"].removeprefix("not ") for span in days))
             fields = {"date": f"not {dates}" if "z" in prefix else dates}
-        return self._add("date", match.start(), end, _date_label(fields), fields)
+        return self._add("date", (match.start(), end), _date_label(fields), fields)
 
     def _is_plain_word(self, at: int, end: int) -> bool:
         """Return whether a single word such as May or spring is rather an ordinary word."""
@@ -244,7 +246,7 @@ class _Reader:
             return None  # winter coats, a night market
         name, value = _LABELS[letter], " or ".join(dict.fromkeys(map(str, values)))
         value = f"not {value}" if "z" in match[1] else value
-        return self._add(name, match.start(), match.end(), value, {name: value})
+        return self._add(name, match.span(), value, {name: value})
 
     def _place(self, match: re.Match[str]) -> int | None:
         first, end = match.span(2)
@@ -259,28 +261,27 @@ class _Reader:
         cities = self.vocabulary.cities
         value = " or ".join(name for name in dict.fromkeys(values) if name in cities or name not in around)
         value = f"not {value}" if "z" in match[1] else value
-        return self._add("place", match.start(), match.end(), value, {"place": value})
+        return self._add("place", match.span(), value, {"place": value})
 
-    def _trips(self, places: Iterable[str] | None = None) -> list[Period]:
-        """Return the trips to these places, or all; the newest first."""
-        trips, names = self.vocabulary.trips(), None if places is None else set(places)
+    def _trips(self, places: Iterable[str]) -> list[Period]:
+        """Return the trips to these cities or countries, the newest first."""
+        countries = self.vocabulary.countries
         return [
             trip
-            for trip in trips
-            if names is None
-            or names & {*(trip.place or "").split(" and "), self.vocabulary.countries.get(trip.country or "")}
+            for trip in self.vocabulary.trips()
+            if not {*(trip.place or "").split(" and "), countries.get(trip.country or "")}.isdisjoint(places)
         ]
 
     def _add_trips(self, match: re.Match[str], trips: Sequence[Period], label: str) -> int:
-        if "L" in match[0]:
+        if "LT" in match[0]:
             trips, label = trips[:1], trips[0].name
         sign = "not " if "z" in match[0] else ""
         days = " or ".join(f"{trip.since}..{trip.until}" for trip in trips)
-        return self._add("date", match.start(), match.end(), sign + label, {"date": sign + days})
+        return self._add("date", match.span(), sign + label, {"date": sign + days})
 
     def _last_trip(self, match: re.Match[str]) -> int | None:
-        trips = self._trips()
-        return self._add_trips(match, trips, "") if trips else None
+        trips = self.vocabulary.trips()[: self._value(match) or 1]
+        return self._add_trips(match, trips, f"the last {len(trips)} trips") if trips else None
 
     def _camera(self, match: re.Match[str]) -> int | None:
         lexeme, (before, after) = self.lexemes[match.start(2)], (match[1], match[3])
@@ -291,34 +292,33 @@ class _Reader:
         if not is_certain and (not (stands_alone and is_first) or self.vocabulary.is_ambiguous(words)):
             return None  # apple pie, Mount Fuji
         sign = "not " if "z" in before else ""
-        return self._add(
-            "camera", match.start(), match.end(), sign + words, {"camera": sign + " or ".join(lexeme.value)}
-        )
+        return self._add("camera", match.span(), sign + words, {"camera": sign + " or ".join(lexeme.value)})
 
     def _file(self, match: re.Match[str]) -> int:
         name = self._value(match)
-        return self._add("name", match.start(), match.end(), name, {"name": name})
+        return self._add("name", match.span(), name, {"name": name})
 
     def _rating(self, match: re.Match[str]) -> int | None:
         stars = next(self.lexemes[i].value for i in range(*match.span()) if self.roles[i] in "nrF")
         if not 1 <= stars <= 5:
             return None
-        return self._add("rating", match.start(), match.end(), _counted(stars, "star"), {"rating": stars})
+        return self._add("rating", match.span(), _counted(stars, "star"), {"rating": stars})
 
     def _excluded_words(self, match: re.Match[str]) -> int | None:
-        return self._ignore(match.start(), match.end(), _EXCLUDABLE)
+        return self._ignore(match.span(), _EXCLUDABLE)
 
     def _best(self, match: re.Match[str]) -> int:
-        return self._add("best", match.start(), match.end(), "best", {"best": True}, False)
+        return self._add("best", match.span(), "best", {"best": True}, False)
 
 
 def _open_ended(span: Span, prefix: str) -> Span:
     """Return the days since, after, before or until some days."""
-    if span.first is None or span.last is None:
+    first, last = span.days()
+    if first is None or last is None:
         return span
     if "S" in prefix or "A" in prefix:
-        return Span(span.end, span.first if "S" in prefix else span.last + timedelta(days=1))
-    return Span(span.end, None, span.last if "U" in prefix else span.first - timedelta(days=1))
+        return Span(span.end, first if "S" in prefix else last + timedelta(days=1))
+    return Span(span.end, None, last if "U" in prefix else first - timedelta(days=1))
 
 
 def _date_label(fields: dict[str, str]) -> str:
@@ -359,9 +359,9 @@ _RULES: list[tuple[re.Pattern[str], Callable[[Any, re.Match[str]], int | None]]]
         ("z(?P<n>n)u?p?a?o(?P<x>x)", _Reader._limit),
         ("(?:VC?|[ai]){0,3}(?:nb?u|b+nu?|nbu?|VC?n|n(?=F))(?!e)", _Reader._count),
         ("[pai]{0,3}(?P<n>n)?(?P<v>v)(?:p?(?P<x>x)|(?P<u>u))", _Reader._spread),
-        ("[pai]{0,3}(?:[pa]?o|pn)(x)", _Reader._focus),
+        ("[pai]{0,3}(?:[pa]?o|p(?P<n>n))(?:(?P<x>x)|(?<!n)(?P<t>t))", _Reader._focus),
         ("[ai]{0,2}(?P<n>n)?(?P<v>v)(?P<x>)(?P<u>)(?=X)", _Reader._spread),
-        ("i?()O", _Reader._focus),
+        ("i?(?P<n>)(?P<x>)(?P<t>)O", _Reader._focus),
         ("ka?[gKymdshY]", _Reader._near),
         ("[pE]?K[Uj]K", _Reader._hours),
         ("pa?K", _Reader._near),
@@ -370,7 +370,7 @@ _RULES: list[tuple[re.Pattern[str], Callable[[Any, re.Match[str]], int | None]]]
         ("(i?(?:zu?)?i?)([paSABUET]{0,3})(?=[dYnymshLHRBPM])", _Reader._date),
         ("((?:zu?)?[pai]{0,3})((s)(?:jp?a?s)*|(w)(?:jp?a?w)*|(t)(?:jp?a?t)*|(l)(?:jp?a?l)*)T?", _Reader._label),
         ("((?:zu?)?[pai]{0,3}L?T[pAU]?a?|(?:zu?)?[paiU]{0,3})(g(?:[jC]p?g)*)T?", _Reader._place),
-        ("z?[pai]{0,3}LT", _Reader._last_trip),
+        ("z?[pai]{0,3}L(n)?T", _Reader._last_trip),
         ("(i?(?:zu?)?[paiW]{0,3})(c)(u?)", _Reader._camera),
         ("[pai]{0,2}(f)", _Reader._file),
         ("[paiW]{0,3}(?:nD?q|r|F)D?", _Reader._rating),

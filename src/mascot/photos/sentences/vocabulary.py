@@ -24,14 +24,14 @@ CITY_NAMES = "city_names"  # the fact of a library that holds the other names of
 LONGEST_SENTENCE = 1000  # characters
 _LONGEST_PHRASE = 5  # words
 # Text in double quotes; words, with the signs inside dates, file names and times; stars; punctuation.
-_TOKEN = re.compile(r"""["“”„«»]([^"“”„«»]*)["“”„«»]|[^\W_]+(?:[-–_.'’/:][^\W_]+)*|★+|[-–,;.:!?&]""")
+_TOKEN = re.compile(r"""["“”„«»]([^"“”„«»]*)["“”„«»]|['’]\d\d\b|[^\W_]+(?:[-–_.'’/:][^\W_]+)*|★+|[-–,;.:!?&]""")
 _NUMBER = re.compile(r"(\d{1,3})(?:st|nd|rd|th)?")
 _NUMBERS = re.compile(r"(\d\d?)[-–](\d\d?)")
 _YEARS = re.compile(r"((?:19|20)\d\d)[-–/]((?:19|20)?\d\d)")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _ISO_DAY = re.compile(r"((?:19|20)\d\d)-(\d\d?)(?:-(\d\d?))?")
 _DOTTED_DAY = re.compile(r"(\d\d?)[./](\d\d?)[./]((?:19|20)\d\d)")
-_CLOCK = re.compile(r"(?:[01]?\d|2[0-3])[:.][0-5]\d|\d{1,2}(?:[:.][0-5]\d)?[ap]m")
+_CLOCK = re.compile(r"(?:[01]?\d|2[0-3])[:.][0-5]\d|(?:0?[1-9]|1[0-2])(?:[:.][0-5]\d)?[ap]m")
 _STARS = re.compile(r"([1-5])-?(?:stars?|sterne?)|(★{1,5})")
 _FILE = re.compile(
     r"(?=.*\d)(?=.*[a-z]).*_.*|[a-z]{1,4}\d{3,}|.*\.(?:jpe?g|heic|heif|png|tiff?|webp|dng|cr[23]|nef|arw)"
@@ -62,7 +62,7 @@ def phrase(text: str) -> _Phrase:
     return tuple(normalized(match[0]) for match in _TOKEN.finditer(text) if match[1] is None)
 
 
-class _Table(NamedTuple):
+class _WordTable(NamedTuple):
     """The contents of `words.csv`."""
 
     meanings: dict[_Phrase, Meaning]
@@ -72,8 +72,8 @@ class _Table(NamedTuple):
 
 
 @cache
-def _table() -> _Table:
-    table = _Table({}, defaultdict(list), defaultdict(list), set())
+def _table() -> _WordTable:
+    table = _WordTable({}, defaultdict(list), defaultdict(list), set())
     with (files("mascot.photos.sentences") / "words.csv").open(encoding="utf-8") as file:
         rows = csv.reader(file)
         next(rows)
@@ -193,8 +193,8 @@ class Vocabulary:
             return "rating", int(match[1] or len(match[2]))
         if (match := _YEARS.fullmatch(word)) and (years := _years(*match.groups(), is_month="-" in word)):
             return "years", years
-        if _YEAR.fullmatch(word):
-            return "year", int(word)
+        if _YEAR.fullmatch(word) or word[0] == "'":
+            return "year", int(word) if word[0] != "'" else int(word[1:]) + (2000 if word[1:] < "60" else 1900)
         if match := _ISO_DAY.fullmatch(word):
             return "day", (int(match[1]), int(match[2]), int(match[3] or 0))
         if match := _DOTTED_DAY.fullmatch(word):

@@ -46,7 +46,7 @@ class ProfilesOut(Struct):
 
 
 class ProfileStore:
-    """The profiles in the JSON and TOML files of a folder. `errors` has a message for each broken file.
+    """The profiles in the JSON and TOML files of a folder, without hidden files. `errors` names each broken file.
 
     A reader takes a profile once per request, so that a change of its file never mixes two versions in an answer.
     """
@@ -90,11 +90,11 @@ class ProfileStore:
         if self._folder is None:
             return
         try:
-            files = sorted(path for path in self._folder.iterdir() if path.suffix in SUFFIXES)
-            states = {path: _state(path) for path in files}
+            files = sorted(path for path in self._folder.iterdir() if path.suffix in SUFFIXES and path.name[0] != ".")
         except OSError as error:
             self.errors = {self._folder.name: f"{self._folder} cannot be read: {error.strerror}"}
             return
+        states = {path: _state(path) for path in files}
         profiles: dict[str, mc.Profile] = {}
         errors: dict[str, str] = {}
         stems = [path.stem for path in files]
@@ -120,6 +120,9 @@ def _load(path: Path) -> mc.Profile:
 
 
 def _state(path: Path) -> tuple[int, ...]:
-    """Return what changes when a file is written or replaced."""
-    status = path.stat()
+    """Return what changes when a file is written or replaced; nothing if it cannot be read."""
+    try:
+        status = path.stat()
+    except OSError:
+        return ()
     return status.st_mtime_ns, status.st_size, status.st_ino

@@ -70,6 +70,7 @@ def operations(settings: Settings, budget: ByteBudget, profiles: ProfileStore, r
                     number += 1
                     answer = too_long if line is None else await answer_of(bytes(line), body, scope, number)
                     yield msgspec.json.encode(answer) + b"\n"
+                    await anyio.sleep(0)  # other clients have their turn
         except HTTPException as error:
             yield msgspec.json.encode(failure_of(error)[1]) + b"\n"
 

@@ -19,7 +19,8 @@ import mascot as mc
 from mascot import metrics
 from mascot.bench.datasets.dataset import Dataset, Floats, Ints
 from mascot.bench.datasets.folder import read_folder
-from mascot.bench.protocol.tasks import Method, Point, hours_of
+from mascot.bench.protocol.tasks import FOCUS, GEO_HOUR, SPREAD, Point, hours_of
+from mascot.bench.report import naming
 from mascot.bench.report.figures import style
 from mascot.bench.report.figures.style import Axes, Figure
 
@@ -39,17 +40,16 @@ def of_query(
     dataset: Dataset,
     query: int | None = None,
     *,
-    method: Method | None = None,
     caption: str | None = None,
     picture: Picture | None = None,
     compared: Mapping[str, Point] | None = None,
 ) -> Figure:
     """Draw one query of a dataset (default: the first whose best candidate is right).
 
-    `method` (default: `Mascot()`) spreads and focuses place and hour together; `compared` are other methods, each with
-    its wishes, that are drawn instead. Candidates without a place or a time cannot be drawn and are left out before
-    re-ranking. `caption` is a column that names an image, such as a city (default: the coordinates). `picture` returns
-    the image of a row of the dataset as an array, which is drawn instead of the caption.
+    `Mascot()` spreads and focuses place and hour together; `compared` are other methods, each with its wishes, that are
+    drawn instead. Candidates without a place or a time cannot be drawn and are left out before re-ranking. `caption` is
+    a column that names an image, such as a city (default: the coordinates). `picture` returns the image of a row of the
+    dataset as an array, which is drawn instead of the caption.
 
     The bar of a result shows its score, from 0 (the worst candidate) to 1 (the best). On the map, grey dots are all
     candidates, the heat is the density of the results, and stars are the first three results. On the clock, a bar
@@ -68,15 +68,15 @@ def of_query(
     columns = {name: column[images] for name, column in dataset.columns.items()}
     vectors = None if dataset.vectors is None else dataset.vectors[images]
     candidates = mc.Candidates(scores=hits.scores[drawable], columns=columns, vectors=vectors)
-    asked = {name: (point.wishes, point.method) for name, point in (compared or {}).items()}
-    lists: dict[str, Sequence[int]] = {}
-    if not compared:
-        lists["Plain"] = range(min(_RESULTS, len(candidates)))
-        attributes: tuple[mc.Attribute, ...] = (mc.Place(), mc.HourOfDay())
-        for name, wish in {"Spread": mc.spread, "Focus": mc.focus}.items():
-            asked[name] = tuple(wish(attribute) for attribute in attributes), method or mc.Mascot()
-    for name, (wishes, rerank_method) in asked.items():
-        lists[name] = mc.rerank(candidates, list(wishes), k=_RESULTS, method=rerank_method).positions.tolist()
+    points = compared or {
+        "Plain": Point(naming.BASE, GEO_HOUR),
+        "Spread": Point("guarded", GEO_HOUR, SPREAD, mc.Mascot()),
+        "Focus": Point("guarded", GEO_HOUR, FOCUS, mc.Mascot()),
+    }
+    lists: dict[str, list[int]] = {
+        name: mc.rerank(candidates, list(point.wishes), k=_RESULTS, method=point.method).positions.tolist()
+        for name, point in points.items()
+    }
     right = set(np.flatnonzero(hits.relevant[drawable]).tolist())
     row_picture = None if picture is None else lambda position: picture(int(images[position]))
     return _drawn(candidates, lists, _captions(candidates, caption), right, row_picture)

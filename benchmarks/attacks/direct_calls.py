@@ -1,0 +1,157 @@
+"""Calls of the C functions with anything that `kernel.h` allows, without the checks of the package.
+
+A call must return distinct positions of the query, or refuse for lack of memory.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import numpy as np
+
+from mascot.kernels import native
+from mascot.kernels.arrange import PlaceRule
+from mascot.kernels.native.pack import PackedBins, pack_axes, pack_globe
+from mascot.kernels.novelty import CopyQuota
+from mascot.kernels.quotas import MOST_QUOTAS, Quota
+from mascot.kernels.reference import Options
+
+_NUMBERS = (0.0, -0.0, 1.0, -1.0, 5e-324, 1e-300, 1e-150, 1e-9, 0.5, 180.0, 360.0, 1e9, 1e60, 1e150, -1e150)
+_POSITIVE = (1e-100, 1e-9, 0.3, 1.0, 3.0, 1e9, 1e100)
+_SHARES = (0.0, 5e-324, 1e-300, 1e-9, 0.3, 0.9, 1.0)
+_WHOLE = (0, 1, 2, 3, 7, 64, 1 << 31, 1 << 62)
+
+
+class _Caller:
+    """Random arguments of one call after the other."""
+
+    def __init__(self, seed: str) -> None:
+        self.chance = random.Random(seed)
+
+    def numbers(self, count: int, largest: float = 1e150) -> Any:
+        """Return a column: a few numbers again and again, NaN among them, or many different ones."""
+        few = [self.chance.choice(_NUMBERS) for _ in range(self.chance.randint(1, 6))]
+        many = [self.chance.gauss(0, 10 ** self.chance.uniform(-3, 3)) for _ in range(20)]
+        values = self.chance.choice([few, many, [*few, math.nan], few[:1]])
+        return np.clip([self.chance.choice(values) for _ in range(count)], -largest, largest)
+
+    def labels(self, rows: int, values: int) -> tuple[Any, Any]:
+        """Return row pointers and distinct labels of each row."""
+        parts = [sorted(self.chance.sample(range(values), self.chance.randint(0, min(3, values)))) for _ in range(rows)]
+        indptr = np.cumsum([0, *map(len, parts)])
+        return indptr.astype(np.int64), np.array([label for part in parts for label in part], np.int64)
+
+    def line(self, rows: int) -> PackedBins:
+        """Return bins whose width follows the values, or is a part of their range: too many bins take too long."""
+        values = self.numbers(rows)
+        span = float(np.nanmax(values, initial=0.0) - np.nanmin(values, initial=0.0))
+        sigma = self.chance.choice([0.0, -1.0, min(max(span * self.chance.choice([1e-4, 0.2, 1e6]), 1e-150), 1e150)])
+        return pack_axes((0.0, 0.0, 0.0, sigma, 0.0, self.chance.choice([0.0, 1e-6]), -math.inf, math.inf), (values,))
+
+    def axis(self, count: int) -> tuple[float, ...]:
+        """Return start, step, count, sigma, period, smallest, floor and ceiling of even bins."""
+        step = self.chance.choice([1e-6, 0.01, 1.0, 24.0])
+        ends = self.chance.choice([(-math.inf, math.inf), (0.0, 1.0)])
+        start, sigma = self.chance.choice(_NUMBERS[:9]), step * self.chance.choice([1e-12, 0.1, 1.0, 40.0, 1e12])
+        return start, step, float(count), sigma, self.chance.choice([0.0, step * count]), 0.0, *ends
+
+    def bins(self, rows: int) -> PackedBins:
+        kind = self.chance.randrange(6)
+        if kind == 0:
+            return pack_axes(self.axis(self.chance.choice([1, 96, 5000, 1 << 40, 1 << 62])), (self.numbers(rows),))
+        if kind == 1:
+            axes = [self.axis(self.chance.choice([1, 20, 60, 1 << 31, 1 << 62])) for _ in range(2)]
+            return pack_axes((*axes[0], *axes[1]), (self.numbers(rows), self.numbers(rows)))
+        if kind == 2:
+            sigma = self.chance.choice([0.0, 0.001, 5.0, 300.0, 100_000.0, -300.0])
+            return pack_globe(self.numbers(rows, math.pi / 2), self.numbers(rows, math.pi), sigma)
+        if kind == 3:
+            indptr, indices = self.labels(rows, self.chance.randint(1, 30))
+            values = np.array([self.chance.choice(_SHARES) for _ in indices]) if self.chance.random() < 0.5 else None
+            return PackedBins(native.LABELS, indptr=indptr, indices=indices, values=values)
+        if kind == 4:
+            return self.line(rows)
+        nearest_only = self.chance.choice([0.0, 1.0])
+        return PackedBins(native.VECTORS, axes=(nearest_only,) + (0.0,) * 15, vectors=self.vectors(rows))
+
+    def vectors(self, rows: int) -> Any:
+        width = self.chance.randint(1, 9)
+        return self.numbers(rows * width, 3e38).reshape(rows, width).astype(np.float32)
+
+    def quota(self, rows: int) -> Quota | CopyQuota:
+        stages = self.chance.randint(1, 3)
+        if self.chance.random() < 0.2:
+            pinned = np.array([self.chance.randrange(rows) for _ in range(self.chance.randint(0, 3))], np.int64)
+            return CopyQuota(
+                self.vectors(rows), self.chance.uniform(-1, 1), self.chance.choice(_WHOLE[1:]), stages, pinned
+            )
+        values = self.chance.randint(1, 8)
+        capacity, least = (np.array([self.chance.choice(_WHOLE) for _ in range(values)], np.int64) for _ in range(2))
+        return Quota(*self.labels(rows, values), capacity, stages, least if self.chance.random() < 0.4 else None)
+
+    def select(self) -> None:
+        """Select once, and check that the results are distinct positions of each query."""
+        chance, rows = self.chance, self.chance.choice([1, 2, 5, 30, 200])
+        sizes = [chance.randint(1, rows) for _ in range(chance.choice([1, 1, 3]))]
+        ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        corpus_rows = np.concatenate([chance.sample(range(rows), size) for size in sizes]).astype(np.int64)
+        count, k = chance.choice([0, 1, 2, 5]), chance.choice([1, 2, 10, 40, 1000])
+        already_ptr = already = None
+        if chance.random() < 0.4:
+            parts = [sorted(chance.sample(range(size), chance.randint(0, size))) for size in sizes]
+            already_ptr = np.cumsum([0, *map(len, parts)]).astype(np.int64)
+            already = np.array([position for part in parts for position in part], np.int64)
+        protect, keep = chance.choice(_WHOLE), chance.choice([0.0, 0.0, *_SHARES])
+        switches = [chance.random() < 0.5 for _ in range(6)]
+        options = Options(k, protect, chance.choice(_SHARES), keep, chance.choice([0, 1, 8]), *switches)
+        quotas = [self.quota(rows) for _ in range(chance.choice([0, 0, 1, 3, MOST_QUOTAS]))]
+        signs = np.array([chance.choice([1.0, -1.0]) for _ in range(count)])
+        bins, rules = [self.bins(rows) for _ in range(count)], [chance.choice([0, 1]) for _ in range(count)]
+        scores = np.nan_to_num(self.numbers(len(corpus_rows)))
+        weights = np.array([chance.choice(_POSITIVE) for _ in range(count)])
+        try:
+            done = native.select(
+                ptr, corpus_rows, scores, already_ptr, already, bins, signs, weights, rules, quotas, options, 1
+            )
+        except MemoryError:
+            return
+        for size, positions in zip(sizes, done.positions.tolist(), strict=True):
+            chosen = [position for position in positions if position >= 0]
+            assert positions == chosen + [-1] * (k - len(chosen)), positions
+            assert len(set(chosen)) == len(chosen), chosen
+            assert not chosen or max(chosen) < size, (chosen, size)
+
+    def arrange(self) -> None:
+        """Arrange a page once, and check that every item is there once."""
+        chance, count, earlier = self.chance, self.chance.randint(1, 30), self.chance.randint(0, 8)
+        rules = []
+        for _ in range(chance.randint(0, 4)):
+            values = chance.randint(1, 9)
+            capacity = np.array([chance.choice(_WHOLE) for _ in range(values)], np.int64)
+            quota = Quota(*self.labels(count + earlier, values), capacity, 3)
+            rules.append(PlaceRule(quota, chance.choice(_WHOLE[1:]), chance.random() < 0.3))
+        pins = chance.randint(0, min(count, 4))
+        fixed = dict(zip(chance.sample(range(count), pins), chance.sample(range(count), pins), strict=True))
+        done = native.arrange(np.arange(count), rules, np.arange(count, count + earlier), fixed)
+        assert sorted(done.order + done.left) == list(range(count)), done
+
+
+def call(seed: int, first: int, count: int) -> None:
+    """Make calls by their numbers, which draw their arguments."""
+    assert native.available(), native.description()
+    for number in range(first, first + count):
+        caller = _Caller(f"{seed} {number}")
+        caller.arrange() if number % 4 == 3 else caller.select()
+
+
+# The kernel to call is the first argument.
+PROGRAM = """
+import sys
+from pathlib import Path
+from mascot.kernels import native
+native.LIBRARY = Path(sys.argv[1])
+from benchmarks.attacks.direct_calls import call
+call(*map(int, sys.argv[2:]))
+"""
