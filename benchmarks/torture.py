@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks.attacks import kernels, photo_library, server  # noqa: F401 - they add their attacks to the list
+from benchmarks.attacks import kernels, photo_library, saved_files, server  # noqa: F401 - they add their attacks to the list
 from benchmarks.attacks.frame import ATTACKS, Tally, run_attack, table
 
 

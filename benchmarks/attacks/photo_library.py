@@ -86,10 +86,10 @@ class WordEncoder:
     "the run ends by itself, every good photograph is indexed, every bad file has its reason",
     rounds=1,
     short=1,
-    limit_s=90,
+    limit_s=60,
 )
 def hostile_files(arena: Arena) -> Iterator[Trial]:
-    root = _copy(arena.photos, arena.folder / "hostile")
+    root = copied(arena.photos, arena.folder / "hostile")
     for name, make in hostile.FILES.items():
         (root / name).write_bytes(make())
     hostile.sparse_tiff(root / "sparse.tif")
@@ -104,7 +104,7 @@ def hostile_files(arena: Arena) -> Iterator[Trial]:
         yield Trial(name, ended and (name in rows or str(root / name) in reasons), _last_line(done))
 
 
-@attack("a picture, or one reason why there is none; the decoder goes on", rounds=2000, short=40, limit_s=45)
+@attack("a picture, or one reason why there is none; the decoder goes on", rounds=2000, short=40, limit_s=30)
 def mutated_pictures(arena: Arena) -> Iterator[Trial]:
     originals = [path.read_bytes() for path in sorted(arena.photos.iterdir())]
     originals += [_picture("PNG"), _picture("WEBP"), _picture("TIFF"), _picture("HEIF")]
@@ -128,48 +128,48 @@ def mutated_pictures(arena: Arena) -> Iterator[Trial]:
 
 
 @attack(
-    "the answers are those of the undamaged library, also of one that was open before", rounds=300, short=10, limit_s=45
+    "the answers are those of the undamaged library, also of one that was open before", rounds=300, short=10, limit_s=30
 )
 def flipped_bits_in_the_index(arena: Arena) -> Iterator[Trial]:
-    root = _copy(arena.indexed, arena.folder / "flipped")
-    with _opened(root) as library:
+    root = copied(arena.indexed, arena.folder / "flipped")
+    with opened(root) as library:
         truth = _answers(library)
         for number in range(arena.rounds):
             name = _INDEX_FILES[number // 2 % len(_INDEX_FILES)]
-            _damage(next(root.glob(f".mascot/nearest-*/{name}")), arena.chance)
+            damage(next(root.glob(f".mascot/nearest-*/{name}")), arena.chance)
             if number % 2:
-                yield _compared(name, lambda: _answers(library) == truth)
+                yield compared(name, lambda: _answers(library) == truth)
             else:
-                with _opened(root) as fresh:
-                    yield _compared(name, lambda fresh=fresh: _answers(fresh) == truth)  # type: ignore[misc]
+                with opened(root) as fresh:
+                    yield compared(name, lambda fresh=fresh: _answers(fresh) == truth)  # type: ignore[misc]
 
 
 @attack(
     "one line that names the damage, or an answer; after --repair and `mascot index` all is there",
     rounds=60,
     short=4,
-    limit_s=120,
+    limit_s=60,
 )
 def damaged_database(arena: Arena) -> Iterator[Trial]:
     for _ in range(arena.rounds):
-        root = _copy(arena.indexed, arena.folder / "damaged")
+        root = copied(arena.indexed, arena.folder / "damaged")
         for place in root.glob(".mascot/nearest-*"):
             shutil.rmtree(place)
-        _damage(root / ".mascot" / "library.sqlite", arena.chance, arena.chance.choice([1, 20, 4096]))
-        yield _compared("library.sqlite", partial(_is_repaired, root))
+        damage(root / ".mascot" / "library.sqlite", arena.chance, arena.chance.choice([1, 20, 4096]))
+        yield compared("library.sqlite", partial(_is_repaired, root))
 
 
 @attack(
     "one line that names the disk, never a signal; with space again the index is complete",
     rounds=9,
     short=2,
-    limit_s=120,
+    limit_s=60,
 )
 def full_disk(arena: Arena) -> Iterator[Trial]:
     truth = _content(arena.indexed)
     for number in range(arena.rounds):
-        with _small_disk(arena.folder / "disk", 8) as disk:
-            root = _copy(arena.photos, disk / "photos")
+        with small_disk(arena.folder / "disk", 8) as disk:
+            root = copied(arena.photos, disk / "photos")
             ballast = disk / "ballast"
             free = shutil.disk_usage(disk).free
             ballast.write_bytes(b"\0" * max(free - int(2_000_000 * (number + 0.5) / arena.rounds), 0))
@@ -182,22 +182,22 @@ def full_disk(arena: Arena) -> Iterator[Trial]:
             yield Trial("disk", survived, f"status {full.returncode}, {_last_line(full)}")
 
 
-@attack("the next run completes an index equal to one that was never interrupted", rounds=20, short=2, limit_s=120)
+@attack("the next run completes an index equal to one that was never interrupted", rounds=20, short=2, limit_s=90)
 def kills_at_random(arena: Arena) -> Iterator[Trial]:
     truth = _content(arena.indexed)
     started = time.monotonic()
-    _index(_copy(arena.photos, arena.folder / "timed"))
+    _index(copied(arena.photos, arena.folder / "timed"))
     whole_s = time.monotonic() - started
     for _ in range(arena.rounds):
-        root = _copy(arena.photos, arena.folder / "killed")
+        root = copied(arena.photos, arena.folder / "killed")
         process = _start(root)
         time.sleep(arena.chance.uniform(0, whole_s))
         process.kill()
         process.communicate()
-        yield _compared("kill", partial(_is_completed, root, truth))
+        yield compared("kill", partial(_is_completed, root, truth))
 
 
-@attack("the next run completes an index equal to one that was never interrupted", rounds=30, short=2, limit_s=180)
+@attack("the next run completes an index equal to one that was never interrupted", rounds=30, short=2, limit_s=120)
 def kills_at_system_calls(arena: Arena) -> Iterator[Trial]:
     strace = shutil.which("strace")
     if strace is None or subprocess.run([strace, "-o", os.devnull, "true"], capture_output=True).returncode:
@@ -206,7 +206,7 @@ def kills_at_system_calls(arena: Arena) -> Iterator[Trial]:
     for number in range(arena.rounds):
         call = _CALLS[number % len(_CALLS)]
         when = arena.chance.randrange(1, 120)
-        root = _copy(arena.photos, arena.folder / "traced")
+        root = copied(arena.photos, arena.folder / "traced")
         inject = [
             strace,
             "-qq",
@@ -218,10 +218,10 @@ def kills_at_system_calls(arena: Arena) -> Iterator[Trial]:
             f"inject={call}:signal=KILL:when={when}",
         ]
         _index(root, before=inject)
-        yield _compared(call, partial(_is_completed, root, truth))
+        yield compared(call, partial(_is_completed, root, truth))
 
 
-@attack("the run ends within seconds and leaves no decoder", rounds=3, short=1, limit_s=60)
+@attack("the run ends within seconds and leaves no decoder", rounds=3, short=1, limit_s=45)
 def interrupts(arena: Arena) -> Iterator[Trial]:
     if not Path("/proc/self/task").is_dir():
         raise NotHere("processes are looked up in /proc")
@@ -245,7 +245,7 @@ def interrupts(arena: Arena) -> Iterator[Trial]:
         )
 
 
-@attack("refused with one line or answered, within ten seconds", rounds=len(_WHERES), short=len(_WHERES), limit_s=60)
+@attack("refused with one line or answered, within ten seconds", rounds=len(_WHERES), short=len(_WHERES), limit_s=30)
 def hostile_filters(arena: Arena) -> Iterator[Trial]:
     database = arena.indexed / ".mascot" / "library.sqlite"
     for where in _WHERES[: arena.rounds]:
@@ -263,12 +263,12 @@ def hostile_filters(arena: Arena) -> Iterator[Trial]:
         yield Trial(where[:60], short and seconds < 11, f"{seconds:.1f} s")
 
 
-def _copy(source: Path, target: Path) -> Path:
+def copied(source: Path, target: Path) -> Path:
     shutil.rmtree(target, ignore_errors=True)
     return Path(shutil.copytree(source, target))
 
 
-def _compared(what: str, holds: Callable[[], bool]) -> Trial:
+def compared(what: str, holds: Callable[[], bool]) -> Trial:
     try:
         return Trial(what, holds(), "the library differs")
     except Exception as error:
@@ -293,10 +293,10 @@ def prepare(folder: Path) -> None:
         exposure[ExifTags.Base.DateTimeOriginal] = f"2019:07:{number % 28 + 1:02d} 10:00:00"
         colour = (number * 6 % 256, number * 11 % 256, 120)
         Image.new("RGB", (64, 48), colour).save(photos / f"{number:03d}.jpg", exif=exif)
-    _index(_copy(photos, folder / "indexed"))
+    _index(copied(photos, folder / "indexed"))
 
 
-def _damage(path: Path, chance: random.Random, count: int = 1) -> None:
+def damage(path: Path, chance: random.Random, count: int = 1) -> None:
     """Flip bits, or overwrite a stretch of bytes, or cut the file."""
     content = bytearray(path.read_bytes())
     first = chance.randrange(len(content))
@@ -311,7 +311,7 @@ def _damage(path: Path, chance: random.Random, count: int = 1) -> None:
     path.write_bytes(content)
 
 
-def _opened(root: Path) -> Library:
+def opened(root: Path) -> Library:
     return Library(root, exact=_GRAPH_FROM)
 
 
@@ -399,7 +399,7 @@ def _last_line(done: subprocess.CompletedProcess[str]) -> str:
 
 
 @contextmanager
-def _small_disk(place: Path, megabytes: int) -> Iterator[Path]:
+def small_disk(place: Path, megabytes: int) -> Iterator[Path]:
     """A file system of so many megabytes; needs the right to mount."""
     place.mkdir(parents=True, exist_ok=True)
     command = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(place)]

@@ -215,7 +215,7 @@ def _clients(arena: Arena, count: int) -> Iterator[Trial]:
         yield Trial("p99", own_s < 3, p99, p99)
 
 
-@attack("memory at the end is within 10% of that after a quarter", rounds=20_000, short=1000, limit_s=150)
+@attack("memory at the end is within 10% of that after a quarter", rounds=20_000, short=1000, limit_s=120)
 def many_requests(arena: Arena) -> Iterator[Trial]:
     with _served(arena) as server:
         first = raw_clients.load(server.port, 8, requests=arena.rounds // 4, seconds=60)

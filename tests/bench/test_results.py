@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -76,7 +77,11 @@ def test_one_table_alone_and_into_a_new_folder(simulated: SimpleNamespace, tmp_p
 def test_only_corrupt_files_are_computed_again(simulated: SimpleNamespace) -> None:
     paths = sorted((simulated.folder / "points").iterdir())
     whole = {record["id"]: record["summary"] for record in read(simulated.folder)}
-    contents = [b"", b'{"study": "main"', b"[1, 2]", b'{"id": "another"}', b"\xff\xfe"]
+    first = json.loads(paths[5].read_bytes())
+    edits = {"seed": "0", "queries": [1], "per_query": {"r@1": 7}, "summary": {"hm": "x"}, "method": None, "k": []}
+    contents = [b"", b'{"study": "main"', b"[1, 2]", b'{"id": "another"}', b"[" * 100_000]
+    contents += [json.dumps(first | {"id": path.stem, name: value}).encode() for path, (name, value)
+                 in zip(paths[5:], edits.items(), strict=False)]  # fmt: skip
     for path, content in zip(paths, contents, strict=False):
         path.write_bytes(content)
     untouched = {path: path.stat().st_mtime_ns for path in paths[len(contents) :]}

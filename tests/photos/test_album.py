@@ -20,6 +20,7 @@ from mascot.photos.sharing.album import AlbumSection, album, section_of, write_a
 from tests.photos.bag_of_words import BagOfWords
 from tests.photos.jpegs import write_jpeg
 from tests.photos.libraries import indexed_library
+from tests.retelling import run_command
 from tests.server.browser import browser
 
 _HOSTILE = "</figcaption></style><script>document.title='owned'</script><img src=x onerror=document.title='owned'>"
@@ -163,6 +164,22 @@ def test_pictures_are_made_from_the_files_and_small_without_them(tmp_path: Path)
         text = "".join(album(library.store, "x", [AlbumSection(photos)], root))
     pictures = [base64.b64decode(data) for data in re.findall(r'src="data:image/jpeg;base64,([^"]+)"', text)]
     assert [Image.open(io.BytesIO(picture)).size for picture in pictures] == [(1280, 640), (512, 256)]
+
+
+@pytest.mark.parametrize(
+    ("words", "title"),
+    [
+        (["best"], "The best photographs"),
+        (["best", "2019"], "The best of 2019"),
+        (["search", "in Lisbon"], "in Lisbon"),
+        (["search"], "Newest photographs"),
+    ],
+)
+def test_an_album_has_the_title_of_its_search(library: Library, tmp_path: Path, words: list[str], title: str) -> None:
+    path = tmp_path / "album.html"
+    done = run_command(*words, "-k", "3", "--library", str(library.root), "--album", str(path))
+    assert done.returncode == 0, done.stderr
+    assert f"<h1><bdi>{title}</bdi></h1>" in path.read_text(encoding="utf-8")
 
 
 def test_only_an_album_is_added_to(library: Library, file: Path, tmp_path: Path) -> None:

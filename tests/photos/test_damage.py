@@ -233,6 +233,23 @@ def test_a_damaged_schema_version_is_named_with_its_remedy(root: Path, version: 
         assert (done.photos, done.lost, check(library)) == (30, 0, ())
 
 
+@pytest.mark.parametrize("name", ["dim", "tokens", "epoch", "fingerprint", "next_encoding", "folders", "changes"])
+@pytest.mark.parametrize("value", ["abc", b"\xff\xfe"])
+def test_damaged_facts_are_found_and_repaired(root: Path, name: str, value: object) -> None:
+    """`--check` found nothing, `--repair` kept the fact, and `mascot index` raised a traceback."""
+    with _opened(root) as library:
+        connection = library.store.connection
+        connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
+    with _opened(root) as library, suppress(mc.MascotError):
+        library.index(BagOfWords())
+    with _opened(root) as library:
+        assert check(library)
+        assert repair(library).photos == 30
+    with _opened(root) as library:
+        assert library.index(BagOfWords()).photos == 30
+        assert (check(library), len(library.search("sunset", encoder=BagOfWords()))) == ((), 24)
+
+
 def test_an_empty_database_is_damage(root: Path) -> None:
     """`--check` said "no damage found: 0 photographs"."""
     (root / ".mascot" / "library.sqlite").write_bytes(b"")

@@ -292,6 +292,9 @@ def test_a_sentence_finds_the_right_real_photographs(real: Library, sentence: st
         ("the last two trips", None, {"date": "2020-08-01..2020-08-09 or 2019-07-04..2019-07-18"}),
         ("from the same evening", None, {"wishes": [{"focus": "day"}]}),
         ("ten photos from ten countries", None, {"k": 10, "wishes": [{"spread": "country"}]}),
+        ("up to 2019", None, {"until": "2019"}),
+        ("up to 5 photos", None, {"k": 5}),
+        ("early morning boats", "boats", {"part_of_day": "morning"}),
         ("everything but 2016", None, {"date": "not 2016"}),
         ("the last three summers", None, {"since": "2022-06", "until": "2024-08", "season": "summer"}),
         ("1st of January", None, {"date": "01-01"}),
@@ -334,6 +337,7 @@ def test_the_best_are_asked_for(sentence: str) -> None:
     [
         ("boats without people", "boats", "without people", "excluded"),
         ("boats, no people", "boats", "no people", "excluded"),
+        ("boats, at most 3 stars", "boats", "at most 3 stars", "lowest"),
         ("two photos of boats per trip", "boats", "per trip", "limits"),
         ("boats from 5 different countries", "boats", "5", "values"),
     ],

@@ -52,7 +52,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """Return the object in a JSON file, or an empty dictionary if it is absent or unreadable."""
     try:
         content = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return content if isinstance(content, dict) else {}
 

@@ -31,10 +31,9 @@ class Folders:
     def added(self) -> list[Path]:
         """Return the folders after the first one."""
         try:
-            paths = json.loads(self.store.fact(_FOLDERS) or "[]")
-        except ValueError:
+            return [Path(path) for path in json.loads(self.store.fact(_FOLDERS) or "[]")]
+        except (ValueError, TypeError):
             raise DamagedLibrary(self.store.path, "the list of folders") from None
-        return [Path(path) for path in paths]
 
     def confirmed(self) -> list[Path]:
         """Return the confirmed folders after the first one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 import mascot as mc
 from mascot import metrics
+from mascot.errors import quoted
 from mascot.grammar import columns_of
 
 Floats = NDArray[np.float64]
@@ -171,6 +173,6 @@ def _cells(query: mc.Candidates[Any], column: str) -> list[Any]:
 def _grades(query: mc.Candidates[Any], column: str) -> Floats:
     cells = _cells(query, column)
     for value in cells:
-        if value is not None and (not isinstance(value, (bool, int, float)) or not math.isfinite(value)):
-            raise mc.InputError(f"column {column!r} must hold grades: numbers or true and false, got {value!r:.60}")
+        if value is not None and not (isinstance(value, (bool, int, float)) and abs(value) <= sys.float_info.max):
+            raise mc.InputError(f"column {column!r} must hold grades: numbers or true and false, got {quoted(value)}")
     return np.array([math.nan if value is None else float(value) for value in cells], np.float64)

@@ -27,6 +27,12 @@ from mascot.errors import InputError
 
 _FORMAT = 2  # version of the record format; part of every key
 _RUN = "run.json"
+_TYPES: dict[type, tuple[str, ...]] = {
+    str: ("id", "dataset", "data_hash", "split", "study", "task", "direction", "label", "retrieval"),
+    int: ("seed", "k", "n", "short", "bare"),
+    list: ("wishes", "queries"),
+    dict: ("method", "sizes", "places", "per_query", "summary", "subsets", "versions"),
+}
 
 
 class Record(TypedDict, total=False):
@@ -165,8 +171,20 @@ def read(folder: Path | str) -> list[Record]:
 
 
 def _read_record(path: Path) -> Record | None:
-    record = cast(Record, read_json(path))
-    return record if record.get("id") == path.stem else None
+    record = read_json(path)
+    return cast(Record, record) if record.get("id") == path.stem and _is_sound(record) else None
+
+
+def _is_sound(record: dict[str, Any]) -> bool:
+    """Return whether the fields of a record have their types, and its lists their numbers."""
+    typed = all(type(record[name]) is kind for kind, names in _TYPES.items() for name in names if name in record)
+    if not typed or not record.keys() >= {"dataset", "data_hash", "seed", "versions"}:
+        return False
+    count, lists = len(record.get("queries", ())), record.get("per_query", {}).values()
+    numbers = {int, float, bool, type(None)}
+    return {*map(type, record.get("summary", {}).values())} <= numbers and all(
+        isinstance(values, list) and len(values) == count and {*map(type, values)} <= numbers for values in lists
+    )
 
 
 def _write(path: Path, content: Mapping[str, Any]) -> None:

@@ -292,7 +292,7 @@ def search(
             note(f"choice {saved_choice.name!r}: {number_of(len(photo_ids), 'photograph')} saved")
             note(where and "--where is not saved with the choice")
         if target.names():
-            target.take(opened, results.photos, section_of(results, explain=explain))
+            target.take(opened, results.photos, section_of(results, explain=explain, title=text))
         if open_:
             _open(opened, results)
 
@@ -331,7 +331,8 @@ def best(
         _print_notes(opened, request, results)
         _print_results(opened, results, Output(False, False, format, False, None))
         if target.names():
-            target.take(opened, results.photos, section_of(results))
+            title = "The best photographs" if text is None else f"The best of {text}"
+            target.take(opened, results.photos, section_of(results, title=title))
 
 
 def _filters(texts: list[str] | None) -> dict[str, str]:

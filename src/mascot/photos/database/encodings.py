@@ -7,7 +7,9 @@ was stopped or killed is continued by the next run.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field, replace
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 
 from mascot.errors import InputError, OptionError
@@ -15,6 +17,7 @@ from mascot.photos.database.store import Store, stamp_of
 from mascot.photos.encoders import Encoder, open_encoder, parse_spec
 
 _NEXT = "next_encoding"
+_NUMBER = re.compile("[0-9]{1,9}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ def serving(store: Store) -> Encoding | None:
     name, fingerprint = store.fact("encoder"), store.fact("fingerprint")
     if name is None or fingerprint is None:
         return None
-    dim, tokens, epoch = (int(store.fact(fact) or 1) for fact in ("dim", "tokens", "epoch"))
+    dim, tokens, epoch = (store.number(fact, 1) for fact in ("dim", "tokens", "epoch"))
     return Encoding(name, fingerprint, dim, tokens, epoch, store.fact("sees") == "yes")
 
 
@@ -49,6 +52,29 @@ def replacement(store: Store) -> Encoding | None:
         return Encoding(**json.loads(text)) if text else None
     except (ValueError, TypeError):
         raise InputError(f"{store.path}: the encoding in progress cannot be read; --again starts it again") from None
+
+
+def damaged_facts(facts: Mapping[str, str], lengths: Mapping[str, int]) -> set[str]:
+    """Return the facts about encodings that cannot be right, if one of them cannot.
+
+    `lengths` has the bytes of a vector by fingerprint.
+    """
+    names = {part.name for part in fields(Encoding)} & facts.keys()
+    if not names and _NEXT not in facts:
+        return set()
+    numbers = [facts.get(name, "") for name in ("dim", "tokens", "epoch")]
+    is_sound = len(names) == len(fields(Encoding)) and all(map(_NUMBER.fullmatch, numbers))
+    if is_sound:
+        length, own = 4 * int(numbers[0]) * int(numbers[1]), lengths.get(facts["fingerprint"])
+        is_sound = length > 0 and facts["sees"] in ("yes", "no") and own in (None, length)
+        is_sound &= own is not None or not lengths or _NEXT in facts
+    if is_sound and _NEXT in facts:
+        try:
+            next_encoding = Encoding(**json.loads(facts[_NEXT]))
+            return set() if type(next_encoding.epoch) is int else {_NEXT}
+        except (ValueError, TypeError, RecursionError):
+            return {_NEXT}
+    return set() if is_sound else {*names, _NEXT}
 
 
 def is_same(spec: str, name: str) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from mascot.errors import InputError, MascotError
+from mascot.photos.database.encodings import damaged_facts
 from mascot.photos.database.store import LOOKS, UNREADABLE, Space, Store, plain_cursor, reading_only
 from mascot.photos.database.vector_index import damages_of
 from mascot.photos.library import Library
@@ -27,6 +30,7 @@ DAMAGED_CHOICES = "choices.damaged.sqlite"
 _MOST = 20  # findings of one kind that are listed
 _PROBES = 10_000  # ids tried one by one after an unreadable row; then the steps grow
 _LARGEST_ID = 1 << 40
+_JSON_FACTS = {"folders": list, "city_names": dict}
 _ENDINGS = ("", "-wal", "-shm")  # of the files of a database
 
 
@@ -89,11 +93,33 @@ def _database_findings(store: Store) -> list[str]:
     orphans = connection.execute("PRAGMA foreign_key_check").fetchall()
     if orphans:
         findings.append(f"{DATABASE}: {len(orphans)} rows belong to photographs that do not exist")
+    damaged = _damaged_facts(connection, dict(connection.execute("SELECT name, value FROM facts").fetchall()))
+    findings += [f"{DATABASE}: the fact {name} is damaged" for name in sorted(damaged)]
+    if damaged:
+        return findings  # what the vectors should be is not known
     damaged_ids = list(_damaged_ids(store))
     findings += [f"{DATABASE}: photograph {id_} is damaged" for id_ in damaged_ids[:_MOST]]
     if len(damaged_ids) > _MOST:
         findings.append(f"{DATABASE}: and {len(damaged_ids) - _MOST} more photographs")
     return findings
+
+
+def _damaged_facts(connection: sqlite3.Connection, facts: Mapping[str, Any]) -> set[str]:
+    """Return the names of facts that cannot be right."""
+    damaged = {str(name) for name, value in facts.items() if not (isinstance(name, str) and isinstance(value, str))}
+    if not re.fullmatch("[0-9]{1,15}", str(facts.get("changes", 0))):
+        damaged.add("changes")
+    for name, kind in _JSON_FACTS.items():
+        try:
+            if name in facts and not isinstance(json.loads(facts[name]), kind):
+                damaged.add(name)
+        except (ValueError, TypeError, RecursionError):
+            damaged.add(name)
+    query = "SELECT space, length(vector), count(*) FROM vectors GROUP BY 1, 2 ORDER BY 3"  # the usual length is last
+    lengths: dict[str, int] = {}
+    with suppress(*UNREADABLE):
+        lengths = {space: length for space, length, _ in plain_cursor(connection).execute(query)}
+    return damaged | damaged_facts({name: value for name, value in facts.items() if name not in damaged}, lengths)
 
 
 def _damaged_ids(store: Store) -> Iterator[int]:
@@ -188,7 +214,9 @@ def _remove_database(path: Path) -> None:
 def _copy(damaged: sqlite3.Connection, store: Store) -> None:
     """Copy facts, every photograph whose row and pixels are sound, and every sound vector."""
     rows = _rows(damaged, "facts", "rowid", ("name", "value"))
-    facts = {name: value for _, name, value in rows if isinstance(name, str) and isinstance(value, str)}
+    facts = {name: value for _, name, value in rows}
+    for name in _damaged_facts(damaged, facts):
+        facts.pop(name, None)
     space = Space("", 1, 0)  # of empty vectors, if the facts are damaged
     with suppress(KeyError, ValueError):
         space = Space("", max(int(facts["dim"]), 1), max(int(facts["tokens"]), 0))

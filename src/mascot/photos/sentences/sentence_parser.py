@@ -197,7 +197,7 @@ class _Reader:
 
     def _date(self, match: re.Match[str]) -> int | None:
         """Read days, with what stands before them: since, before, between, not."""
-        prefix, at = match[1] + match[2], match.end()
+        prefix, at = (match[1] + match[2]).replace("V", "U"), match.end()
         if self.roles.startswith("Bnx", at - 1):  # vor zwei Jahren
             prefix, at = prefix[:-1], at - 1
         spans = [date_at(self.roles, self.lexemes, at, self.today)]
@@ -304,6 +304,9 @@ class _Reader:
             return None
         return self._add("rating", match.span(), _counted(stars, "star"), {"rating": stars})
 
+    def _highest_rating(self, match: re.Match[str]) -> int:
+        return self._ignore(match.span(), "photographs can only have a lowest rating")
+
     def _excluded_words(self, match: re.Match[str]) -> int | None:
         return self._ignore(match.span(), _EXCLUDABLE)
 
@@ -357,6 +360,7 @@ _RULES: list[tuple[re.Pattern[str], Callable[[Any, re.Match[str]], int | None]]]
         ("(?:VC?|[ai])*(?P<n>n)b?u?[pa]{0,2}e[pa]?(?P<x>)[XTu]", _Reader._limit),
         ("(?P<n>)e[pa]?(?P<x>)T", _Reader._limit),
         ("z(?P<n>n)u?p?a?o(?P<x>x)", _Reader._limit),
+        ("[ai]*VC?nq", _Reader._highest_rating),
         ("(?:VC?|[ai]){0,3}(?:nb?u|b+nu?|nbu?|VC?n|n(?=F))(?!e)", _Reader._count),
         ("[pai]{0,3}(?P<n>n)?(?P<v>v)(?:p?(?P<x>x)|(?P<u>u))", _Reader._spread),
         ("[pai]{0,3}(?:[pa]?o|p(?P<n>n))(?:(?P<x>x)|(?<!n)(?P<t>t))", _Reader._focus),
@@ -367,8 +371,8 @@ _RULES: list[tuple[re.Pattern[str], Callable[[Any, re.Match[str]], int | None]]]
         ("pa?K", _Reader._near),
         ("[kp]{0,2}a?(n)J(?:p?a?(t))?|[kp]a?(n)p?a?(t)", _Reader._hour),
         ("I", _Reader._order),
-        ("(i?(?:zu?)?i?)([paSABUET]{0,3})(?=[dYnymshLHRBPM])", _Reader._date),
-        ("((?:zu?)?[pai]{0,3})((s)(?:jp?a?s)*|(w)(?:jp?a?w)*|(t)(?:jp?a?t)*|(l)(?:jp?a?l)*)T?", _Reader._label),
+        ("(i?(?:zu?)?i?)([paSABUETV]{0,3})(?=[dYnymshLHRBPM])", _Reader._date),
+        ("((?:zu?)?[paiP]{0,3})((s)(?:jp?a?s)*|(w)(?:jp?a?w)*|(t)(?:jp?a?t)*|(l)(?:jp?a?l)*)T?", _Reader._label),
         ("((?:zu?)?[pai]{0,3}L?T[pAU]?a?|(?:zu?)?[paiU]{0,3})(g(?:[jC]p?g)*)T?", _Reader._place),
         ("z?[pai]{0,3}L(n)?T", _Reader._last_trip),
         ("(i?(?:zu?)?[paiW]{0,3})(c)(u?)", _Reader._camera),

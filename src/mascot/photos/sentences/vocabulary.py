@@ -159,6 +159,7 @@ class Vocabulary:
             condition, values = CONDITIONS["name"](name, lambda _, value: value)
             return run(f"SELECT 1 FROM photos WHERE {condition} LIMIT 1", values).fetchone() is not None
 
+        @cache
         def trips() -> Sequence[Period]:
             return Trips.of_library(store).trips
 

@@ -55,7 +55,7 @@ class AlbumSection:
     root: Path | None = None  # pictures link to the files below this folder
 
 
-def section_of(results: Results, links: bool = False, explain: bool = False) -> AlbumSection:
+def section_of(results: Results, links: bool = False, explain: bool = False, title: str | None = None) -> AlbumSection:
     """Return the section of a search.
 
     Parameters
@@ -64,8 +64,10 @@ def section_of(results: Results, links: bool = False, explain: bool = False) -> 
         Whether pictures link to the files on this machine (default: False).
     explain
         Whether to show why each photograph was selected, and what wishes changed (default: False).
+    title
+        The heading (default: the text of the search).
     """
-    title = results.hits.query or "Newest photographs"
+    title = title or results.hits.query or "Newest photographs"
     root = results.hits.root if links else None
     if not explain:
         return AlbumSection(results.photos, title, root=root)
