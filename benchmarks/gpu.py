@@ -308,9 +308,7 @@ def tune(columns: dict[str, Any], scores: Any, runs: int) -> None:
 # What each knob of `Config` is set to in order to turn it off. The record of the plan stays the same.
 KNOBS: dict[str, dict[str, int]] = {
     "EAGER: evaluate all candidates in every step": {"EAGER": 0},
-    "HELD_ROWS, HELD_BINS: bins in registers": {"HELD_ROWS": 0, "HELD_BINS": 0},
-    "HELD_ROWS alone": {"HELD_ROWS": 0},
-    "HELD_BINS alone": {"HELD_BINS": 0},
+    "HELD_BINS: bins of lines in registers": {"HELD_BINS": 0},
     "LANES: several threads per candidate": {"LANES": 1},
     "PER_THREAD: unrolled loops over candidates": {"PER_THREAD": 64},
     "COLUMNS: as many as the grid needs": {"COLUMNS": 8},

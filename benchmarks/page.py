@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 
 _QUERY = "sunset over water"
-_BAR_MS = 150
+_BAR_MS = 80
 _MASCOT = [sys.executable, "-m", "mascot.cli"]
-_ARGUMENTS = [
+_NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
+ARGUMENTS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
@@ -77,16 +78,21 @@ def serving(library: Path) -> Iterator[str]:
         process.wait()
 
 
+def chromium_path() -> str | None:
+    """Return the path of a Chromium; None if none is installed."""
+    return next(filter(None, map(shutil.which, _NAMES)), None)
+
+
 @contextmanager
 def chromium() -> Iterator[Any]:
     """Yield a headless browser."""
     from playwright.sync_api import sync_playwright
 
-    path = shutil.which("chromium") or shutil.which("google-chrome")
+    path = chromium_path()
     if path is None:
         sys.exit("needs a Chromium on the PATH: apt install chromium")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=_ARGUMENTS)
+        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         try:
             yield browser
         finally:
@@ -94,7 +100,10 @@ def chromium() -> Iterator[Any]:
 
 
 def measure(page: Any, others: str, name: str, moves: int) -> np.ndarray:
-    """Return the milliseconds from each move of a slider to its results, beside other wishes."""
+    """Return the milliseconds from each move of a slider to its results, beside other wishes.
+
+    The first moves are not counted.
+    """
     page.goto(f"/?text={_QUERY}{others}")
     page.wait_for_selector("#results[data-state=shown]")
     page.evaluate(_MOVES, {"name": name, "moves": 5})

@@ -2,7 +2,6 @@
 
     python -m benchmarks.service                   CPU per call: JSON, reasons, Arrow, each beside the in-process call
     python -m benchmarks.service --load            also 200 clients for 30 s
-    python -m benchmarks.service --validation      msgspec beside pydantic on the same JSON body
 
 Each request has 200 rows: ids, scores, places and times; with --load 200 connections wait for an answer before they
 ask again. Blocks of calls over HTTP and in process take turns, so that a busy machine slows both alike; the median of
@@ -19,14 +18,17 @@ import os
 import socket
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import mascot as mc
+from mascot.server.client import Client
 
 _ROWS, _K, _WIDTH = 200, 20, 384
 _BLOCKS, _CALLS = 9, 60
@@ -36,6 +38,7 @@ _MARKET = [
     {"focus": {"kind": "Number", "column": "price"}, "near": 25, "within": 10},
 ]  # fmt: skip
 _JSON, _ARROW = "application/json", "application/vnd.apache.arrow.stream"
+OK = "HTTP/1.1 200 OK"
 
 
 def _rows() -> dict[str, Any]:
@@ -101,23 +104,10 @@ def _request(body: bytes, kind: str) -> bytes:
     return head.encode() + body
 
 
-def _cpu_s(pid: int) -> float:
-    """User and system time of a process, all threads."""
-    with open(f"/proc/{pid}/stat", "rb") as file:
-        fields = file.read().rpartition(b")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def _schedstat_s(pid: int) -> float:
-    """The same to the nanosecond where the kernel counts it."""
-    total = 0
-    for thread in os.listdir(f"/proc/{pid}/task"):
-        try:
-            with open(f"/proc/{pid}/task/{thread}/schedstat", "rb") as file:
-                total += int(file.read().split()[0])
-        except OSError:
-            continue
-    return total / 1e9 if total else _cpu_s(pid)
+def cpu_seconds(pid: int) -> float:
+    """Return the CPU time of all threads of a process."""
+    files = Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return sum(int(file.read_text().split()[0]) for file in files) / 1e9
 
 
 def _compare(name: str, pid: int, remote: Callable[[], Any], local: Callable[[], Any], bar_ms: float) -> float:
@@ -126,10 +116,10 @@ def _compare(name: str, pid: int, remote: Callable[[], Any], local: Callable[[],
         remote(), local()
     server_ms, process_ms = [], []
     for _ in range(_BLOCKS):
-        before = _schedstat_s(pid)
+        before = cpu_seconds(pid)
         for _ in range(_CALLS):
             remote()
-        server_ms.append((_schedstat_s(pid) - before) / _CALLS * 1e3)
+        server_ms.append((cpu_seconds(pid) - before) / _CALLS * 1e3)
         before = time.process_time()
         for _ in range(_CALLS):
             local()
@@ -149,10 +139,10 @@ def _compare_reasons(name: str, request: dict[str, Any], pid: int, connection: C
     times: list[list[float]] = [[], []]
     for _ in range(_BLOCKS + 1):
         for body, own in zip(bodies, times, strict=True):
-            before = _schedstat_s(pid)
+            before = cpu_seconds(pid)
             for _ in range(_CALLS):
                 connection.post(body, _JSON)
-            own.append((_schedstat_s(pid) - before) / _CALLS * 1e3)
+            own.append((cpu_seconds(pid) - before) / _CALLS * 1e3)
     plain, explained = (float(np.median(own[1:])) for own in times)  # the first block warms up
     print(
         f"{name:<22} server {plain:6.2f} ms, with reasons {explained:6.2f} ms: "
@@ -160,74 +150,65 @@ def _compare_reasons(name: str, request: dict[str, Any], pid: int, connection: C
     )
 
 
-async def _load(port: int, body: bytes, clients: int, seconds: float) -> None:
+async def load(
+    port: int, bodies: Sequence[bytes], clients: int, seconds: float = 0, requests: int = 0
+) -> tuple[Counter[tuple[int, str]], list[float]]:
+    """Return how often each body got each status line, and the latencies in seconds.
+
+    Each client has one connection and one of the bodies. It waits for an answer before it asks again, and stops after
+    the seconds and the number of requests have passed.
+    """
+    statuses: Counter[tuple[int, str]] = Counter()
     latencies: list[float] = []
-    errors: list[str] = []
-    request = _request(body, _JSON)
     ends = time.monotonic() + seconds
 
-    async def client() -> None:
+    async def ask(number: int) -> None:
+        sent, request = 0, _request(bodies[number], _JSON)
         try:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            while time.monotonic() < ends:
+            while sent < requests or time.monotonic() < ends:
                 started = time.perf_counter()
                 writer.write(request)
                 head = await reader.readuntil(b"\r\n\r\n")
                 await reader.readexactly(int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0]))
                 latencies.append(time.perf_counter() - started)
-                if not head.startswith(b"HTTP/1.1 200"):
-                    errors.append(head.split(b"\r\n")[0].decode())
+                statuses[number, head.split(b"\r\n")[0].decode()] += 1
+                sent += 1
             writer.close()
         except (OSError, asyncio.IncompleteReadError) as error:
-            errors.append(type(error).__name__)
+            statuses[number, type(error).__name__] += 1
 
-    started = time.perf_counter()
-    await asyncio.gather(*(client() for _ in range(clients)))
-    spent = time.perf_counter() - started
+    await asyncio.gather(*(ask(client % len(bodies)) for client in range(clients)))
+    return statuses, latencies
+
+
+def print_load(port: int, bodies: Sequence[bytes], clients: int, seconds: float) -> None:
+    """Print the rate, the latencies and the errors under load; exit if there is an error."""
+    statuses, latencies = asyncio.run(load(port, bodies, clients, seconds))
+    errors = {status: count for (_, status), count in statuses.items() if status != OK}
     p50, p95, p99 = np.percentile(np.array(latencies) * 1e3, [50, 95, 99])
     print(
-        f"{clients} clients, {spent:.0f} s: {len(latencies)} calls, {len(errors)} errors, "
-        f"{len(latencies) / spent:.0f} a second; p50 {p50:.0f} ms, p95 {p95:.0f} ms, p99 {p99:.0f} ms"
+        f"{clients} clients, {seconds:.0f} s: {len(latencies)} calls, {sum(errors.values())} errors, "
+        f"{len(latencies) / seconds:.0f} a second; p50 {p50:.0f} ms, p95 {p95:.0f} ms, p99 {p99:.0f} ms"
     )
     if errors:
-        raise SystemExit(f"errors: {sorted(set(errors))}")
+        raise SystemExit(f"errors: {errors}")
 
 
-def _validation(body: bytes) -> None:
-    """Decode and validate one JSON body with msgspec, and with pydantic's compiled validator."""
-    from typing import Annotated
-
-    import pydantic  # only for this comparison
-
-    from mascot.server import schemas
-    from mascot.server.request_body import decode as decode_body
-
-    number = Annotated[float, pydantic.Field(ge=-1e100, le=1e100)]
-    text = Annotated[str, pydantic.Field(max_length=1000)]
-    cell = bool | int | number | text | list[bool | int | number | text | None] | dict[str, Any] | None
-    fields: dict[str, Any] = {
-        "scores": (list[number], ...), "ids": (list[text | int] | None, None),
-        "columns": (dict[text, list[cell]], {}), "wishes": (list[dict[str, Any]], []), "k": (int, 20),
-    }  # fmt: skip
-    model = pydantic.create_model("Rerank", __config__=pydantic.ConfigDict(extra="forbid", strict=True), **fields)
-    decoders = {"msgspec": lambda text: decode_body(text, schemas.Rerank), "pydantic": model.model_validate_json}
-    for name, decode in decoders.items():
-        times = []
-        for _ in range(9):
-            before = time.process_time()
-            for _ in range(200):
-                decode(body)
-            times.append((time.process_time() - before) / 200 * 1e6)
-        print(f"{name:<10} {np.median(times):6.0f} us for {len(body):,} bytes")
-
-
-def _served(workers: int) -> tuple[subprocess.Popen[str], int]:
-    command = [sys.executable, "-m", "mascot.cli", "serve", "--no-library", "--port", "0", "--workers", str(workers)]
+@contextmanager
+def served(*options: str) -> Iterator[tuple[int, int]]:
+    """Run `mascot serve` without a library; yield its process id and port once it is ready."""
+    command = [sys.executable, "-m", "mascot.cli", "serve", "--no-library", "--port", "0", *options]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MASCOT_")}
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
-    assert process.stderr is not None
-    line = process.stderr.readline()
-    return process, int(line.split(":")[3].split("/")[0])
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        try:
+            assert process.stderr is not None
+            address = process.stderr.readline().split()[1]
+            while not Client(address).ready():
+                time.sleep(0.2)
+            yield process.pid, int(address.rstrip("/").rpartition(":")[2])
+        finally:
+            process.terminate()
 
 
 def main() -> None:
@@ -236,56 +217,33 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--workers", type=int, default=1, help="for --load")
-    parser.add_argument("--validation", action="store_true")
     options = parser.parse_args()
     rows = _rows()
     places = {**rows, "wishes": _WISHES, "k": _K}
     body = json.dumps(places).encode()
     requests = {"place + hour": places, "market": {**_market_rows(rows), "wishes": _MARKET, "k": _K}}
-    if options.validation:
-        _validation(body)
-        return
     from mascot.server.rerank.rerank_task import kernel_name
 
     kernel_name()  # the in-process call uses the compiled kernel too
     wishes = [mc.spread(mc.Place()), mc.focus(mc.HourOfDay("hour"))]
     vectors = np.random.default_rng(2).random((_ROWS, _WIDTH), np.float32)
     arrow = _arrow_body(rows, vectors)
-    with tempfile.TemporaryDirectory():
-        process, port = _served(1)
-        try:
-            connection = Connection(port)
-            while True:  # until the kernel is loaded
-                with socket.create_connection(("127.0.0.1", port)) as probe:
-                    probe.sendall(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-                    if probe.recv(100).startswith(b"HTTP/1.1 200"):
-                        break
-                time.sleep(0.2)
 
-            def local(with_vectors: bool) -> mc.Ranking:
-                candidates = mc.Candidates(
-                    rows["scores"], rows["ids"], rows["columns"], vectors if with_vectors else None
-                )
-                return mc.rerank(candidates, wishes, _K)
+    def local(with_vectors: bool) -> mc.Ranking:
+        candidates = mc.Candidates(rows["scores"], rows["ids"], rows["columns"], vectors if with_vectors else None)
+        return mc.rerank(candidates, wishes, _K)
 
-            print(
-                f"{_ROWS} rows, place + hour, mascot {mc.__version__}, kernel {kernel_name()}, {os.cpu_count()} cores"
-            )
-            _compare("JSON", process.pid, lambda: connection.post(body, _JSON), lambda: local(False), 1.5)
-            for name, request in requests.items():
-                _compare_reasons(name, request, process.pid, connection)
-            name = f"Arrow, {_WIDTH}-d vectors"
-            _compare(name, process.pid, lambda: connection.post(arrow, _ARROW), lambda: local(True), 3.0)
-        finally:
-            process.terminate()
-            process.wait()
-        if options.load:
-            process, port = _served(options.workers)
-            try:
-                asyncio.run(_load(port, body, options.clients, options.seconds))
-            finally:
-                process.terminate()
-                process.wait()
+    with served() as (pid, port):
+        connection = Connection(port)
+        print(f"{_ROWS} rows, place + hour, mascot {mc.__version__}, kernel {kernel_name()}, {os.cpu_count()} cores")
+        _compare("JSON", pid, lambda: connection.post(body, _JSON), lambda: local(False), 1.5)
+        for name, request in requests.items():
+            _compare_reasons(name, request, pid, connection)
+        name = f"Arrow, {_WIDTH}-d vectors"
+        _compare(name, pid, lambda: connection.post(arrow, _ARROW), lambda: local(True), 3.0)
+    if options.load:
+        with served("--workers", str(options.workers)) as (_, port):
+            print_load(port, [body], options.clients, options.seconds)
 
 
 if __name__ == "__main__":

@@ -78,8 +78,7 @@ def pyversity_strategy(strategy: str) -> Select:
         import pyversity
 
         result = pyversity.diversify(vectors, relevance(scores), k=K, strategy=strategy, diversity=diversity)
-        indices = np.asarray(result.indices, np.int64)
-        return indices[np.argsort(indices)]  # shown by relevance, as ours: candidates are sorted
+        return np.asarray(result.indices, np.int64)
 
     return select
 
@@ -174,10 +173,13 @@ def measure(question: Question, positions: Ints) -> list[float]:
 
 
 def curve(questions: Sequence[Question], select: Select, dial: Sequence[float]) -> Floats:
-    """Return the mean measures [dial, 6] over all questions."""
-    return np.array(
-        [np.mean([measure(q, select(q.vectors, q.scores, value)) for q in questions], axis=0) for value in dial]
-    )
+    """Return the mean measures [dial, 6] over all questions. The results of every method are shown by relevance."""
+
+    def mean(value: float) -> Floats:
+        rows = [measure(q, np.sort(select(q.vectors, q.scores, value))) for q in questions]
+        return np.asarray(np.mean(rows, axis=0))
+
+    return np.array([mean(value) for value in dial])
 
 
 def at(measures: Floats, column: int, level: float, wanted: int) -> float:

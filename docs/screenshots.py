@@ -1,7 +1,7 @@
 """Take the pictures of the page in the documentation: `python -m docs.screenshots [--library FOLDER] [--into FOLDER]`.
 
-Writes page.png, page-dark.png, page-compare.png, page-photo.png, page-tray.png and page-phone.png over the sample
-library, which is created and indexed first unless a folder is given. Needs Chromium and Playwright.
+Writes page.png, page-start.png, page-dark.png, page-compare.png, page-photo.png, page-tray.png and page-phone.png
+over the sample library, which is created and indexed first unless a folder is given. Needs Chromium and Playwright.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ class _Shot:
 
 _SHOTS = (
     _Shot("page"),
+    _Shot("page-start", "/"),
     _Shot("page-dark", f"{_SUNSET}&map=large", theme="dark"),
     _Shot("page-compare", f"{_SUNSET}&compare=1"),
     _Shot("page-photo", f"{_STEERED}&focus=hour=18:00", opened=4),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import operator
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -188,7 +189,7 @@ class Reader:
 
     def for_relevance(self, i: int, place: int) -> bool:
         """No other reason applies, and no better candidate without a label of a rule was left out."""
-        if i in self.pin or self.aims or (self.covered and len(self.page) > 1):
+        if i in self.pin or self.aims or self.covered:
             return False
         hidden = {*self.page.ids, *self.already}
         better = [j for j in self.by_score[: self.by_score.index(i)] if j not in hidden]
@@ -237,10 +238,10 @@ class Reader:
         pages = [[*self.page.ids[:at], i, *self.page.ids[at:]] for at in range(len(set(self.pin)), len(self.page) + 1)]
         return len(self.page) < self.page.k and all(
             any(
-                self.count(name, label, [*self.already, *page][end - wish.window : end]) > wish.n
+                self.count(name, label, [*self.already, *page][max(end - wish.window, 0) : end]) > wish.n
                 for name, wish in windows
                 for label in self.values(name, i)
-                for end in range(wish.window, len(self.already) + len(page) + 1)
+                for end in range(min(wish.window, len(self.already) + len(page)), len(self.already) + len(page) + 1)
             )
             for page in pages
         )
@@ -272,15 +273,15 @@ class Reader:
         having = [j for j in available if value in self.values(name, j)]
         right = {
             "no candidate has it": not having,
-            "the candidates have no more": 0 < len(having) < int(target),
-            "limits, pins and protected results leave no room": len(having) >= int(target),
+            "the candidates have no more": 0 < len(having) == int(count),
+            "limits, pins and protected results leave no room": len(having) > int(count),
         }.get(why)
         if fits := re.fullmatch(r"at most (\d+) fit: its (\d+) candidates have (\d+) values? of (\w+)", why):
             column = fits[4]
-            labels = {label for j in having for label in self.values(column, j)[:1]}
-            unlabelled = any(not self.values(column, j) for j in having)
-            right = int(fits[2]) == len(having) >= int(target) > int(fits[1]) >= int(count)
-            right = right and int(fits[3]) == len(labels) + unlabelled
+            labels = Counter(next(iter(self.values(column, j)), None) for j in having)
+            room = sum(n if label is None else min(n, self.most(column)) for label, n in labels.items())
+            right = (len(having), room, len(labels)) == (int(fits[2]), int(fits[1]), int(fits[3]))
+            right = right and int(count) <= room < min(int(target), len(having))
         return bool(right) and self.count(name, value) == int(count) < int(target)
 
     def most(self, name: str) -> int:
@@ -326,6 +327,7 @@ RESULTS: dict[str, Callable[..., bool]] = {
     r"(not|seller) (x)": Reader.is_named,
     r"(?:one of )?the (best|closest good) match(?:es)?": Reader.best_match,
     "selected for its relevance": Reader.for_relevance,
+    "best by relevance and wishes together": lambda reader, i, place: reader.covered and len(reader.page) == 1,
 }
 LEFT_OUT: dict[str, Callable[..., bool]] = {
     r"(.*) already has its share of (\w+)": Reader.share_full,

@@ -23,14 +23,11 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 ELSEWHERE = ("frameworks", "extend", "preview")
 SERVICE = "http://127.0.0.1:8765"
 NEEDS = {"rag": "langchain_core", "migrating": "pyversity"}  # packages that tutorials import
-# Modules and packages whose docstrings have examples.
-CORE = ("__init__", "attributes", "candidates", "metrics", "registry", "reranking", "wishes", "grammar")
-OTHERS = ("tuning/preview", "bench/report", "bench/protocol/published")
 SOURCES = ROOT / "src"
-MODULES = [
+MODULES = [  # whose docstrings have examples
     path.relative_to(SOURCES).with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__")
-    for name in (*CORE, *OTHERS)
-    for path in (*SOURCES.glob(f"mascot/{name}.py"), *sorted(SOURCES.glob(f"mascot/{name}/**/*.py")))
+    for path in sorted(SOURCES.rglob("*.py"))
+    if ">>> " in path.read_text(encoding="utf-8")
 ]
 
 

@@ -31,6 +31,11 @@ def near(attribute: Any, value: Any, **options: Any) -> mc.Wish:
     return mc.focus(attribute, near=value, **options)
 
 
+def rerank_near(**values: Any) -> Any:
+    """Rank the rows of a corpus with other values of its focus near latitude 1."""
+    return mc.Reranker([mc.spread("who"), near(mc.Number("lat"), 1)]).fit(HIT).rerank([0, 1], [2, 1], near=values)
+
+
 def fit(*arguments: Any, **options: Any) -> mc.Reranker:
     return mc.Reranker([]).fit(*arguments, **options)
 
@@ -151,7 +156,7 @@ INPUT = {
     "Reranker.fit needs at least one row, got none": lambda: fit({"c": []}),
     f"Reranker.columns['c'] must be {EXPECTED}, got 5": lambda: fit({"c": 5}),
     f"Reranker.vectors must be {EXPECTED}, got 5": lambda: fit(vectors=5),
-    "Reranker.vectors must be 3 x D like its rows, got 3": lambda: fit(vectors=[1.0, 2.0, 3.0]),
+    "Reranker.vectors must hold vectors, N x D numbers, got 1.0": lambda: fit(vectors=[1.0, 2.0, 3.0]),
     "Reranker.vectors must be 2 x D like 'lat', got 1 x 1": lambda: fit(HIT, vectors=[[1.0]]),
     "Reranker.columns['d'] must have 2 values like 'c', got 1": lambda: fit({"c": [1, 2], "d": [1]}),
     "Reranker.ids must have 2 entries like the rows, got 1": lambda: fit(HIT, ids=["a"]),
@@ -159,6 +164,8 @@ INPUT = {
     "Reranker.append needs vectors if and only if fit had them": lambda: fit({"c": [1]}).append({"c": [2]}, [[1.0]]),
     "Reranker.append needs ids if and only if fit had them": lambda: fit({"c": [1]}).append({"c": [2]}, ids=["a"]),
     "Reranker.remove needs ids of the corpus, got 'z'": lambda: fit(HIT, ids=["a", "b"]).remove(["z"]),
+    "Reranker.rows needs ids of the corpus, got 'x'": lambda: fit(HIT, ids=["a", "b"]).rerank(["a", "x"], [2, 1]),
+    "pin must name candidates by their ids, got 'x'": lambda: fit(HIT, ids=["a", "b"]).rerank(["a"], [1], pin=["x"]),
     "rows must lie in 0..1, got 2": lambda: fit(HIT).rerank([0, 2], [1.0, 0.5]),
     "rows must have one entry for each query, got None": lambda: fit(HIT).rerank_many(None, None),
     "scores must have one entry for each query, got None": lambda: fit(HIT).rerank_many([[0]], None),
@@ -261,6 +268,8 @@ OPTIONS = {
     f"{LABEL}, got nan": lambda: near("c", NAN),
     f"{LABEL}, got []": lambda: near("c", []),
     f"{LABEL}, got {{'a': 1}}": lambda: near("c", {"a": 1}),
+    "near['who'] must be a focus with near: lat, got 'a'": lambda: rerank_near(who="a"),
+    "Number near must be a number, got 'dear'": lambda: rerank_near(lat="dear"),
     "Number near must be a number, got 'abc'": lambda: near(mc.Number("c"), "abc"),
     "Cycle near must be a number, got nan": lambda: near(mc.Cycle("c", 360.0), np.float64(NAN)),
     "Date near must be a time (ISO, EXIF or datetime), got (1, 2)": lambda: near(mc.Date(), (1, 2)),

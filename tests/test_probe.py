@@ -26,19 +26,19 @@ SCATTERED = mc.Candidates(
 WHERE = mc.Place.grid(sigma=10)
 
 
-def stepped(result: Probe, knob: str) -> list[float]:
-    return [step.stepped for step in result.steps if step.knob == knob]
+def stepped(result: Probe, parameter: str) -> list[float]:
+    return [step.stepped for step in result.steps if step.parameter == parameter]
 
 
 def values(result: Probe) -> dict[str, float]:
-    return {step.knob: step.value for step in result.steps}
+    return {step.parameter: step.value for step in result.steps}
 
 
 def test_the_published_method_stands_one_step_from_collapse() -> None:
     result = probe(SCATTERED, mc.focus(WHERE), mc.Mascot.paper(0.3))
     assert result.kept > 0.95
     assert result.verdict == "collapses"
-    verdicts = {(step.knob, step.stepped): step.verdict for step in result.steps}
+    verdicts = {(step.parameter, step.stepped): step.verdict for step in result.steps}
     assert verdicts["place.sigma", 15.0] == "collapses"
     assert verdicts["place.cells", 25] == "collapses"
     assert verdicts["strength", 0.4] == "drifts"
@@ -54,10 +54,10 @@ def test_the_guarded_method_does_not(method: mc.Mascot) -> None:
     assert len(stepped(result, "strength")) == (2 if method.keep is None else 0)
 
 
-def test_every_knob_is_stepped_down_and_up() -> None:
+def test_every_parameter_is_stepped_down_and_up() -> None:
     wishes = [mc.focus(WHERE), mc.spread(mc.HourOfDay("taken", sigma=1.5))]
     result = probe(SCATTERED, wishes, mc.Mascot(0.5))
-    steps = [(step.knob, step.value, step.stepped) for step in result.steps]
+    steps = [(step.parameter, step.value, step.stepped) for step in result.steps]
     assert steps == [
         ("strength", 0.5, 0.4), ("strength", 0.5, 0.6), ("place.cells", 20, 15), ("place.cells", 20, 25),
         ("place.sigma", 10, pytest.approx(10 / 1.5)), ("place.sigma", 10, 15), ("hour.sigma", 1.5, 1.0),
@@ -77,7 +77,7 @@ def test_a_step_is_the_rerank_with_that_value() -> None:
 
     assert result.k == 7
     assert result.kept == pytest.approx(share(10))
-    wider = next(step for step in result.steps if step.knob == "place.sigma" and step.stepped > 10)
+    wider = next(step for step in result.steps if step.parameter == "place.sigma" and step.stepped > 10)
     assert wider.kept == pytest.approx(share(15))
     assert wider.survives == pytest.approx(share(15) / share(10))
 
@@ -106,7 +106,7 @@ def test_it_prints_as_a_table_and_travels_as_data() -> None:
     assert result.skipped == ("place.cells 4 to -1: Place.grid.cells must be a whole number >= 2, got -1",)
     assert stepped(result, "place.cells") == [9]
     lines = str(result).splitlines()
-    assert lines[0].split() == ["knob", "from", "to", "kept", "survives", "verdict"]
+    assert lines[0].split() == ["parameter", "from", "to", "kept", "survives", "verdict"]
     assert lines[-1].startswith(f"verdict: {result.verdict} (steady: 90% survives a step; collapses: below 50%)")
     data = json.loads(json.dumps(result.to_dict()))
     assert (data["verdict"], data["skipped"]) == (result.verdict, list(result.skipped))

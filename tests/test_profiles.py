@@ -65,8 +65,12 @@ def test_the_version_depends_on_the_rules_alone() -> None:
         profile_of(name, RULES | changes).version
         for name, changes in [("a", {}), ("b", {}), ("a", {"description": "For the home page"})]
     }
+    versions.add(profile_of("a", dict(reversed(RULES.items()))).version)
     assert len(versions) == 1
-    assert profile_of("a", RULES | {"k": 4}).version not in versions
+    for changes in ({"k": 4}, {"allow": ["near.place"]}, {"wishes": RULES["wishes"][1:]}, {"strength": 0.6}):
+        assert profile_of("a", RULES | changes).version not in versions
+    swapped = VARIANTS | {"variants": dict(reversed(VARIANTS["variants"].items()))}  # the order assigns the keys
+    assert profile_of("a", VARIANTS).version != profile_of("a", swapped).version
 
 
 def test_variants_are_assigned_by_weight_and_stay() -> None:

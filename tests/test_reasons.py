@@ -81,6 +81,13 @@ def test_a_reason_says_what_happened(candidates: Any, wish: Any, options: Any, l
         (SEVEN, mc.at_least("s", {"r": 2}), {"k": 4}, [("at least s", "r", 1, 2, "scarce")]),
         (SEVEN, mc.at_least("s", {"z": 2}), {"k": 4}, [("at least s", "z", 0, 2, "absent")]),
         (SEVEN, [mc.limit("s", 1), mc.share("ad", {0: 0.5})], {"k": 3}, [("share ad", "0", 1, 2, "limited")]),
+        # Fewer candidates have the value than the rule asks for, and a limit excludes one of these.
+        (
+            SEVEN,
+            [mc.limit("s", 2), mc.at_least("s", {"p": 1}), mc.share("ad", {0: 0.9})],
+            {"k": 5},
+            [("share ad", "0", 2, 5, "limited")],
+        ),
         (SEVEN, mc.share("ad", {1: 0.5}), {"k": 4, "pin": ["b", "c", "d"]}, [("share ad", "1", 1, 2, "crowded")]),
         (SEVEN, mc.limit("s", 1, window=4), {"k": 7}, [("page", "", 3, 7, "places")]),
         (SEVEN, [], {"k": 4}, []),

@@ -6,7 +6,6 @@ import contextlib
 import json
 import math
 import pickle
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -254,26 +253,6 @@ def test_a_query_has_its_own_value_of_a_focus() -> None:
     assert [wish.near for wish in page.wishes] == [None, 40]
     assert ranker.rerank(CITY_IDS, scores, 1, strength=1.0).ids == ["r1"]  # the wishes are unchanged
     assert "40" in str(page.explain())
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda r: r.rerank(["r1", "x"], [1, 2]), "Reranker.rows needs ids of the corpus, got 'x'"),
-        (lambda r: r.rerank(CITY_IDS, [4, 3, 2, 1], pin=["x"]), "pin must name candidates by their ids, got 'x'"),
-        (
-            lambda r: r.rerank(CITY_IDS, [4, 3, 2, 1], near={"city": "Rome"}),
-            "near['city'] must be a focus with near: price",
-        ),
-        (
-            lambda r: r.rerank(CITY_IDS, [4, 3, 2, 1], near={"price": "dear"}),
-            "Number near must be a number, got 'dear'",
-        ),
-    ],
-)
-def test_a_query_that_cannot_be_is_refused(call: Callable[[mc.Reranker], Any], message: str) -> None:
-    with pytest.raises(mc.MascotError, match=re.escape(message)):
-        call(priced())
 
 
 def test_a_loaded_reranker_says_why_it_cannot_append(tmp_path: Path) -> None:

@@ -90,8 +90,9 @@ RULES: dict[str, Rule] = {
         options={"already": EARLIER},
     ),
     "fill": Rule([mc.limit("maker", 1, fill=True)], lambda p: most("maker", p) <= 2),
-    "pinned first": Rule([], lambda p: p[:2] == [9, 12], options={"pin": [9, 12]}),
-    "pinned": Rule([], lambda p: p[4] == 30 and p[6] == 20, options={"pin": {30: 5, 20: 7}}),
+    "pinned first": Rule([], lambda p: p[:2] == [9, 12], "--pin 9 --pin 12", {"pin": [9, 12]}),
+    "pinned": Rule([], lambda p: p[4] == 30 and p[6] == 20, "--pin 30=5 --pin 20=7",
+                   {"pin": {30: 5, 20: 7}}),
     "already": Rule([], lambda p: not set(EARLIER) & set(p), "--already 0 --already 1 --already 2 --already 5",
                     {"already": EARLIER}),
     "protect": Rule([mc.spread("city")], lambda p: True, "--spread city --protect 2", {"protect": 2}),
@@ -127,6 +128,7 @@ TYPED = [
     ("limit", "share"), ("per value", "at least"), ("window", "share"), ("window", "first"), ("window", "already"),
     ("first", "share at least"), ("share at most", "order"), ("combination", "window of cities"), ("limit", "keep"),
     ("window", "protect"), ("at least", "share at most", "window"), ("share", "combination", "already"),
+    ("window", "pinned"), ("limit", "pinned first"),
 ]  # fmt: skip
 
 

@@ -15,14 +15,13 @@ from mascot.attributes.category import Category, Combination, label_text
 from mascot.bins import Floats, SparseBins, VectorBins
 from mascot.errors import OptionError, check_one_of, check_share, check_switch, check_whole, require
 from mascot.kernels.novelty import CopyQuota
-from mascot.kernels.quotas import AnyQuota, Quota
+from mascot.kernels.quotas import FILLED, HELD, SHARED, AnyQuota, Quota
 from mascot.serialize import Value, Write
 
 UNLIMITED = 1 << 31  # more than any number of results
 NO_VALUE = "(no value)"  # the label of missing values that count as one value
 Uncounted = Literal["ignore", "value", "drop"]
 Bound = Literal["exactly", "at least", "at most"]
-_SHARED, _FILLED, _HELD = 1, 2, 3  # stages of selection in which a quota holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,7 @@ class Limit(Value):
 
     def quota(self, labels: SparseBins | VectorBins) -> AnyQuota:
         """Return the quota over rows with these labels or vectors; the capacities are those of a window or page."""
-        stages = _FILLED if self.fill else _HELD
+        stages = FILLED if self.fill else HELD
         if isinstance(labels, VectorBins):
             owner = f"limit({self.attribute.name})"
             require(isinstance(self.n, int) and not self.places, owner, "with Vectors takes n and fill", self)
@@ -139,14 +138,11 @@ class AtLeast(Value):
 
     def quota(self, labels: SparseBins | VectorBins) -> Quota:
         """Return the quota over rows with these labels: one group per named value, and one for all others."""
-        least = np.array([*self.counts.values(), 0], np.int64)
-        return replace(
-            _grouped(labels, tuple(self.counts), _SHARED), capacity=np.full_like(least, UNLIMITED), least=least
-        )
+        return _grouped(labels, tuple(self.counts), SHARED)
 
-    def for_k(self, quota: AnyQuota, k: int) -> AnyQuota:
-        """Return the quota for k results, which is the same for every k."""
-        return quota
+    def for_k(self, quota: AnyQuota, k: int) -> Quota:
+        """Return the quota with the counts, which are the same for every k."""
+        return _with_least(quota, [*self.counts.values(), 0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,8 +189,10 @@ class Share(Value):
         Exact shares are rounded by largest remainder, smallest shares up, and largest shares down.
         """
         if self.bound != "exactly":
-            counts = {value: _rounded(part * k, self.bound) for value, part in self.shares.items()}
-            return {**counts, "": max(k - sum(counts.values()), 0) if self.bound == "at least" else k}
+            if self.bound == "at most":
+                return {value: math.floor(part * k + 1e-9) for value, part in self.shares.items()} | {"": k}
+            counts = {value: math.ceil(part * k - 1e-9) for value, part in self.shares.items()}
+            return counts | {"": max(k - sum(counts.values()), 0)}
         shares = {**self.shares, "": max(1.0 - math.fsum(self.shares.values()), 0.0)}
         exact = {value: part * k for value, part in shares.items()}
         counts = {value: math.floor(part + 1e-9) for value, part in exact.items()}
@@ -206,17 +204,16 @@ class Share(Value):
 
     def for_k(self, quota: AnyQuota, k: int) -> Quota:
         """Return the quota with the counts of k results."""
-        assert isinstance(quota, Quota)
         targets = self.targets(k)
-        counts = np.array([*(targets[value] for value in self.shares), targets[""]], np.int64)
-        if self.bound != "at least":
-            return replace(quota, capacity=counts)
-        counts[-1] = 0
-        return replace(quota, capacity=np.full_like(counts, UNLIMITED), least=counts)
+        counts = [targets[value] for value in self.shares]
+        if self.bound == "at least":
+            return _with_least(quota, [*counts, 0])
+        assert isinstance(quota, Quota)
+        return replace(quota, capacity=np.array([*counts, targets[""]], np.int64))
 
     def quota(self, labels: SparseBins | VectorBins) -> Quota:
         """Return the quota over rows with these labels: one group per named value, and one for all others."""
-        return _grouped(labels, tuple(self.shares), _HELD if self.bound == "at most" else _SHARED)
+        return _grouped(labels, tuple(self.shares), HELD if self.bound == "at most" else SHARED)
 
 
 Constraint = Limit | AtLeast | Share
@@ -238,10 +235,6 @@ def _counts(counts: Any, owner: str, least: int) -> _HashableDict:
     return _HashableDict({label_text(value): int(count) for value, count in counts.items()})
 
 
-def _rounded(count: float, bound: Bound) -> int:
-    return math.ceil(count - 1e-9) if bound == "at least" else math.floor(count + 1e-9)
-
-
 def _names(labels: SparseBins) -> tuple[str, ...]:
     return labels.labels or tuple(str(code) for code in range(labels.count))
 
@@ -260,6 +253,12 @@ def _grouped(labels: SparseBins | VectorBins, values: tuple[str, ...], stages: i
     rows, groups_of_rows = np.nonzero(has_group)
     indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=labels.rows))]).astype(np.int64)
     return Quota(indptr, groups_of_rows.astype(np.int64), np.zeros(other + 1, np.int64), stages)
+
+
+def _with_least(quota: AnyQuota, counts: Sequence[int]) -> Quota:
+    assert isinstance(quota, Quota)
+    least = np.array(counts, np.int64)
+    return replace(quota, capacity=np.full_like(least, UNLIMITED), least=least)
 
 
 def name_of(wish: Constraint) -> str:

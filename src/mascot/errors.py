@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Hashable, Iterable
+from functools import cache
 from numbers import Integral, Real
 from typing import Any
 
@@ -111,11 +112,7 @@ def warn(message: str, kind: type[Warning] = UserWarning) -> None:
     warnings.warn(message, kind, stacklevel=level)
 
 
+@cache
 def warn_once(message: str) -> None:
     """Warn the first time this message occurs in the process."""
-    if message not in _WARNINGS:
-        _WARNINGS.add(message)
-        warnings.warn(message, RuntimeWarning, stacklevel=4)
-
-
-_WARNINGS: set[str] = set()
+    warnings.warn(message, RuntimeWarning, stacklevel=4)

@@ -94,8 +94,8 @@ class Profile:
         """Return the variant with this name."""
         names = [variant.name for variant in self.variants]
         if name not in names:
-            known = f"its variants: {', '.join(names)}" if names != [""] else "it has no variants"
-            raise OptionError(f"profile {self.name!r} has no variant {name!r}; {known}")
+            advice = f"its variants: {', '.join(names)}" if names != [""] else "it has no variants"
+            raise OptionError(f"profile {self.name!r} has no variant {name!r}; {advice}")
         return self.variants[names.index(name)]
 
     def rules(
@@ -120,15 +120,14 @@ class Profile:
         rules = self.assign(key) if variant is None else self.variant(variant)
         overrides = {name: value for name, value in overrides.items() if value is not None}
         values = {name: value for name, value in (near or {}).items() if value is not None}
-        if not values and not overrides:
-            return rules
         for name in (*overrides, *(f"near.{name}" for name in values)):
             if name not in self.allow:
                 allowed = ", ".join(self.allow) or "nothing"
                 raise OptionError(f"profile {self.name!r} does not allow {name} to be overridden; it allows {allowed}")
         if overrides:
-            rules = _with_overrides(rules, **overrides)
-        return _with_values(rules, values)
+            options: dict[str, Any] = {"wishes": rules.wishes, "k": rules.k, "method": rules.method} | overrides
+            rules = replace(_variant(rules.name, (), rules.weight, **options), unnamed=rules.unnamed)
+        return _with_values(rules, values) if values else rules
 
     def to_dict(self) -> dict[str, Any]:
         """Return the profile as plain data, ready for JSON, with all rules of each variant."""
@@ -194,9 +193,9 @@ def profile_of(name: str, data: Any) -> Profile:
     names = (*_RULES, *dict.fromkeys(f"near.{name}" for name in focused))
     for field_name in allow:
         require(field_name in names, "allow", f"must be among {', '.join(names)}", field_name)
-    rules = {key: value for key, value in data.items() if key != "description"}
-    version = sha256(json.dumps(rules, default=str).encode()).hexdigest()[:_VERSION_DIGITS]
-    return Profile(name, version, tuple(variants), tuple(allow), description)
+    profile = Profile(name, "", tuple(variants), tuple(allow), description)
+    rules = json.dumps([sorted(allow), profile.to_dict()["variants"]], default=str)
+    return replace(profile, version=sha256(rules.encode()).hexdigest()[:_VERSION_DIGITS])
 
 
 def _variant(
@@ -212,7 +211,7 @@ def _variant(
             if attribute is None:
                 objects.append(from_dict(part) if isinstance(part, Mapping) else part)
             else:
-                unnamed[attribute] = part
+                unnamed[attribute] = dict(sorted(part.items()))
     call = check_call(k, "auto", from_dict(method) if isinstance(method, Mapping) else method, **options)
     return Variant(name, float(weight), check_wishes(objects, k), k, call.method, unnamed)
 
@@ -226,15 +225,6 @@ def _unnamed_focus(part: Any, allow: Sequence[str]) -> str | None:
         return None
     check_positive(f"focus({name}).within", part.get("within", 1))
     return name
-
-
-def _with_overrides(
-    rules: Variant, wishes: Any = None, k: int | None = None, method: Any = None, **options: Any
-) -> Variant:
-    """Return the rules with the fields of one call."""
-    wishes, k = rules.wishes if wishes is None else wishes, rules.k if k is None else k
-    method = rules.method if method is None else method
-    return replace(_variant(rules.name, (), rules.weight, wishes, k, method, **options), unnamed=rules.unnamed)
 
 
 def _with_values(rules: Variant, near: Mapping[str, Any]) -> Variant:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mascot.attributes.columns import as_objects
 from mascot.bins import Bins, Floats, Ints, SparseBins, VectorBins
 from mascot.bins.saved_bins import check_saved, describe_bins, restore_bins, saved_array
 from mascot.candidates import TableLike, VectorsLike, as_corpus, as_ids, finite_scores
@@ -109,7 +110,11 @@ class Reranker:
         for part, before, after in (("vectors", table.vectors, new.vectors), ("ids", self._ids, ids)):
             if (before is None) != (after is None):
                 raise InputError(f"Reranker.append needs {part} if and only if fit had them")
-        all_columns = {name: _append(column, new.columns[name]) for name, column in table.columns.items()}
+        all_columns = {}
+        for name, column in table.columns.items():
+            more = new.columns[name]
+            alike = column.dtype.kind == more.dtype.kind != "O"
+            all_columns[name] = np.concatenate([column, more]) if alike else as_objects([*column, *more])
         all_vectors = None if new.vectors is None else np.concatenate([table.vectors, new.vectors])
         names = None if ids is None else [*(self._ids or ()), *as_ids(ids, count, "Reranker.append", "rows")]
         row_of = _rows_by_id(names or (), "Reranker.append.ids")
@@ -309,14 +314,6 @@ def _saved_arrays(file: Any) -> dict[str, Any]:
     file.seek(0)
     with np.load(file, allow_pickle=False) as arrays:
         return dict(arrays)
-
-
-def _append(column: Any, more: Any) -> Any:
-    if column.dtype.kind == more.dtype.kind and column.dtype.kind != "O":
-        return np.concatenate([column, more])
-    joined = np.empty(len(column) + len(more), object)
-    joined[: len(column)], joined[len(column) :] = column, more
-    return joined
 
 
 def _rows_by_id(ids: Sequence[Hashable], owner: str) -> dict[Hashable, int]:

@@ -9,20 +9,12 @@ from typing import Any, Literal
 import numpy as np
 
 from mascot.bins import Ints
-from mascot.candidates import Batch, Candidates, Id, TableRows
+from mascot.candidates import Batch, Candidates, Id
 from mascot.errors import InputError, OptionError, check_whole, hashed, is_whole, require
-from mascot.fitting.arrangement import (
-    Rules,
-    arrange_each,
-    check_pins,
-    needs_arrangement,
-    select_arranged,
-    session_quotas,
-)
+from mascot.fitting.arrangement import needs_arrangement, select_each_shown, select_shown
 from mascot.fitting.fitted_wishes import Call, FittedWishes, Queries, fit_wishes, join_fitted
-from mascot.kernels.quotas import AnyQuota
 from mascot.methods.mascot import Mascot
-from mascot.methods.method import NO_POSITIONS, Method, Selection, Table
+from mascot.methods.method import NO_POSITIONS, Method, Table
 from mascot.ranking import Ranking, Rankings
 from mascot.wishes import AnyWish, check_wishes
 
@@ -168,20 +160,8 @@ def rank_one(fitted: FittedWishes, queries: Queries, call: Call) -> Ranking[Any]
     problem = fitted.problem(queries, call)
     if not len(queries.pinned) and not needs_arrangement(fitted):
         return Ranking(queries, problem, call.method.select(problem, call.k), call.k, call.method, fitted)
-    pinned, count = problem.remaining.from_input(0, queries.pinned), call.k - len(queries.pinned)
-    places = range(len(pinned)) if queries.places is None else queries.places
-    rules = Rules.of(fitted, queries, call.backend, 0, dict(zip(pinned.tolist(), places, strict=True)))
-    rows = problem.rows_of(0)
-    check_pins(fitted, rules, rows, exact=queries.places is not None)
-
-    def select(quotas: Sequence[AnyQuota]) -> Selection:
-        own = problem if quotas is problem.quotas else replace(problem, quotas=tuple(quotas))
-        selection = call.method.select(own, max(count, 1))
-        return selection.after(pinned, count) if len(pinned) else selection
-
-    quotas = session_quotas(fitted, problem.quotas, queries.already_rows(0))
-    selection = select_arranged(quotas, rows, rules, select, select(quotas))
-    if len(pinned):
+    selection = select_shown(fitted, queries, call, problem)
+    if len(queries.pinned):
         # For gains and explanations the pinned candidates are results, not results of earlier pages.
         already = np.concatenate([problem.remaining.from_input(0, part) for part in queries.already or ()])
         problem = replace(problem, already=already, already_ptr=np.array([0, len(already)]))
@@ -197,14 +177,14 @@ def rank_many(fitted: FittedWishes, queries: Queries, call: Call) -> Rankings[An
     require(call.k <= most, "k", f"must be at most {most:,} for {len(problem):,} queries", call.k)
     selection = call.method.select(problem, call.k)
     if needs_arrangement(fitted):
-        selection = arrange_each(fitted, queries, call, problem, selection)
+        selection = select_each_shown(fitted, queries, call, problem, selection)
     return Rankings(queries, problem, selection, call.k, call.method, fitted)
 
 
 def _require_use_of_vectors(wishes: Sequence[AnyWish], method: Any, candidates: Candidates[Any] | Batch) -> None:
     """Raise if vectors are passed and nothing reads them. Hits of an engine may carry vectors that nobody needs."""
-    unused = candidates.vectors is not None and not wishes and method is None
-    if unused and (isinstance(candidates, Batch) or isinstance(candidates.source, TableRows | None)):
+    is_own = isinstance(candidates.columns, dict)
+    if is_own and candidates.vectors is not None and not wishes and method is None:
         raise OptionError("vectors are read by a wish or a method: ask for spread(mc.Vectors()), got no wish")
 
 

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import mascot as mc
+from mascot.kernels.constants import CLOSEST
+from mascot.kernels.novelty import QueryVectors, unit_vectors
 
 V = mc.Vectors()
 RNG = np.random.default_rng(3)
@@ -56,6 +58,18 @@ def test_a_limit_shows_no_two_near_copies() -> None:
 def test_protection_passes_over_near_copies() -> None:
     result = mc.rerank(hits(), mc.spread(V), 3, strength=0.0, protect=2)
     assert result._selection.positions[0, :2].tolist() == [0, 2]
+
+
+def test_a_spread_tells_apart_the_closest_pairs_and_a_focus_does_not() -> None:
+    vectors = np.random.default_rng(0).normal(size=(60, 8))
+    vectors[1:3] = vectors[0] + 0.02, vectors[0] + 0.2
+    closest = {}
+    for sign in (1.0, -1.0):
+        part = QueryVectors(unit_vectors(vectors.astype(np.float32)), np.zeros(60, bool), sign, 1.0, False)
+        closest[sign] = part.scaled(np.arange(60)).similarities(0)[:3]
+    assert closest[1.0][1] > closest[1.0][2] > 1
+    assert closest[1.0].max() <= CLOSEST
+    assert closest[-1.0].tolist() == [1, 1, 1]
 
 
 def test_pages_continue() -> None:

@@ -14,6 +14,7 @@ from tests.retelling import run_command
     ("arguments", "message"),
     [
         (["run", "nothing", "--out", "x"], "DATASET must be pixelprose-sim, div400, a file"),
+        (["run", "none.zip", "--out", "x"], "none.zip: no such file"),
         (["run", "pixelprose-sim", "--seeds", "one", "--out", "x"], "--seeds must be whole numbers"),
         (["run", "div400", "--out", "x"], "div400 needs --data PATH (or MASCOT_DIV400 in the environment)"),
         (["run", "div400", "--quick", "--data", ".", "--out", "x"], "all of its 57 topics are run"),

@@ -15,7 +15,7 @@ from mascot.bench.protocol.search_space import LABELS
 from mascot.bench.report import figures, tables
 from mascot.bench.report.figures import style
 from mascot.bench.running.intent_aware import IaSelect, Pm2, XQuad
-from mascot.bench.running.own_method import OwnMethod, from_record, select_by
+from mascot.bench.running.own_method import OwnMethod, from_record, select_by, source_hash
 from mascot.bench.running.pyversity import STRATEGIES, Pyversity
 from mascot.bench.running.records import read
 from tests.bench import synthetic_records as synthetic
@@ -121,9 +121,13 @@ def test_an_edited_method_is_run_again(skipped: SimpleNamespace) -> None:
     method = OwnMethod("skipping:Skip", (("step", 2),))
     before = method.to_dict()
     (skipped.folder / "skipping.py").write_text(MODULE + "# edited\n")
-    assert (before["step"], before["source"] != method.to_dict()["source"]) == (2, True)
+    assert (before["step"], before) == (2, method.to_dict())  # this process still runs what it imported
+    source_hash.cache_clear()
+    assert before["source"] != method.to_dict()["source"]
     assert from_record(json.loads(json.dumps(before))) == method
     assert (method.strength, method.at(0.7).strength) == (0.5, 0.7)
+    with pytest.raises(mc.OptionError, match=r"^method must be module:Class, got 'nowhere:Skip'"):
+        _ = OwnMethod("nowhere:Skip").strength
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ import pytest
 from PIL import ExifTags, Image
 
 from mascot.bench.datasets.folder import read_folder
-from mascot.bench.prepare.outcomes import Journal, Loss, Tally
+from mascot.bench.prepare.outcomes import Journal, Loss, StepTally
 from mascot.bench.prepare.preparation import Preparation, file_of, permutation
 from mascot.bench.prepare.recipes import prepare
 from mascot.bench.prepare.web import Web
@@ -42,7 +42,7 @@ def test_a_journal_keeps_the_last_of_a_key_and_a_torn_line_is_overwritten(tmp_pa
     assert path.read_bytes() == good + b'["b",{"ok":2}]\n'
 
 
-def run(out: Path, count: int, task: Callable[[int], None]) -> tuple[list[int], Tally]:
+def run(out: Path, count: int, task: Callable[[int], None]) -> tuple[list[int], StepTally]:
     prep = Preparation("pixelprose", out, Web(), workers=1)
     rows = [{"id": str(i), "number": i} for i in range(count)]
     accepted = prep.gather(rows, "id", lambda row: task(row["number"]) or {"file": "none", "bytes": 0}, "step")

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 import mascot as mc
 from mascot.cli.command_group import app
-from mascot.tuning.tuner import Knobs, tune
+from mascot.tuning.tuner import Setting, tune
 from tests.retelling import retold
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -55,7 +55,7 @@ def test_a_setting_is_recommended_only_where_held_out_queries_agree() -> None:
     assert helpful.verdict in ("tuned", "default")
     useless = tune(candidates(hits(24, bias=0.0)), mc.spread("noise"), "grade", "cluster", k=6)
     assert useless.verdict == "relevance alone"
-    assert useless.knobs == Knobs(strength=0.0)
+    assert useless.recommended == Setting(strength=0.0)
     for tuning in (helpful, useless):
         assert (tuning.verdict == "tuned") <= (min(tuning.over_default.low, tuning.over_relevance.low) > 0)
         assert tuning.tuned.mean <= tuning.scores["best"].objective + 1e-12  # the grid's best is the optimistic one

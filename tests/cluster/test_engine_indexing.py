@@ -15,7 +15,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from mascot.cli.options import TakesRay, with_address
+from mascot.cli.options import TakesRay
 from mascot.cli.photos import photo_commands
 from mascot.cluster.connection import cluster
 from mascot.errors import InputError, MissingExtra, OptionError
@@ -150,8 +150,6 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     refused = CliRunner().invoke(app, [str(own), "--ray"])
     assert isinstance(refused.exception, OptionError)
     assert "--ray needs --into URI" in str(refused.exception)
-    assert with_address(["--ray", "x"]) == ["--ray", "local", "x"]
-    assert with_address(["--ray", "head:6379", "x"]) == ["--ray", "head:6379", "x"]
 
 
 def test_why_there_is_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ UNGUARDED = mc.Mascot(0.9, protect=1)
 
 class Framework:
     object: Any  # the class that steers
-    knob: str  # the framework's name for lambda
+    parameter: str  # the framework's name for lambda
     remedy: str  # how vectors come along, in the words of the error
     document: Any  # makes a document of text, id, metadata, score and vector
     run: Any  # the documents that a steering object chooses
@@ -32,8 +32,12 @@ class Framework:
         return document.metadata
 
     def steered(self, value: float | None = None, **options: Any) -> Any:
-        """Return the object that steers, made from a value of the knob if there is one."""
-        return self.object(**options) if value is None else getattr(self.object, f"from_{self.knob}")(value, **options)
+        """Return the object that steers, made from a value of the parameter if there is one."""
+        return (
+            self.object(**options)
+            if value is None
+            else getattr(self.object, f"from_{self.parameter}")(value, **options)
+        )
 
     def documents(
         self, metadata: Sequence[dict[str, Any]] = METADATA, scores: Any = SCORES, vectors: Any = None
@@ -53,7 +57,7 @@ class Framework:
 
 
 class LangChain(Framework):
-    knob, remedy = "lambda_mult", "vector_key=.*embeddings="
+    parameter, remedy = "lambda_mult", "vector_key=.*embeddings="
 
     def __init__(self) -> None:
         self.core = pytest.importorskip("langchain_core.documents", reason="needs mascot-rerank[langchain]")
@@ -81,7 +85,7 @@ class LangChain(Framework):
 
 
 class LlamaIndex(Framework):
-    knob, remedy = "mmr_threshold", "embed_model="
+    parameter, remedy = "mmr_threshold", "embed_model="
 
     def __init__(self) -> None:
         self.schema = pytest.importorskip("llama_index.core.schema", reason="needs mascot-rerank[llamaindex]")
@@ -111,7 +115,7 @@ class LlamaIndex(Framework):
 
 
 class Haystack(Framework):
-    knob, remedy = "lambda_threshold", "return_embedding=True"
+    parameter, remedy = "lambda_threshold", "return_embedding=True"
 
     def __init__(self) -> None:
         self.haystack = pytest.importorskip("haystack", reason="needs mascot-rerank[haystack]")

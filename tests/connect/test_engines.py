@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import mascot as mc
-from mascot.connect.engines import Found, NoKey, Steered, asteer, open_sink, open_source, steer, steer_many
+from mascot.connect.engines import EngineHits, NoKey, Steered, asteer, open_sink, open_source, steer, steer_many
 from mascot.photos.indexing.table_sink import FIELDS
 from tests.connect import engine_stores as stores
 from tests.connect.engine_stores import DIM, OTHER_VECTORS, PRODUCT_VECTORS, PRODUCTS, Engine, Shop, some_rows, unit
@@ -41,7 +41,7 @@ def put(uri: str, rows: list[dict[str, Any]], vectors: Any, facts: dict[str, str
     return uri
 
 
-def search(uri: str, vector: Any = QUERY, **options: Any) -> Found:
+def search(uri: str, vector: Any = QUERY, **options: Any) -> EngineHits:
     with open_source(uri) as source:
         return source.search(vector, **options)
 
@@ -279,7 +279,7 @@ def test_several_queries_and_tasks_find_what_single_searches_find(shop: Shop) ->
     queries = PRODUCT_VECTORS[:3] + QUERY
     wishes = [mc.limit("brand", 1), mc.spread("brand")]
 
-    async def gather(source: Any) -> tuple[list[Found], list[Steered]]:
+    async def gather(source: Any) -> tuple[list[EngineHits], list[Steered]]:
         hits = await asyncio.gather(*(source.asearch(query, candidates=9, vectors=False) for query in queries))
         steered = await asyncio.gather(*(asteer(source, query, wishes, 4, candidates=20) for query in queries))
         return hits, steered

@@ -111,7 +111,7 @@ def test_scores_metadata_and_vectors_may_be_missing(framework: Framework) -> Non
     options = {"wishes": mc.spread(mc.Clusters(2)), "k": 2, "method": UNGUARDED}
     hits = framework.documents(METADATA[:5], framework_documents.SCORES[:5], vectors)
     assert framework.choose(hits, **options) == [0, 4]
-    with pytest.raises(mc.InputError, match="vectors must have the same length, got 2 and 1"):
+    with pytest.raises(mc.InputError, match="vectors must hold vectors of one length, got 1 numbers at 1, 2 before"):
         framework.choose(
             framework.documents(METADATA[:2], framework_documents.SCORES[:2], [[1.0, 0.0], [1.0]]), **options
         )
@@ -165,19 +165,19 @@ def test_a_saved_object_does_the_same(framework: Framework) -> None:
         assert framework.run(again, framework.documents()) == framework.run(steered, framework.documents())
 
 
-def test_the_knob_of_the_framework_goes_there_and_back_and_is_checked(framework: Framework) -> None:
-    knob = framework.knob
+def test_the_parameter_of_the_framework_goes_there_and_back_and_is_checked(framework: Framework) -> None:
+    parameter = framework.parameter
     steered = framework.loaded(framework.steered(0.1, wishes=BY_CITY))
-    assert (steered._steering.method.strength, getattr(steered, knob)) == (0.9, pytest.approx(0.1, abs=1e-15))
-    assert getattr(framework.steered(method=mc.Mascot(keep=0.9)), knob) is None
-    with pytest.raises(mc.OptionError, match=rf"{knob} must be in 0\.\.1, got 1.5"):
+    assert (steered._steering.method.strength, getattr(steered, parameter)) == (0.9, pytest.approx(0.1, abs=1e-15))
+    assert getattr(framework.steered(method=mc.Mascot(keep=0.9)), parameter) is None
+    with pytest.raises(mc.OptionError, match=rf"{parameter} must be in 0\.\.1, got 1.5"):
         framework.steered(1.5)
-    with pytest.raises(mc.OptionError, match=f"{knob} needs a method that takes a strength, such as Mascot"):
+    with pytest.raises(mc.OptionError, match=f"{parameter} needs a method that takes a strength, such as Mascot"):
         framework.steered(0.7, method=mc.Relevance)
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0])
-def test_the_ends_of_the_knob_are_those_of_the_frameworks_own_mmr(framework: Framework, value: float) -> None:
+def test_the_ends_of_the_parameter_are_those_of_the_frameworks_own_mmr(framework: Framework, value: float) -> None:
     """Over vectors best first, as a retriever returns them, and their cosines."""
     rng = np.random.default_rng(0)
     vectors, query = rng.normal(size=(40, 8)), rng.normal(size=8)

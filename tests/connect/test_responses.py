@@ -332,15 +332,6 @@ def test_a_partial_response_warns(converter: str, entries: dict[str, Any], reaso
     assert len(candidates) == str(entries).count("'id'")
 
 
-def test_empty_answers_of_the_new_engines_are_empty_lists() -> None:
-    empty: dict[str, Any] = {
-        "pinecone": {"matches": []}, "meilisearch": {"hits": []}, "mongodb": [], "redis": [0],
-        "azure_search": {"value": []}, "vertex_search": {"results": []}, "qdrant": {"result": {"groups": []}},
-        "solr": {"grouped": {"a": {"groups": []}}},
-    }  # fmt: skip
-    assert [len(getattr(converters, f"from_{name}")(response)) for name, response in empty.items()] == [0] * len(empty)
-
-
 def test_nested_top_hits_of_one_document_stay_apart() -> None:
     hit = {"_id": "1", "_score": 0.36, "_source": {"comment": "better brakes"}}
     hits = [{**hit, "_nested": {"field": "comments", "offset": at}} for at in range(2)]

@@ -13,7 +13,7 @@ import pytest
 
 import mascot as mc
 from mascot.cli.options import TypedWishes
-from mascot.connect.engines import Found, open_sink
+from mascot.connect.engines import EngineHits, open_sink
 from mascot.grammar import focus
 from mascot.photos import encoders
 from mascot.photos.engine_search import HitResolver, Question, search_source
@@ -71,7 +71,7 @@ def test_the_next_page_has_others_and_a_column_that_no_row_has_is_an_error(trips
     assert len({row["id"] for row in second} - set(shown)) == 5  # there are candidates beside those shown before
     with pytest.raises(mc.InputError, match=r"^Category needs column 'colour', got columns: "):
         records(trips, limit=["colour=1"], k=5)
-    hits = HitResolver(Found(["p", "q"], np.array([0.9, 0.8]), {"meta": [{"by": 5}, {"by": "Bob"}]}))
+    hits = HitResolver(EngineHits(["p", "q"], np.array([0.9, 0.8]), {"meta": [{"by": 5}, {"by": "Bob"}]}))
     assert focus("category:meta.by=5", resolver=hits) == mc.focus(mc.Category("meta.by"), near=5)
     assert focus("category:meta.to=5", resolver=hits) == mc.focus(mc.Category("meta.to"), near="5")
 
@@ -98,7 +98,7 @@ def test_the_command_searches_steers_warns_and_refuses(trips: str) -> None:
     assert (few.returncode, few.stderr) == (
         0, "mascot: candidates=8 and k=8: there is nothing to choose from; search for ten times as many candidates\n"
     )  # fmt: skip
-    expected = search_source(trips, QUESTION, k=8, candidates=9, where="country IS NOT NULL").found
+    expected = search_source(trips, QUESTION, k=8, candidates=9, where="country IS NOT NULL").hits
     assert few.stdout.splitlines() == expected.ids[:8]
     refused = run_command(*words, "--since", "2019")
     expected_error = "mascot: --since: not with --source; conditions go to --where\n"

@@ -27,7 +27,7 @@ from mascot.kernels.quotas import Quota
 from mascot.kernels.reference import Selection
 
 DEFAULTS = (
-    "THREADS=32", "LANES=1", "BLOCKS=1", "SLAB=0", "WIDE=1", "EAGER=0", "HELD_ROWS=0", "HELD_BINS=0", "COLUMNS=8",
+    "THREADS=32", "LANES=1", "BLOCKS=1", "SLAB=0", "WIDE=1", "EAGER=0", "HELD_BINS=0", "COLUMNS=8",
     "PER_THREAD=64", "KEEP=1", "NEUTRAL=1", "QUERY_WEIGHT=1", "ROBUST=1", "BALANCE=1", "QUOTAS=1", "STARTS=1",
     "SPREAD=-1", "FOCUS=-1", "ATTRIBUTES=-1", "SHAPES=0", "INDEX=i64",
 )  # fmt: skip

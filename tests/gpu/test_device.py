@@ -11,7 +11,7 @@ import mascot as mc
 from mascot.errors import MissingExtra
 from mascot.gpu.device_batch import Csr, DeviceBatch
 from mascot.kernels.gpu import cupy, launch
-from mascot.kernels.gpu.plan import Chip
+from mascot.kernels.gpu.plan import GpuMemory
 from tests.gpu.emulation import Tensor, emulate_device
 from tests.gpu.worlds import CASES, QUOTAS, ragged, world
 from tests.test_exactness import Own, assert_same
@@ -171,7 +171,7 @@ def test_the_largest_problems_and_less_shared_memory_select_alike(gpu: Any, monk
         assert ranking.ids == mc.rerank(largest, asked, 256, backend="numpy").ids
     asked = CASES["globe"]
     for kibibytes in (64, 99, 163):  # T4, Ada, A100
-        monkeypatch.setattr(launch, "chip", lambda device, size=kibibytes: Chip(size * 1024, (size + 1) * 1024))
+        monkeypatch.setattr(launch, "chip", lambda device, size=kibibytes: GpuMemory(size * 1024, (size + 1) * 1024))
         for pool in (world(200, 0), world(600, 1), world(1500, 2)):
             assert mc.rerank_many([pool], asked, backend="gpu")[0].ids == mc.rerank(pool, asked, backend="numpy").ids
 

@@ -16,6 +16,7 @@ const ADDRESSES = [
   "/?text=a&country=PT&city=Lisbon&camera=X100&rating=3&since=2019-01-01&until=2020-12-31&folder=stra%C3%9Fe&box=-10,170,10,-170",
   "/?text=a&protect=0&pin=3,1&reject=2&complete=15",
   "/?k=10&map=large&photo=7",
+  "/?limit=moment=1&spread=place&fill=1&best=1&since=2019-01-01&until=2019-12-31&k=30",
 ];
 
 for (const address of ADDRESSES) {

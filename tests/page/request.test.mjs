@@ -45,6 +45,12 @@ test("a saved target may be numbers, and a saved photograph a path", () => {
   assert.equal(state.like, null);
 });
 
+test("the request for the best of a year is a state", () => {
+  const best = { since: "2019", until: "2019", wishes: [{ limit: "moment", n: 1, fill: true }, { spread: "place" }], k: 30, order: "date", best: true };
+  const sent = requestOf({ ...freshAddress(), ...stateOf(best) });
+  assert.deepEqual(sent, { ...best, since: "2019-01-01", until: "2019-12-31" });
+});
+
 test("requests with other wishes have the same candidates", () => {
   assert.ok(hasSameCandidates(request("?text=a&spread=place"), request("?text=a&focus=hour=18:00&keep=0.5")));
   assert.ok(!hasSameCandidates(request("?text=a"), request("?text=b")));

@@ -40,13 +40,14 @@ test("a target is where the server says, or where the text says until then", () 
   assert.deepEqual(targetOf(wishes, [], "hour"), { hour: 18.5 });
   assert.equal(targetOf(wishes, [], "place"), null);
   assert.deepEqual(targetOf(wishes, [], "date"), { date: "2019-07" });
+  assert.equal(targetOf([{ focus: "date", near: "summer 2019" }], [], "date"), null, "words are read by the server");
   const target = { name: "place", near: "Lisbon", lat: 38.7, lon: -9.1 };
   assert.equal(targetOf(wishes, [target], "place"), target);
 });
 
 test("the next larger number of photographs", () => {
-  assert.deepEqual([10, 24, 192].map((k) => nextSize({ k, complete: null })), [12, 48, undefined]);
-  assert.equal(nextSize({ k: 24, complete: 5 }), undefined);
+  assert.deepEqual([10, 24, 150, 192].map((k) => nextSize({ k, complete: null })), [20, 48, 192, null]);
+  assert.equal(nextSize({ k: 24, complete: 5 }), null);
 });
 
 function page(changes = {}) {

@@ -118,6 +118,9 @@ def test_values_as_people_write_them(shared: Library) -> None:
         "hour=12:30 a.m.": 0.5,
         "month=2020-11": "2020-11",
         "date=2019-07-14": "2019-07-14T12:00",  # a day is near in its evening as in its morning
+        "date=summer 2019": "2019-07-15T12:00",
+        "date=winter 2018": "2019-01-13T12:00",
+        "date=14.7.2019": "2019-07-14T12:00",
         "season=jul": "2024-07-15",
     }.items():
         wish = shared.focus(text)
@@ -135,6 +138,8 @@ def test_values_as_people_write_them(shared: Library) -> None:
     ("kind", "text", "message"),
     [
         ("focus", "place=Nowhereville", "no place is called 'Nowhereville'"),
+        ("focus", "place=Lisbonn", "no place is called 'Lisbonn': did you mean Lisbon"),
+        ("focus", "date=summer of love 2019", "must be a date like 2024-05-01"),
         ("focus", "camera=Leica", "no photograph has camera 'Leica'; values: Pixel 5, X100"),
         ("focus", "smell", "photographs have no attribute 'smell'; attributes are place, city"),
         ("focus", "hour=teatime", "hour must be like 18, 18:30 or 6pm, got 'teatime'"),

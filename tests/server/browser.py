@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
+from benchmarks.page import ARGUMENTS, chromium_path
 
 POSTCARDS = 60  # photographs of the sample library
 QUERY = "sunset over water"
-_NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
-_ARGUMENTS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]  # fmt: skip
 
 _SHOW = "path => { history.pushState(null, '', path); dispatchEvent(new PopStateEvent('popstate')); }"
 _FORGET = """() => {
@@ -30,7 +25,7 @@ _FORGET = """() => {
 def requirements() -> tuple[Any, str]:
     """Return Playwright and the path of Chromium; the tests are skipped where either is not installed."""
     playwright = pytest.importorskip("playwright.sync_api", reason="needs Playwright: pip install playwright")
-    path = next(filter(None, map(shutil.which, _NAMES)), None)
+    path = chromium_path()
     if path is None:
         pytest.skip("needs a Chromium on the PATH: apt install chromium")
     return playwright, path
@@ -41,7 +36,7 @@ def browser() -> Iterator[Any]:
     """Chromium without a window. Playwright runs an event loop in this thread: no other can run meanwhile."""
     playwright, path = requirements()
     with playwright.sync_playwright() as running:
-        chromium = running.chromium.launch(executable_path=path, args=_ARGUMENTS)
+        chromium = running.chromium.launch(executable_path=path, args=ARGUMENTS)
         try:
             yield chromium
         finally:
@@ -87,7 +82,7 @@ class Tab:
         self.page.mouse.move(0, 0)
         errors = list(self.errors)
         self.errors.clear()
-        assert errors == []
+        assert not errors, errors
 
     def settled(self) -> None:
         """Wait until the page shows the answer to its last request."""

@@ -59,8 +59,12 @@ class Served:
 
 @contextmanager
 def hosted(library: Path | None = None, token: str | None = None, port: int = 0, **settings: Any) -> Iterator[Served]:
-    """Serve the application from a thread of this process, on the connections of `mascot serve`."""
-    values = Settings(None if library is None else str(library), token, **settings)
+    """Serve the application from a thread of this process, on the connections of `mascot serve`.
+
+    The server waits as long for its clients as the tests wait for the server.
+    """
+    patient: dict[str, Any] = dict.fromkeys(("header_timeout_s", "body_timeout_s", "keep_alive_s"), PATIENCE_S)
+    values = Settings(None if library is None else str(library), token, **patient | settings)
     config = uvicorn.Config(
         make_app(values), http=GuardedProtocol, ws="none", log_config=None, access_log=False, server_header=False,
         proxy_headers=False, timeout_graceful_shutdown=1,

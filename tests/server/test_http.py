@@ -86,6 +86,16 @@ def test_trips_and_years_can_be_searched(client: httpx.Client) -> None:
         assert period["cover"] in [result["photo"]["id"] for result in results]
 
 
+def test_the_best_of_the_library_are_searched_twice_and_in_the_order_of_time(client: httpx.Client) -> None:
+    best = client.get("/api/library").json()["best"]
+    answers = [client.post("/api/search", json=best | {"k": 5}).json() for _ in range(2)]
+    photos = [result["photo"] for result in answers[0]["results"]]
+    assert [photo["id"] for photo in photos] == [result["photo"]["id"] for result in answers[1]["results"]]
+    days = [photo["taken"] for photo in photos if photo["taken"]]
+    assert days == sorted(days)
+    assert answers[0]["request"]["wishes"] == best["wishes"] != []
+
+
 def test_every_method_answers(client: httpx.Client) -> None:
     for method in ("mascot", "paper", "mmr", "kdpp", "msdpp", "clustering", "relevance"):
         assert len(result_ids(_search(client, method=method, strength=0.5, wishes=WISHES, k=4))) == 4, method

@@ -21,6 +21,7 @@ from schemathesis.specs.openapi import checks
 
 from mascot.server import make_app
 from mascot.server.settings import Settings
+from tests.retelling import PATIENCE_S
 from tests.server.serving import Served, served
 
 DOCUMENT: dict[str, Any] = dict(make_app(Settings()).state.openapi)
@@ -67,7 +68,7 @@ def server(photographs: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.fixture(scope="module")
 def api(server: Served) -> Any:
-    return schemathesis.openapi.from_url(f"{server.address}/openapi.json")
+    return schemathesis.openapi.from_url(f"{server.address}/openapi.json", timeout=PATIENCE_S)
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
@@ -84,7 +85,7 @@ def test_random_requests_have_documented_answers(api: Any, name: str) -> None:
             )  # fmt: skip
             @given(case=api[path][method].as_strategy(generation_mode=mode))
             def check(case: schemathesis.Case) -> None:
-                case.call_and_validate(checks=CHECKS, session=session)
+                case.call_and_validate(checks=CHECKS, session=session, timeout=PATIENCE_S)
 
             check()
 

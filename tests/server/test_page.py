@@ -41,18 +41,54 @@ def _photos(root: Path, numbers: list[int]) -> list[Any]:
     return photos
 
 
-def test_the_start_page_offers_searches(tab: Tab) -> None:
-    page = tab.open()
+def test_the_start_page_offers_years_and_the_best_of_them(tab: Tab, postcards: Path) -> None:
+    page = tab.open(fresh=True)
     assert page.inner_text("#welcome h2").startswith(f"{POSTCARDS} photographs")
     assert page.is_disabled("#compare"), "there is nothing to compare"
-    newest, text = page.ids(), page.locator(".card-search").first.inner_text()
-    page.locator(".card-search").first.click()
-    page.about(text.lower())
+    newest = page.ids()
+    page.click("[aria-label=Years] .card-item:has(.card-best) .card-search")
+    page.wait_for_url(lambda url: "since=" in url)
+    page.settled()
+    year = page.parameters()["since"][0][:4]
     assert page.is_hidden("#welcome")
-    page.fill("#text", "")  # what the cross in the box does
+    assert (page.text_content("#summary .title"), page.chips()) == (year, {year})
+    dates = [f"{photo.taken}" for photo in _photos(postcards, page.ids())]
+    assert [date[:4] for date in dates] == [year] * len(dates)
+    assert dates == sorted(dates)
+    headings = page.locator("#grid .heading").all_inner_texts()
+    assert len(headings) == len({date[:7] for date in dates})
+    page.go_back()
     page.wait_for_selector("#welcome:not([hidden])")
     page.settled()
-    assert page.ids()[: len(newest)] == newest, "no results of the old text"
+    assert page.ids() == newest
+    page.click("[aria-label=Years] .card-best")
+    page.about("The best of")
+    assert {"Best photographs", "At most 1 per moment", "Mix up months", "Mix up places"} <= page.chips()
+    assert page.input_value("#lean-place") == "10", "the dials can be turned further"
+    assert len(page.ids()) == int(page.parameters()["k"][0])
+    page.ask("#best")
+    assert page.chips() == {page.parameters()["since"][0][:4]}
+
+
+def test_the_best_of_a_search_and_another_order(tab: Tab) -> None:
+    page = tab.open(f"/?text={QUERY}")
+    assert page.input_value("#order") == "relevance"
+    page.ask("#best")
+    assert page.text_content("#summary .title") == f"The best of {QUERY}"
+    assert (page.parameters()["best"], page.input_value("#order")) == (["1"], "date")
+    page.select_option("#order", "relevance")
+    page.settled()
+    assert page.parameters()["order"] == ["relevance"]
+    page.ask("#reset")
+    assert page.parameters() == {"text": [QUERY], "k": ["30"]}
+
+
+def test_few_results_say_which_chip_to_drop(tab: Tab) -> None:
+    page = tab.open("/?text=water in 2019, one per year")
+    assert page.inner_text("#few").startswith("Only 1 photograph.")
+    page.ask("#few >> text=/Without 1 per year: [0-9]+/")
+    assert len(page.ids()) > 1
+    assert page.input_value("#text") == "water in 2019"
 
 
 def test_a_drag_along_the_timeline_filters_by_months(tab: Tab, postcards: Path) -> None:
@@ -99,7 +135,8 @@ def test_fields_without_a_control_are_sent_and_are_chips(tab: Tab, postcards: Pa
     page = tab.open("/?limit=country=1&strength=0.5&order=relevance")
     countries = [photo.country for photo in _photos(postcards, page.ids()) if photo.country]
     assert len(countries) == len(set(countries)) > 3
-    assert page.chips() == {"At most 1 per country", "Strength 50%", "Shown best match first"}
+    assert page.chips() == {"At most 1 per country", "Strength 50%"}
+    assert page.input_value("#order") == "relevance"
     page.ask("[aria-label='Remove At most 1 per country']")
     assert page.parameters() == {"strength": ["0.5"], "order": ["relevance"]}
 
@@ -219,7 +256,7 @@ def test_targets_are_chips_of_their_own(tab: Tab) -> None:
 
 
 def test_targets_far_from_all_photographs_are_drawn(tab: Tab) -> None:
-    page = tab.open("/?focus=place=Ulaanbaatar&focus=hour=3am&focus=date=1999")
+    page = tab.open("/?focus=place=Ulaanbaatar&focus=hour=3am&focus=date=summer+1999")
     page.wait_for_selector("#map[data-target='47.9,106.9']")
     assert page.text_content("#clock .middle") == "03:00"
     assert page.get_attribute("#timeline .hand", "visibility") == "visible"
@@ -308,6 +345,7 @@ def test_the_large_view_shows_reason_metadata_and_neighbours(tab: Tab, postcards
     page.locator("#grid button.tile").nth(at).click()
     assert page.inner_text(".why").startswith("Why it is here\n")
     assert re.search(r"Moment\s+\d+ [A-Z][a-z]+ \d{4}, \d\d:\d\d", page.inner_text(".known"))
+    page.wait_for_selector(".known >> text=/sharpness [0-9]+%/")
     assert page.get_attribute("text=Open the original", "href") == f"/api/photos/{numbers[at]}/image"
     page.click("[aria-label='Previous photograph']")
     assert page.parameters()["photo"] == [str(numbers[at - 1])]
@@ -392,6 +430,10 @@ def test_ranges_and_all_photographs_are_picked_and_downloaded(tab: Tab) -> None:
         page.click("text=Download these 12")
     assert len(zipfile.ZipFile(download.value.path()).namelist()) == 12
     assert download.value.suggested_filename == f"{QUERY}.zip"
+    with page.expect_download() as download:
+        page.click("#album")
+    assert download.value.suggested_filename == f"{QUERY}.html"
+    assert f"<title>{QUERY}</title>" in Path(download.value.path()).read_text("utf-8")
 
 
 def test_the_tray_completes_downloads_and_saves_a_set(tab: Tab) -> None:

@@ -14,11 +14,14 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from datetime import date
+from decimal import Decimal
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
 import uvicorn
 from prometheus_client.parser import text_string_to_metric_families
@@ -94,7 +97,7 @@ request = {"scores": [2, 1], "columns": {"a": ["x", "y"]}, "wishes": [{"spread":
 print(TestClient(mascot.server.app, "http://localhost").post("/api/rerank", json=request).status_code)
 names = {name.partition(".")[0] for name in sys.modules}
 print(sorted(names & {"PIL", "usearch", "pillow_heif", "sqlite_utils", "fastapi", "pydantic", "torch", "pyarrow"}))
-rooms = "library", "files", "encoders", "indexing", "database.store", "search"
+rooms = "library", "files.images", "files.walk", "encoders", "indexing", "database.store", "search"
 print([name for name in sys.modules if name.startswith(tuple(f"mascot.photos.{room}" for room in rooms))])
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
@@ -309,6 +312,15 @@ def test_the_client_answers_as_the_library_does(bare: Served) -> None:
         answer = client.rerank(scores, wishes, 3, ids=ids, columns=columns, method=mc.Mascot(protect=1))
         assert [result["id"] for result in answer["results"]] == ranking.ids
         assert client.ready()
+        records = [{"id": 7, "price": Decimal("2.5"), "at": date(2024, 5, 1)}, {"id": 8, "price": 9, "at": None}]
+        answer = client.rerank(wishes=mc.focus(mc.Number("price"), near=9), k=1, records=records, score="price")
+        assert answer["results"][0]["id"] == 8
+        response = {"hits": {"hits": [{"_id": "a", "_score": 1.5, "_source": {}}]}}
+        assert client.rerank(from_="elasticsearch", response=response)["results"][0]["id"] == "a"
+        answer = client.rerank(np.arange(3.0), mc.spread(mc.Vectors()), k=1, vectors=np.eye(3), pin=range(1))
+        assert answer["results"][0]["position"] == 0
+        with pytest.raises(ServiceError, match="unknown field `shop`"):
+            client.rerank([1.0], shop=3)
         requests = [{"scores": [1, 2], "k": 1}, {"scores": ["x"]}, {"scores": [3, 2], "k": 1}]
         first, second, third = client.rerank_many(requests)
         assert (first["results"][0]["position"], third["results"][0]["position"]) == (1, 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count, product, repeat
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mascot.attributes.attribute import Columns, Missing, check_missing
-from mascot.attributes.columns import are_texts, as_objects, cells, column_of, is_missing, printable
+from mascot.attributes.columns import as_objects, cells, column_of, is_missing, printable
 from mascot.bins import Floats, SparseBins, one_hot
 from mascot.errors import InputError, require
 from mascot.serialize import Value
@@ -39,9 +40,11 @@ class Category(Value):
         object.__setattr__(self, "name", self.name or self.column)
 
     def membership(self, columns: Columns, vectors: Floats | None) -> SparseBins:
-        texts = columns.texts(self.column) if hasattr(columns, "texts") else None  # of records
-        values = cells(column_of(columns, self.column, "Category")) if texts is None else texts
-        if texts is not None or are_texts(values):  # the most common
+        if hasattr(columns, "cells_named"):  # records
+            with suppress(KeyError, TypeError):
+                return text_labels(columns.cells_named(self.column))
+        values = cells(column_of(columns, self.column, "Category"))
+        with suppress(TypeError):
             return text_labels(values)
         if set(map(type, values)) <= {bool, int, str, type(None)}:
             return text_labels([None if value is None else str(value) for value in values])
@@ -95,13 +98,13 @@ class Combination(Value):
 
 
 def text_labels(values: Sequence[str | None]) -> SparseBins:
-    """Return one named label per row; None and empty text are missing."""
-    codes: dict[str | None, int] = defaultdict(count().__next__, {None: -1, "": -1})
+    """Return one named label per row; None and empty text are missing. Raise a `TypeError` for other values."""
+    codes: dict[Any, int] = defaultdict(count().__next__, {None: -1, "": -1})
     rows = np.fromiter(map(codes.__getitem__, values), np.int64, len(values))
-    names = tuple(filter(None, codes))
+    _, _, *names = codes
     if not all(map(str.strip, names, repeat(" \0"))):
         return text_labels([value if value and value.strip(" \0") else None for value in values])
-    return one_hot(rows, max(len(names), 1), names)
+    return one_hot(rows, max(len(names), 1), tuple(names))
 
 
 def label_text(label: Hashable) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -181,20 +182,16 @@ def vectors_of(rows: Any, owner: str) -> Floats:
 
     Text and infinity raise. Arrays of other shapes are returned unchanged: the caller checks the shape.
     """
-    if isinstance(rows, (list, tuple)):
-        with suppress(TypeError, ValueError):  # some are missing, or of another length
-            rows = np.asarray(rows, np.float64)
-    elif hasattr(rows, "to_pylist") and hasattr(rows, "to_numpy"):  # Arrow
+    if hasattr(rows, "to_pylist") and hasattr(rows, "to_numpy"):  # Arrow
         rows = rows.to_numpy(zero_copy_only=False)
-    array = as_array(rows)
+    array = as_objects(rows) if isinstance(rows, (list, tuple)) else as_array(rows)
     if array.dtype.kind == "O":
-        array = _stacked(array, owner)
+        array = _stacked(array.tolist(), owner)
     elif array.dtype.kind not in "biuf":
         raise InputError(f"{owner} must hold vectors of numbers, got {array.dtype}")
     array = array.astype(np.float32 if array.dtype in (np.float16, np.float32) else np.float64, copy=False)
-    flat = array.reshape(-1)
     with np.errstate(over="ignore", invalid="ignore"):
-        if array.flags.c_contiguous and np.isfinite(flat @ flat):  # a fifth of the time of the check below
+        if math.isfinite(array.sum()):  # faster than the check below
             return array
     infinite = np.isinf(array)
     if infinite.any():
@@ -202,18 +199,23 @@ def vectors_of(rows: Any, owner: str) -> Floats:
     return array
 
 
-def _stacked(rows: NDArray[Any], owner: str) -> Floats:
-    vectors = [None if is_missing(row) else _vector(row, owner) for row in rows]
-    size = next((len(row) for row in vectors if row is not None), 1)
-    for at, row in enumerate(vectors):
-        if row is not None and len(row) != size:
+def _stacked(rows: list[Any], owner: str) -> Floats:
+    size: int = next((len(row) for row in rows if hasattr(row, "__len__")), 1)
+    packed = struct.Struct(f"{size}d")  # converts lists of floats twice as fast as numpy
+    matrix = np.full((len(rows), size), np.nan)
+    for at, row in enumerate(rows):
+        is_single = not hasattr(row, "__len__")
+        if is_single and is_missing(row):
+            continue
+        if is_single or isinstance(row, (str, bytes, Mapping)) or getattr(row, "ndim", 1) != 1:
+            raise InputError(f"{owner} must hold vectors, N x D numbers, got {printable(row)!r:.60}")
+        if len(row) != size:
             raise InputError(f"{owner} must hold vectors of one length, got {len(row)} numbers at {at}, {size} before")
-    return np.array([np.full(size, np.nan) if row is None else row for row in vectors])
-
-
-def _vector(row: Any, owner: str) -> Floats:
-    with suppress(TypeError, ValueError):
-        vector = np.asarray(row, np.float64)
-        if vector.ndim == 1:
-            return vector
-    raise InputError(f"{owner} must hold vectors, N x D numbers, got {printable(row)!r:.60}")
+        try:
+            if isinstance(row, np.ndarray):
+                matrix[at] = row
+            else:
+                packed.pack_into(matrix.data, at * packed.size, *row)
+        except (struct.error, TypeError, ValueError, OverflowError):
+            raise InputError(f"{owner} must hold vectors, N x D numbers, got {row!r:.60}") from None
+    return matrix

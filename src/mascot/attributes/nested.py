@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from itertools import repeat
 from operator import contains, itemgetter
@@ -37,23 +37,23 @@ def value_of(record: Any, name: str) -> Any:
     >>> value_of({"location.lat": 59.9, "location": {"lat": 38.7}}, "location.lat")
     59.9
     """
-    values = as_mapping(record)
-    if values is None:
-        return None
-    if name in values or "." not in name:
-        return values.get(name)
-    parts = (value_of(values.get(name[:at]), name[at + 1 :]) for at, letter in enumerate(name) if letter == ".")
-    return next((value for value in parts if value is not None), None)
+    return next((value for value in _values_under(record, name) if value is not None), None)
 
 
 def has_name(record: Any, name: str) -> bool:
     """Return whether a record has a name or a dotted path, even if its value is None."""
+    return any(True for _ in _values_under(record, name))
+
+
+def _values_under(record: Any, name: str) -> Iterator[Any]:
+    """Yield the value under a name; if there is none, the values under all dotted paths that the name may mean."""
     values = as_mapping(record)
-    if values is None:
-        return False
-    return name in values or any(
-        letter == "." and has_name(values.get(name[:at]), name[at + 1 :]) for at, letter in enumerate(name)
-    )
+    if values is not None and name in values:
+        yield values[name]
+    elif values is not None:
+        for at, letter in enumerate(name):
+            if letter == ".":
+                yield from _values_under(values.get(name[:at]), name[at + 1 :])
 
 
 def values_of(records: Sequence[Any], name: str, plain: bool = False) -> list[Any]:

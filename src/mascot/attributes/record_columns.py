@@ -29,11 +29,15 @@ class RecordColumns(Mapping[str, NDArray[Any]]):
         values = self.cells(name)
         return self.cells(f"_{usual}") if name == usual and are_missing(values) else values
 
+    def cells_named(self, name: str) -> list[Any]:
+        """Return the cells of a column, read once; raise a `KeyError` if there is none."""
+        if name not in self:
+            raise KeyError(name)
+        return self._cells[name]
+
     def __getitem__(self, name: str) -> NDArray[Any]:
         if name not in self._columns:
-            if name not in self:
-                raise KeyError(name)
-            values = self._cells[name]
+            values = self.cells_named(name)
             self._columns[name] = np.array(values, object) if are_texts(values) else as_array(values)
         return self._columns[name]
 
@@ -44,17 +48,10 @@ class RecordColumns(Mapping[str, NDArray[Any]]):
         if not isinstance(name, str):
             return False
         values = self.cells(name)
-        if are_missing(values) and not self._has_name(name):
+        if are_missing(values) and not (name in list(self) or any(has_name(row, name) for row in self._records)):
             return False
         self._cells[name] = values
         return True
-
-    def texts(self, name: str) -> list[str | None] | None:
-        """Return a column of text and None as a list; None if there is no such column, or it has other values."""
-        return self._cells[name] if name in self and are_texts(self._cells[name]) else None
-
-    def _has_name(self, name: str) -> bool:
-        return name in list(self) or any(has_name(record, name) for record in self._records)
 
     def __iter__(self) -> Iterator[str]:
         return iter(dict.fromkeys(key for record in self._records for key in record))
@@ -70,7 +67,7 @@ class TableRows(Sequence[dict[str, Any]]):
         self._table, self._columns = table, columns
 
     def __len__(self) -> int:
-        return len(next(iter(self._columns.values())))
+        return len(self._table)
 
     def __getitem__(self, row: Any) -> Any:
         return self.take([range(len(self))[row]])[0]

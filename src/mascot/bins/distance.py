@@ -81,8 +81,8 @@ def _pair_distances(bins: Bins, rows: Ints, others: Ints) -> Floats:
     """Return the distances [rows, others]; NaN if a value is missing."""
     if isinstance(bins, VectorBins):
         unit, targets = unit_vectors(bins.vectors[rows]), unit_vectors(bins.vectors[others])
-        known = np.outer(unit.any(axis=1), targets.any(axis=1))
-        return np.where(known, 1.0 - unit @ targets.T, np.nan)
+        comparable = np.outer(unit.any(axis=1), targets.any(axis=1))
+        return np.where(comparable, 1.0 - unit @ targets.T, np.nan)
     if isinstance(bins, AxisBins) and bins.unit != "degrees":
         difference, period = np.abs(bins.values[0][rows][:, None] - bins.values[0][others]), bins.axes[0].period
         return np.minimum(difference % period, period - difference % period) if period > 0 else difference

@@ -129,18 +129,25 @@ def prepare(
     ),
 ) -> None:
     """Download, filter and split one of the paper's datasets, and report what was lost and why."""
-    from mascot.bench.prepare.recipes import prepare as run_prepare
+    from mascot.bench.prepare import recipes
 
-    if "?" in (option or ()) or "?" in (source or ()):
-        print("\n".join(_setting_lines(name, "?" in (option or ()))))
-        return
+    values, correct, choices = recipes.settings_of(name), recipes.settings_of(name, "correct"), recipes.options_of(name)
+    settings: dict[str, Any] = {"limit": limit, "workers": workers, "seed": seed, "pinned": images}
+    for flag, texts in (("--source", source or ()), ("--option", option or ())):
+        defaults = {key: value for key, value in values.items() if (key in choices) == (flag == "--option")}
+        for text in texts:
+            key, equals, value = map(str.strip, text.partition("="))
+            if text == "?":
+                print("\n".join(_setting_line(key, defaults[key], correct[key], choices.get(key)) for key in defaults))
+                return
+            if not equals or key not in defaults:
+                names = ", ".join(f"{key}={default}" for key, default in defaults.items())
+                raise OptionError(f"{flag} must be NAME=VALUE, got {text!r}; {name} has {names}")
+            settings[key] = value
     if out is None:
         raise OptionError("prepare needs --out DIR, the folder for the dataset")
-    settings: dict[str, Any] = dict(_pair(name, "--source", text, options=False) for text in source or ())
-    settings |= dict(_pair(name, "--option", text, options=True) for text in option or ())
     with progress_bar(lines=True) as report:
-        settings |= {"limit": limit, "workers": workers, "seed": seed, "pinned": images}
-        run_prepare(name, out, behaviour=behaviour, report=report, **settings)
+        recipes.prepare(name, out, behaviour=behaviour, report=report, **settings)
     print("\n".join(_step_lines(out)))
     print(f"more in {out / 'report.md'}; next: mascot bench encode {out} --model blip2")
 
@@ -156,29 +163,11 @@ def _step_lines(out: Path) -> Iterator[str]:
         yield f"  {step['step']}: {step['kept']} of {step['looked_at']} kept{why}"
 
 
-def _setting_lines(recipe: str, options: bool) -> Iterator[str]:
-    """Yield a line for each option of a recipe, with both behaviours, or for each source."""
-    from mascot.bench.prepare.recipes import options_of, settings_of
-
-    correct, choices = settings_of(recipe, "correct"), options_of(recipe)
-    for key, value in settings_of(recipe).items():
-        if options and key in choices:
-            yield f"{key}={value} (correct: {correct[key]})" + (
-                f"; {' or '.join(choices[key])}" if choices[key] else ""
-            )
-        elif not options and key not in choices:
-            yield f"{key}={value}" if value else f"{key}= (not set)"
-
-
-def _pair(recipe: str, flag: str, text: str, options: bool) -> tuple[str, str]:
-    from mascot.bench.prepare.recipes import options_of, settings_of
-
-    name, equals, value = text.partition("=")
-    names = {key: default for key, default in settings_of(recipe).items() if (key in options_of(recipe)) == options}
-    if not equals or name.strip() not in names:
-        choices = ", ".join(f"{key}={default}" for key, default in names.items())
-        raise OptionError(f"{flag} must be NAME=VALUE, got {text!r}; {recipe} has {choices}")
-    return name.strip(), value.strip()
+def _setting_line(key: str, value: Any, correct: Any, choices: Sequence[str] | None) -> str:
+    """Return an option with its value in both behaviours and its choices, or a source, which has no choices."""
+    if choices is None:
+        return f"{key}={value}" if value else f"{key}= (not set)"
+    return f"{key}={value} (correct: {correct})" + (f"; {' or '.join(choices)}" if choices else "")
 
 
 @bench.command()
@@ -248,7 +237,6 @@ def figures(
     from mascot.bench.report import figures as figures_module
 
     dataset, caption, picture = None, None, None
-    labels = None if methods is None else _names_in(methods)
     _import_from_here()
     if data is not None and data.is_dir():
         dataset, picture = Folder(data).load(), figures_module.pictures(data)
@@ -258,7 +246,9 @@ def figures(
         dataset = Arrays(data).load()
     elif simulated := next((record for record in read(results) if record["dataset"] == "pixelprose-sim"), None):
         dataset, caption = PixelProseSim(seed=simulated["seed"]).load(), "city"
-    drawing = figures_module.draw(results, out, dataset, query, caption, picture=picture, methods=labels)
+    drawing = figures_module.draw(
+        results, out, dataset, query, caption, picture=picture, methods=_names_in(methods) or None
+    )
     for name, note in drawing.notes:
         print(f"{name}: {note}")
     print(f"{len(drawing.files)} files in {out}")

@@ -30,7 +30,7 @@ from mascot.bins import Floats
 from mascot.candidates import Candidates, RecordColumns
 from mascot.connect import converters
 from mascot.connect.converters import convert
-from mascot.connect.converters.hit_lists import row_of
+from mascot.connect.converters.hit_lists import records_of
 from mascot.errors import InputError, MascotError, quoted
 from mascot.extras import missing
 
@@ -288,9 +288,9 @@ def _response(engine: str, stream: BinaryIO, name: str) -> Iterator[tuple[int, R
         columns = cast(RecordColumns, candidates.columns)
         cells = {column: columns.cells(column) for column in columns}
         of_query = {"query": query} if len(lists) > 1 else {}
-        for at, (id_, score) in enumerate(zip(candidates.ids, candidates.scores.tolist(), strict=True)):
+        for record in records_of({**cells, "id": candidates.ids, "score": candidates.scores.tolist()}):
             number += 1
-            yield number, {**row_of(cells, at), "id": id_, "score": score, **of_query}
+            yield number, record | of_query
 
 
 def _parsed(text: bytes, place: str) -> Any:

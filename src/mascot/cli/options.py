@@ -73,6 +73,13 @@ Already = Annotated[
         help="Id of a result on an earlier page; it is not shown again and counts as covered. Repeatable.",
     ),
 ]
+Pin = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="ID[=POSITION]",
+        help="Id of a candidate that is shown first, or at this position, counted from 1. Repeatable.",
+    ),
+]
 MissingOption = Annotated[
     Missing,
     typer.Option(help="Treatment of candidates without a value: they come last, are neutral, or are dropped."),

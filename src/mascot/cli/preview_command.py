@@ -74,9 +74,8 @@ def preview(
     """
     new_rules = mc.load_profile(rules).rules(variant=variant)
     old_rules = None if against is None else mc.load_profile(against).rules()
-    names = _Columns(score, id, query, vector, weight)
     name, lines = hit_tables.read_lines(path, input_format) or (path, None)
-    work = _Work(name, names, engine, new_rules, old_rules, tuple(exposure or ()))
+    work = _Work(name, engine, new_rules, old_rules, tuple(exposure or ()), weight, score, id, query, vector)
     total = Tally()
     with printing.progress_bar() as report:
         for count, queries, part in _tallies(work, lines, input_format, processes or os.cpu_count() or 1):
@@ -94,26 +93,19 @@ def preview(
 
 
 @dataclass(frozen=True)
-class _Columns:
-    """The names of the columns with a fixed meaning."""
-
-    score: str
-    id: str | None
-    query: str | None
-    vector: str | None
-    weight: str | None
-
-
-@dataclass(frozen=True)
 class _Work:
     """The task of a process: read queries from lines, and compare their pages."""
 
     file: str
-    names: _Columns
     engine: str | None
     rules: Variant
     against: Variant | None
-    columns: tuple[str, ...]
+    exposure: tuple[str, ...]
+    weight: str | None
+    score: str
+    id: str | None
+    query: str | None
+    vector: str | None
 
     def __call__(self, chunk: tuple[int, Sequence[bytes]]) -> Tally:
         """Return the tally of lines that hold a query each; the first has this number."""
@@ -121,25 +113,25 @@ class _Work:
         return self.tally([self._query(record, f"{self.file} line {number}") for number, record in records])
 
     def tally(self, queries: Sequence[QueryHits]) -> Tally:
-        return tally(queries, self.rules, self.against, self.columns)
+        return tally(queries, self.rules, self.against, self.exposure)
 
     def _query(self, record: hit_tables.Record, place: str) -> QueryHits:
-        hits, names = record.get("hits"), self.names
+        hits = record.get("hits")
         try:
             if self.engine is not None:
-                candidates = getattr(converters, f"from_{self.engine}")(hits, vector=names.vector)
+                candidates = getattr(converters, f"from_{self.engine}")(hits, vector=self.vector)
             elif isinstance(hits, list):
-                candidates = mc.Candidates.from_records(hits, names.score, names.id or "id", names.vector)
+                candidates = mc.Candidates.from_records(hits, self.score, self.id or "id", self.vector)
             else:
                 raise mc.InputError("hits must be a list of objects; the response of an engine needs --from")
         except mc.MascotError as error:
             raise mc.InputError(f"{place}: {error}") from None
-        return QueryHits(record.get(names.query or "query", place), candidates, self.weight(record, place))
+        return QueryHits(record.get(self.query or "query", place), candidates, self.weight_of(record, place))
 
-    def weight(self, record: hit_tables.Record, place: str) -> float:
-        value = 1.0 if self.names.weight is None else record.get(self.names.weight)
+    def weight_of(self, record: hit_tables.Record, place: str) -> float:
+        value = 1.0 if self.weight is None else record.get(self.weight)
         if not isinstance(value, (int, float)) or not 0 <= value < math.inf:
-            raise mc.InputError(f"{place}: {self.names.weight} must be a number >= 0, got {value!r:.60}")
+            raise mc.InputError(f"{place}: {self.weight} must be a number >= 0, got {value!r:.60}")
         return float(value)
 
 
@@ -173,18 +165,17 @@ def _pool(processes: int) -> Iterator[Callable[..., Iterable[Tally]]]:
 
 def _grouped(lines: Sequence[bytes] | None, input_format: str | None, work: _Work) -> list[QueryHits]:
     """Return the queries of a file with one hit per line or row; `lines` were read from it if it has JSON lines."""
-    names = work.names
     if lines is not None:
         table = hit_tables.table_of_lines(lines, work.file)
     else:
-        table = hit_tables.read(work.file, input_format, (names.id or "id", names.query or "query"))
-    if names.weight is not None:
-        table.require(names.weight, "name another with --weight")
+        table = hit_tables.read(work.file, input_format, (work.id or "id", work.query or "query"))
+    if work.weight is not None:
+        table.require(work.weight, "name another with --weight")
     wishes = (*work.rules.wishes, *(work.against.wishes if work.against else ()))
-    columns = [*(column for wish in wishes for column in columns_of(wish)), *work.columns]
-    groups = hit_tables.queries(table, names.score, names.id, names.query, names.vector, columns)
+    columns = [*(column for wish in wishes for column in columns_of(wish)), *work.exposure]
+    groups = hit_tables.queries(table, work.score, work.id, work.query, work.vector, columns)
     return [
-        QueryHits(group.name, group.candidates, work.weight(group.records[0], f"query {group.name!r}"))
+        QueryHits(group.name, group.candidates, work.weight_of(group.records[0], f"query {group.name!r}"))
         for group in groups
     ]
 

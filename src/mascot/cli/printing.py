@@ -199,7 +199,7 @@ def probe_table(names: Sequence[Any], probes: Sequence[Probe]) -> Grid:
     grid = new_grid(("query", FOLD), ("kept", RIGHT), ("worst step", {}), ("survives", RIGHT), ("verdict", {}))
     for name, probe in zip(names, probes, strict=True):
         worst = probe.worst
-        step = f"{worst.knob} {worst.value:.4g} to {worst.stepped:.4g}" if worst else ""
+        step = f"{worst.parameter} {worst.value:.4g} to {worst.stepped:.4g}" if worst else ""
         survives = f"{worst.survives:.1%}" if worst else ""
         grid.add_row(_cell(name), f"{probe.kept:.1%}", step, survives, probe.verdict)
     return grid

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -51,6 +52,10 @@ def rerank(
     variant: Annotated[
         str | None, typer.Option(metavar="NAME", help="Variant of the profile (default: the first one).")
     ] = None,
+    near: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Value of a focus of the profile: place=[38.7,-9.1]. Repeatable."),
+    ] = None,
     spread: options.Spread = None,
     focus: options.Focus = None,
     limit: options.Limit = None,
@@ -59,6 +64,7 @@ def rerank(
     fill: options.Fill = False,
     session: options.Session = False,
     already: options.Already = None,
+    pin: options.Pin = None,
     strength: options.Strength = None,
     protect: options.Protect = None,
     keep: options.Keep = None,
@@ -105,15 +111,17 @@ def rerank(
     if profile is None:
         steering, k = _method(method, paper, strength, protect, keep, order), _K if k is None else k
         require(variant is None, "--variant", "needs --profile", variant)
+        require(near is None, "--near", "needs --profile", near)
     else:
         if typed != options.TypedWishes((), ()) or method is not None or paper:
             raise mc.OptionError("--profile has the wishes and the method: leave out --spread, --limit, --method, ...")
         overrides: dict[str, Any] = {"k": k, "strength": strength, "protect": protect, "keep": keep, "order": order}
-        rules = mc.load_profile(profile).rules(None, variant, **overrides)
+        values = {name: _typed_value(text) for name, _, text in (part.partition("=") for part in near or ())}
+        rules = mc.load_profile(profile).rules(None, variant, values, **overrides)
         wishes, k, steering = rules.wishes, rules.k, rules.method
     request = _read_request(path, input_format, wishes, _InputColumns(missing, score, id, query, vector))
     with _line_in_errors(request):
-        rankings = list(_bar(_ranked(request.queries, request.wishes, k, steering, already), len(request.queries)))
+        rankings = list(_bar(_ranked(request.queries, request.wishes, k, steering, already, pin), len(request.queries)))
     results = list(zip(request.queries, rankings, strict=True))
     shape = format or ("table" if sys.stdout.isatty() else "jsonl")
     if shape == "json":
@@ -283,7 +291,7 @@ def _count_line(records: Sequence[hit_tables.Record]) -> str:
 
 
 @dataclass(frozen=True)
-class _Request:
+class _Input:
     """A table, its queries, and the wishes about its columns."""
 
     table: hit_tables.RecordTable
@@ -309,12 +317,20 @@ def _method(name: str | None, paper: bool, *parameters: Any) -> Any:
     return grammar.method("paper" if paper else name or "mascot", *parameters)
 
 
+def _typed_value(text: str) -> Any:
+    """Return a value typed as JSON, or as text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
 def _read_request(
     path: str | None,
     input_format: str | None,
     typed: options.TypedWishes | Sequence[mc.AnyWish],
     names: _InputColumns,
-) -> _Request:
+) -> _Input:
     table = hit_tables.read(path, input_format, (names.id or "id", names.query or "query"))
     if isinstance(typed, options.TypedWishes):
         wishes = typed.read(grammar.TableResolver(table.column), names.missing)
@@ -327,11 +343,11 @@ def _read_request(
     of_vectors = [wish for wish in wishes if isinstance(wish.attribute, (mc.Branches, mc.Clusters, mc.Vectors))]
     if queries[0].candidates.vectors is None and not all(map(grammar.columns_of, of_vectors)):
         table.require("vector", "name another with --vector")
-    return _Request(table, queries, wishes)
+    return _Input(table, queries, wishes)
 
 
 @contextmanager
-def _line_in_errors(request: _Request) -> Iterator[None]:
+def _line_in_errors(request: _Input) -> Iterator[None]:
     """Add the line of the input to the error if a wish cannot read a cell."""
     try:
         yield
@@ -353,12 +369,34 @@ def _ranked(
     k: int,
     method: Method,
     already: list[str] | None,
+    pin: list[str] | None,
 ) -> Iterator[mc.Ranking[Any]]:
     texts = {text: place for place, text in enumerate(already or ())}
+    if pin:
+        for candidates in (query.candidates for query in queries):
+            pins = _pins(pin, candidates.ids)
+            yield mc.rerank(candidates, wishes, k, method, _in_order(candidates.ids, texts), pin=pins)
+        return
     for first in range(0, len(queries), _CHUNK):
-        candidates = [query.candidates for query in queries[first : first + _CHUNK]]
-        shown_ids = [_in_order(part.ids, texts) for part in candidates] if texts else None
-        yield from mc.rerank_many(candidates, wishes, k, method, shown_ids)
+        parts = [query.candidates for query in queries[first : first + _CHUNK]]
+        shown_ids = [_in_order(part.ids, texts) for part in parts] if texts else None
+        yield from mc.rerank_many(parts, wishes, k, method, shown_ids)
+
+
+def _pins(typed: Sequence[str], ids: Sequence[Any]) -> Any:
+    """Return the ids of `ID`, or the positions of `ID=POSITION`; an id may contain an equals sign."""
+    id_of = {str(id_): id_ for id_ in ids}
+    pairs = [(text, "") if text in id_of else text.rpartition("=")[::2] for text in typed]
+    for (text, place), option in zip(pairs, typed, strict=True):
+        require(
+            text in id_of and (not place or place.isdigit()),
+            "--pin",
+            "must be the id of a candidate, or ID=POSITION",
+            option,
+        )
+    placed = [bool(place) for _, place in pairs]
+    require(all(placed) or not any(placed), "--pin", "must have a position for every id or for none", list(typed))
+    return {id_of[text]: int(place) for text, place in pairs} if all(placed) else [id_of[text] for text, _ in pairs]
 
 
 def _in_order(ids: Sequence[Any], places: Mapping[str, int]) -> list[Any]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import re
+import socket
 import sys
 import threading
+import webbrowser
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from urllib.parse import quote
 
 import typer
@@ -17,9 +20,6 @@ import typer
 import mascot as mc
 from mascot.cli import options
 from mascot.extras import package
-
-if TYPE_CHECKING:
-    import socket
 
 _PORT = 8765
 _ORIGIN = re.compile(r"https?://[^/\s*]+")
@@ -109,8 +109,6 @@ def _library(path: Path | None) -> str | None:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    import socket
-
     try:
         family, *_, socket_address = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(socket_address[:2], family=family, backlog=2048)
@@ -122,8 +120,6 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _is_loopback(host: str) -> bool:
-    import ipaddress
-
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -136,8 +132,6 @@ def _announce(address: tuple[str, int], open_: bool, token: str | None) -> None:
     name = f"[{host}]" if ":" in host else host
     print(f"mascot: http://{name}:{port}/ (Ctrl+C stops it)", file=sys.stderr, flush=True)
     if open_:
-        import webbrowser
-
         name = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(name, name)
         page = f"http://{name}:{port}/" + (f"?token={quote(token, safe='')}" if token else "")
         # Some browsers block until they are closed.

@@ -9,7 +9,7 @@ from typing import Any
 
 from mascot import grammar
 from mascot.cli import printing
-from mascot.tuning.tuner import Knobs, MeanInterval, Tuning, check_figure, draw, tune
+from mascot.tuning.tuner import MeanInterval, Setting, Tuning, check_figure, draw, tune
 
 __all__ = ["check_figure", "command", "draw", "report", "run"]
 
@@ -21,16 +21,16 @@ def run(*judgements: Any, **settings: Any) -> Tuning:
 
 
 def command(tuning: Tuning, path: str | None, typed: Sequence[tuple[str, str]], flags: Sequence[str]) -> str:
-    """Return the `mascot rerank` line that uses the recommended knobs; `typed` are the options of each wish."""
-    knobs = tuning.knobs
-    widths = dict(knobs.widths)
+    """Return the `mascot rerank` line that uses the recommended setting; `typed` are the options of each wish."""
+    setting = tuning.recommended
+    widths = dict(setting.widths)
     parts = ["mascot", "rerank", "-" if path is None else path, "-k", str(tuning.k)]
     for number, (option, text) in enumerate(typed):
         parts += [option, grammar.with_width(text, widths[number]) if number in widths else text]
-    if knobs.strength != Knobs().strength:
-        parts += ["--strength", f"{knobs.strength:g}"]
-    if knobs.protect is not None:
-        parts += ["--protect", str(knobs.protect)]
+    if setting.strength != Setting().strength:
+        parts += ["--strength", f"{setting.strength:g}"]
+    if setting.protect is not None:
+        parts += ["--protect", str(setting.protect)]
     return shlex.join([*parts, *flags])
 
 
@@ -71,10 +71,10 @@ def _folds_table(tuning: Tuning) -> Any:
     names = ("fold", "queries", "strength", "protect", "widths", "relevance alone", "default", "tuned")
     grid = printing.new_grid(*((name, {} if name == "widths" else printing.RIGHT) for name in names))
     for number, fold in enumerate(tuning.folds, 1):
-        knobs = fold.knobs
-        widths = ", ".join(f"{tuning.wishes[at].attribute.name} {width:g}" for at, width in knobs.widths)
-        protect = "default" if knobs.protect is None else str(knobs.protect)
+        setting = fold.setting
+        widths = ", ".join(f"{tuning.wishes[at].attribute.name} {width:g}" for at, width in setting.widths)
+        protect = "default" if setting.protect is None else str(setting.protect)
         means = [f"{mean:.3f}" for mean in (fold.relevance_alone, fold.default, fold.tuned)]
-        chosen = [f"{knobs.strength:g}", protect, printing.visible(widths or "default")]
+        chosen = [f"{setting.strength:g}", protect, printing.visible(widths or "default")]
         grid.add_row(str(number), str(fold.queries), *chosen, *means)
     return grid

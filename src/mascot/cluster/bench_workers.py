@@ -16,7 +16,6 @@ import numpy as np
 
 from mascot.bench.datasets.dataset import Dataset, Floats, Ints
 from mascot.bench.protocol.tasks import Point
-from mascot.bench.running.query_set import QuerySet
 from mascot.bench.running.records import Record, RecordStore, versions
 from mascot.bench.running.run import Job, queries_of, records
 from mascot.bench.running.select import PointSelection, choose
@@ -42,15 +41,6 @@ class _WorkerDataset:
         return _worker_datasets[self.data_hash]
 
 
-class _QueryBlock(QuerySet):
-    """Consecutive queries of a query set."""
-
-    def __init__(self, query_set: QuerySet, first: int, last: int) -> None:
-        super().__init__(query_set.dataset, query_set.split, query_set.n, query_set.limit, query_set.judged)
-        # These are cached properties.
-        self.__dict__ |= {"queries": query_set.queries[first:last], "hits": query_set.hits[first:last]}
-
-
 def _with_dataset(job: Job, dataset: Dataset) -> Job:
     _worker_datasets.setdefault(job.data_hash, dataset)
     return job
@@ -58,7 +48,7 @@ def _with_dataset(job: Job, dataset: Dataset) -> Job:
 
 def _choose(job: Job, dataset: Dataset, first: int, last: int) -> list[PointSelection]:
     """Return what the methods of a job select for one block of queries."""
-    return list(choose(job.points, _QueryBlock(queries_of(_with_dataset(job, dataset)), first, last)))
+    return list(choose(job.points, replace(queries_of(_with_dataset(job, dataset)), first=first, limit=last)))
 
 
 def _measure(job: Job, dataset: Dataset, *parts: list[PointSelection]) -> list[tuple[Point, Record]]:
@@ -126,8 +116,8 @@ class RayCrew:
         dataset = self._references[job.data_hash]
         worker_job = replace(job, source=_WorkerDataset(job.data_hash))
         queries = 0 if undivided else len(queries_of(job).queries)
-        starts = range(0, queries, self._block) if queries > self._block else ()
-        parts = [self._choose.remote(worker_job, dataset, first, first + self._block) for first in starts]
+        blocks = [(first, min(first + self._block, queries)) for first in range(0, queries, self._block)]
+        parts = [self._choose.remote(worker_job, dataset, *block) for block in blocks] if len(blocks) > 1 else []
         return self._measure.remote(worker_job, dataset, *parts)
 
 

@@ -44,27 +44,26 @@ class Rules(NamedTuple):
                 numbers.append(number)
                 rules.append(PlaceRule(quota, wish.window or wish.first or 0, wish.first is not None))
         longest = max((rule.length for rule in rules), default=1) - 1
-        shown = queries.already_rows(q)
-        before = shown[len(shown) - min(longest, len(shown)) :]
+        already = queries.already_rows(q)
+        before = already[len(already) - min(longest, len(already)) :]
         kernel = native.arrange if backend != "numpy" and native.available() else arrange
         return cls(tuple(numbers), tuple(rules), before, fixed or {}, kernel)
 
-    def arranged(self, positions: list[int], rows: Ints) -> Arrangement:
+    def arranged(self, positions: Ints, rows: Ints) -> Arrangement:
         """Return an arrangement of positions, which are in the wanted order; `rows` are those of all candidates."""
         fixed, last = dict[int, int](), len(positions) - 1
         for position, place in sorted(self.fixed.items(), key=lambda pin: -pin[1]):
             if position in positions:  # a page that is too short shows pinned results further up
-                fixed[min(place, last)] = positions.index(position)
+                fixed[min(place, last)] = positions.tolist().index(position)
                 last = min(place, last) - 1
         return self.arrange(rows[positions], self.rules, self.before, fixed)
 
-
-def session_quotas(fitted: FittedWishes, quotas: Sequence[AnyQuota], rows: Ints) -> tuple[AnyQuota, ...]:
-    """Return the quotas of one query, in which limits over a session count the rows of earlier pages."""
-    if not len(rows):
-        return tuple(quotas)
-    pairs = zip(fitted.constraints, quotas, strict=True)
-    return tuple(reduced(quota, rows) if isinstance(wish, Limit) and wish.session else quota for wish, quota in pairs)
+    def cut_short(self, arrangement: Arrangement, positions: Ints, rows: Ints) -> Ints:
+        """Return arranged positions without those that have no place."""
+        while len(arrangement.left):
+            positions = positions[np.sort(arrangement.order)]
+            arrangement = self.arranged(positions, rows)
+        return positions[arrangement.order]
 
 
 def needs_arrangement(fitted: FittedWishes) -> bool:
@@ -72,24 +71,44 @@ def needs_arrangement(fitted: FittedWishes) -> bool:
     return any(isinstance(wish, Limit) and (wish.places or wish.session) for wish in fitted.constraints)
 
 
-def arrange_each(
+def select_shown(
+    fitted: FittedWishes, queries: Queries, call: Call, problem: Problem, q: int = 0, selection: Selection | None = None
+) -> Selection:
+    """Return the selection for query q in the order that its rules and pinned results need.
+
+    `problem` is that of the query alone, and `selection` what the method selects for it, if that is known.
+    """
+    pinned, count = problem.remaining.from_input(0, queries.pinned), call.k - len(queries.pinned)
+    places = range(len(pinned)) if queries.places is None else queries.places
+    rules = Rules.of(fitted, queries, call.backend, q, dict(zip(pinned.tolist(), places, strict=True)))
+    rows = problem.rows_of(0)
+    _check_pins(fitted, rules, rows, exact=queries.places is not None)
+    quotas = _session_quotas(fitted, problem.quotas, queries.already_rows(q))
+
+    def select(quotas: Sequence[AnyQuota]) -> Selection:
+        own = problem if quotas is problem.quotas else replace(problem, quotas=tuple(quotas))
+        selection = call.method.select(own, max(count, 1))
+        return selection.after(pinned, count) if len(pinned) else selection
+
+    if selection is None or quotas is not problem.quotas:
+        selection = select(quotas)
+    return _arranged(quotas, rows, rules, select, selection) if rules.rules or rules.fixed else selection
+
+
+def select_each_shown(
     fitted: FittedWishes, queries: Queries, call: Call, problem: Problem, selection: Selection
 ) -> Selection:
     """Return a selection for many queries in the order that the rules need."""
-    arranged = []
-    for q in range(len(problem)):
-        own = problem.only(q)
+    parts = [select_shown(fitted, queries, call, problem.only(q), q, selection.only(q)) for q in range(len(problem))]
+    return _joined(parts, selection.positions.shape[1])
 
-        def select(quotas: Sequence[AnyQuota], own: Problem = own) -> Selection:
-            return call.method.select(replace(own, quotas=tuple(quotas)), call.k)
 
-        quotas = session_quotas(fitted, problem.quotas, queries.already_rows(q))
-        same = all(quota is other for quota, other in zip(quotas, problem.quotas, strict=True))
-        first = selection.only(q) if same else select(quotas)
-        arranged.append(
-            select_arranged(quotas, own.rows_of(0), Rules.of(fitted, queries, call.backend, q), select, first)
-        )
-    return _joined(arranged, selection.positions.shape[1])
+def _session_quotas(fitted: FittedWishes, quotas: tuple[AnyQuota, ...], rows: Ints) -> tuple[AnyQuota, ...]:
+    """Return the quotas of one query, in which limits over a session count the rows of earlier pages."""
+    sessions = [isinstance(wish, Limit) and wish.session for wish in fitted.constraints]
+    if not len(rows) or not any(sessions):
+        return quotas
+    return tuple(reduced(quota, rows) if own else quota for own, quota in zip(sessions, quotas, strict=True))
 
 
 def _joined(selections: Sequence[Selection], width: int) -> Selection:
@@ -103,43 +122,27 @@ def _joined(selections: Sequence[Selection], width: int) -> Selection:
     return Selection(**parts)
 
 
-def select_arranged(
-    quotas: Sequence[AnyQuota], rows: Ints, rules: Rules, select: Select, selection: Selection
-) -> Selection:
+def _arranged(quotas: Sequence[AnyQuota], rows: Ints, rules: Rules, select: Select, selection: Selection) -> Selection:
     """Return the selection of one query in the order that the rules need.
 
     If the selected set has no such order, the label that stands in the way gets a smaller capacity, and `select`
     selects again, which exchanges its last results for the next best. At last the page is cut short.
     `rows` are those of the candidates.
     """
-    if not rules.rules and not rules.fixed:
-        return selection
-    quotas = list(quotas)
-    attempts: list[tuple[Arrangement, list[int], Selection]] = []
+    quotas, pages = list(quotas), list[tuple[Ints, Selection]]()
     for _ in range(_MOST_EXCHANGES):
-        wanted = [position for position in selection.ranked[0].tolist() if position >= 0]
+        wanted = selection.ranked[0]
+        wanted = wanted[wanted >= 0]
         arrangement = rules.arranged(wanted, rows)
-        if not arrangement.left and all(len(wanted) >= len(longer) for _, longer, _ in attempts):
-            attempts.clear()  # all others are shorter once they are cut
-        attempts.append((arrangement, wanted, selection))
-        if not arrangement.left or not _lower(quotas, rules, arrangement, rows[wanted]):
+        pages.append((rules.cut_short(arrangement, wanted, rows), selection))
+        if not len(arrangement.left) or not _lower(quotas, rules, arrangement, rows[wanted]):
             break
         selection = select(quotas)
-    pages = [(_cut_short(rules, arrangement, wanted, rows), selection) for arrangement, wanted, selection in attempts]
     order, selection = max(pages, key=lambda page: len(page[0]))
-    positions = selection.positions
-    if positions.shape[1] > len(order):
-        positions = np.array([[position for position in positions[0].tolist() if position in order]], np.int64)
-    selection.positions, selection.ranked = positions, np.array([order], np.int64)
+    selection.ranked = order[None]
+    if selection.positions.shape[1] > len(order):
+        selection.positions = selection.positions[:, np.isin(selection.positions[0], order)]
     return selection
-
-
-def _cut_short(rules: Rules, arrangement: Arrangement, wanted: list[int], rows: Ints) -> list[int]:
-    """Return positions in an order that the rules allow, without those that have no place."""
-    while arrangement.left:
-        wanted = [wanted[item] for item in sorted(arrangement.order)]
-        arrangement = rules.arranged(wanted, rows)
-    return [wanted[item] for item in arrangement.order]
 
 
 def _lower(quotas: list[AnyQuota], rules: Rules, arrangement: Arrangement, rows: Ints) -> bool:
@@ -160,17 +163,17 @@ def _lower(quotas: list[AnyQuota], rules: Rules, arrangement: Arrangement, rows:
     return True
 
 
-def check_pins(fitted: FittedWishes, rules: Rules, rows: Ints, exact: bool) -> None:
+def _check_pins(fitted: FittedWishes, rules: Rules, rows: Ints, exact: bool) -> None:
     """Raise if pinned results break a limit, or, unless they have `exact` places, a limit on places."""
     if not rules.fixed:
         return
-    shown = [(place, int(row)) for place, row in enumerate(rules.before.tolist(), -len(rules.before))]
-    shown += sorted((place, int(rows[position])) for position, place in rules.fixed.items())
+    placed = [(place, int(row)) for place, row in enumerate(rules.before.tolist(), -len(rules.before))]
+    placed += sorted((place, int(rows[position])) for position, place in rules.fixed.items())
     for wish, quota, labels in zip(fitted.constraints, fitted.quotas, fitted.labels, strict=True):
         if not isinstance(wish, Limit) or wish.fill or not (exact or wish.places) or not isinstance(quota, Quota):
             continue
         places: dict[int, list[int]] = {}
-        for place, row in shown:
+        for place, row in placed:
             if wish.window is not None or 0 <= place < (wish.first or UNLIMITED):
                 for label in quota.of(row).tolist():
                     places.setdefault(label, []).append(place)

@@ -95,13 +95,6 @@ class FittedWishes:
         self.rules = tuple(missing_rule(wish.attribute) for wish in self.coverage)
         self.quotas = tuple(wish.quota(labels) for wish, labels in zip(self.constraints, self.labels, strict=True))
 
-    @property
-    def may_drop(self) -> bool:
-        """Whether candidates may be dropped."""
-        aimed = [missing_rule(wish.attribute) for wish in self.aims]
-        counted = [wish.missing for wish in self.constraints if isinstance(wish, Limit)]
-        return self.removed is not None or "drop" in (*self.rules, *aimed, *counted)
-
     def near(self, values: Mapping[str, Any]) -> FittedWishes:
         """Return the same with other values of named focuses, by the names of their attributes."""
         names = [wish.attribute.name for wish in self.aims]
@@ -137,12 +130,12 @@ class FittedWishes:
         )
         if already is not None and len(pinned):
             already = [np.concatenate([*already, pinned])]
-        remaining, dropped = ALL_REMAIN, self.dropped(rows) if self.may_drop else None
+        remaining, dropped = ALL_REMAIN, self.dropped(rows)
         if dropped is not None:
             dropped = dropped.copy()
             dropped[pinned] = False
-            remaining, kept = Remaining.without(dropped, ptr), np.flatnonzero(~dropped)
-            ptr, scores, rows = remaining.ptr, scores[kept], kept if rows is None else rows[kept]
+            remaining, rest = Remaining.without(dropped, ptr), np.flatnonzero(~dropped)
+            ptr, scores, rows = remaining.ptr, scores[rest], rest if rows is None else rows[rest]
             if len(tables) > 1:
                 tables = tuple(table.take(np.asarray(remaining.of(q))) for q, table in enumerate(tables))
             if already is not None:

@@ -28,8 +28,12 @@ class PlaceRule(NamedTuple):
 class Arrangement(NamedTuple):
     """The order of items that the rules allow, and the items that have no place in it."""
 
-    order: list[int]
-    left: list[int]
+    order: _Ints
+    left: _Ints
+
+    @classmethod
+    def of(cls, order: Sequence[int], left: Sequence[int] = ()) -> Arrangement:
+        return cls(np.array(order, np.int64), np.array(left, np.int64))
 
 
 class _Label:
@@ -95,7 +99,7 @@ def arrange(
     pins = sorted(fixed.items()) if fixed else []
     for place, item in pins:
         if any(label.opens > place for label in of_item[item]):  # a short page has moved it up
-            return Arrangement([other for other in range(len(rows)) if other != item], [item])
+            return Arrangement.of([other for other in range(len(rows)) if other != item], [item])
         for label in of_item[item]:
             label.put(place)
     for place, item in reversed(pins):
@@ -103,7 +107,7 @@ def arrange(
             label.remove_last()
             label.pins.insert(0, place)
     order = _search(labels, of_item, dict(pins))
-    return _crowded_first(of_item, dict(pins)) if order is None else Arrangement(order, [])
+    return _crowded_first(of_item, dict(pins)) if order is None else Arrangement.of(order)
 
 
 def _binding_labels(rows: _Ints, rules: Sequence[PlaceRule], before: _Ints) -> tuple[list[_Label], list[_Labels]]:
@@ -197,19 +201,19 @@ def _fits(own: _Labels, place: int, urgent: Sequence[_Label] = ()) -> bool:
 
 def _crowded_first(of_item: list[_Labels], fixed: Mapping[int, int]) -> Arrangement:
     """Return an order in which the label with most remaining results goes first, as far as the rules allow."""
+
+    def crowding(item: int) -> float:
+        return max((label.count / max(label.n, 1) for label in of_item[item]), default=0.0)
+
     remaining, order = [item for item in range(len(of_item)) if item not in set(fixed.values())], list[int]()
     for place in range(len(of_item)):
         allowed = [item for item in remaining if _fits(of_item[item], place)]
         if place not in fixed and not allowed:
             break
-        item = fixed[place] if place in fixed else max(allowed, key=lambda item: _crowding(of_item[item]))
+        item = fixed[place] if place in fixed else max(allowed, key=crowding)
         for label in of_item[item]:
             label.put(place)
         order.append(item)
         if place not in fixed:
             remaining.remove(item)
-    return Arrangement([*order, *(item for item in fixed.values() if item not in order)], remaining)
-
-
-def _crowding(labels: _Labels) -> float:
-    return max((label.count / max(label.n, 1) for label in labels), default=0.0)
+    return Arrangement.of([*order, *(item for item in fixed.values() if item not in order)], remaining)

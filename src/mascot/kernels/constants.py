@@ -22,6 +22,7 @@ FEW = 4  # with fewer candidates no score is an outlier
 NOTHING = 1e-100  # coverage below this counts as none
 SAMPLE = 32  # candidates, of the better half by relevance, whose cosines are the scale of similarity
 NOVELTY = 0.5  # what full novelty earns under a spread, in units of relevance: off-topic candidates are novel too
+CLOSEST = 2.0  # largest scaled similarity under a spread: pairs above the scale still differ in novelty
 COPY = 0.9  # scaled similarity from which a candidate is a near-copy of a protected one and is not protected
 COPY_TOLERANCE = 1e-6  # subtracted from thresholds of similarity: float32 rounds vectors by about as much
 LEADERS = 24  # most relevant candidates among which a focus looks for further starts

@@ -20,7 +20,7 @@ _ROUNDING = 1e-13  # a squared distance below this share of the squared lengths 
 
 
 def kmeans(points: NDArray[np.floating], clusters: int, seed: int, iterations: int = 50) -> tuple[Ints, Floats]:
-    """Lloyd's algorithm from a greedy k-means++ start (Arthur and Vassilvitskii, 2007).
+    """Cluster by Lloyd's algorithm from a greedy k-means++ start (Arthur and Vassilvitskii, 2007).
 
     Returns the cluster of each point [N], and the mean of each cluster's points [k, D]. No cluster is empty: k is
     `clusters`, or the number of distinct points where that is smaller. A cluster that loses its last point starts

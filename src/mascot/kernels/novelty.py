@@ -1,10 +1,11 @@
 """Novelty of vectors and limits on near-copies: the part of the reference implementation that compares vectors.
 
-    s(i, j)    = cosine of i and j, scaled so that `low` counts as 0 and `high` as 1, clipped to 0..1
+    s(i, j)    = cosine of i and j, scaled so that `low` counts as 0 and `high` as 1
     novelty(i) = 1 - (max_j s(i, j) + mean_j s(i, j)) / 2     over the selected j; 1 while none is selected
 
-For MMR, which is `nearest`, novelty is 1 - max_j s(i, j), the cosines of the best match range from 0 to 1, and s is at
-least 0 but may exceed 1.
+s is clipped to 0..1 under a focus and to 0..`CLOSEST` under a spread, as the pairs above `high` decide how near the
+nearest results are. For MMR, which is `nearest`, novelty is 1 - max_j s(i, j), the cosines of the best match range from
+0 to 1, and s is at least 0.
 
 Vectors are stored in float32. Every backend multiplies and sums them in float64, so that lengths, cosines and novelties
 of two backends differ by about 1e-15, far less than a tie. A cosine that is compared with a threshold may be below it
@@ -19,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.kernels.constants import COPY, COPY_TOLERANCE, NOVELTY, SAMPLE
+from mascot.kernels.constants import CLOSEST, COPY, COPY_TOLERANCE, NOVELTY, SAMPLE
 
 _Floats = NDArray[np.float64]
 _Ints = NDArray[np.int64]
@@ -30,8 +31,8 @@ def unit_vectors(vectors: NDArray[np.float32]) -> _Floats:
     """Return vectors [N, D] scaled to length 1, in float64. A missing vector, NaN or zeros, becomes a row of zeros."""
     exact = vectors.astype(np.float64)
     lengths = np.sqrt((exact * exact).sum(axis=1, keepdims=True))
-    known = lengths > 0
-    return np.where(known, exact, 0.0) / np.where(known, lengths, 1.0)
+    nonzero = lengths > 0
+    return np.where(nonzero, exact, 0.0) / np.where(nonzero, lengths, 1.0)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -89,26 +90,27 @@ class QueryVectors(NamedTuple):
 
         Off-topic candidates are unlike all others. On a scale that includes them, all good candidates would be alike.
         """
-        known = order[~self.missing[order]]
+        valued = order[~self.missing[order]]
         if self.nearest:
-            cosines = (self.unit[known] * self.unit[known[:1]]).sum(axis=1)
+            cosines = (self.unit[valued] * self.unit[valued[:1]]).sum(axis=1)
             span = float(cosines.max(initial=-1.0) - cosines.min(initial=1.0))
             return self._replace(low=float(cosines.min()), high=float(cosines.max())) if span > COPY_TOLERANCE else self
-        known = known[: max((len(known) + 1) // 2, SAMPLE)]
-        size = min(SAMPLE, len(known))
-        low, high = cosine_range(self.unit[known[np.arange(size) * len(known) // max(size, 1)]])
+        valued = valued[: max((len(valued) + 1) // 2, SAMPLE)]
+        size = min(SAMPLE, len(valued))
+        low, high = cosine_range(self.unit[valued[np.arange(size) * len(valued) // max(size, 1)]])
         return self._replace(low=low, high=high)
 
     def similarities(self, position: int) -> _Floats:
         """Return s [N] of all candidates and the one at a position."""
         cosines = (self.unit * self.unit[position]).sum(axis=1)
-        return np.clip((cosines - self.low) / (self.high - self.low), 0.0, np.inf if self.nearest else 1.0)
+        most = np.inf if self.nearest else CLOSEST if self.sign > 0 else 1.0
+        return np.clip((cosines - self.low) / (self.high - self.low), 0.0, most)
 
     def resembles(self, position: int, others: list[int]) -> bool:
         """Return whether a candidate is a near-copy of one of the others."""
-        known = [other for other in others if not self.missing[other]]
-        near = bool(known) and not self.missing[position]
-        return near and bool((self.similarities(position)[known] >= COPY - COPY_TOLERANCE).any())
+        valued = [other for other in others if not self.missing[other]]
+        near = bool(valued) and not self.missing[position]
+        return near and bool((self.similarities(position)[valued] >= COPY - COPY_TOLERANCE).any())
 
     @property
     def most(self) -> float:
@@ -122,7 +124,7 @@ class QueryVectors(NamedTuple):
 
 
 class WeighedVectors(NamedTuple):
-    """What novelty is worth. It lies in 0..1 by definition, so nothing else about it depends on the candidates."""
+    """What novelty is worth. It has a scale by definition, so nothing else about it depends on the candidates."""
 
     vectors: QueryVectors
     gain_factor: float  # worth of one unit of novelty, negative under a focus
@@ -137,8 +139,8 @@ class WeighedVectors(NamedTuple):
 
     def likeness(self, positions: _Ints) -> _Floats:
         """Return [i, c]: the similarity of the candidates at positions[i] and positions[c]; 0 for a missing vector."""
-        known = ~self.vectors.missing[positions]
-        return np.array([self.vectors.similarities(int(p))[positions] for p in positions]) * known * known[:, None]
+        valued = ~self.vectors.missing[positions]
+        return np.array([self.vectors.similarities(int(p))[positions] for p in positions]) * valued * valued[:, None]
 
     def start(self, already: _Ints) -> Novelty:
         """Return the state of a pass in which only the results of earlier pages are selected."""
@@ -168,8 +170,8 @@ class Novelty:
         vectors = self._attribute.vectors
         mean = self._nearest if vectors.nearest else self._total / max(self._count, 1)
         novelty = 1 - (self._nearest + mean) / 2
-        known = novelty[~vectors.missing]
-        usual = float(known.mean()) if vectors.neutral and len(known) else 0.0
+        valued = novelty[~vectors.missing]
+        usual = float(valued.mean()) if vectors.neutral and len(valued) else 0.0
         return np.asarray(self._attribute.gain_factor * np.where(vectors.missing, usual, novelty))
 
     def add(self, position: int) -> None:

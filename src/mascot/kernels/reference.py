@@ -180,8 +180,8 @@ class QueryBins(NamedTuple):
         """
         membership = self.membership
         if self.neutral and self.missing.any():
-            known = membership[~self.missing]
-            mean = known.mean(axis=0) if len(known) else 0.0
+            valued = membership[~self.missing]
+            mean = valued.mean(axis=0) if len(valued) else 0.0
             membership = np.where(self.missing[:, None], mean, membership)
         if not query_weight:
             return membership, np.ones(membership.shape[1])

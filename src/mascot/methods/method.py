@@ -50,8 +50,8 @@ class Remaining(NamedTuple):
     @classmethod
     def without(cls, dropped: Bools, ptr: Ints) -> Remaining:
         """Return the candidates that are not dropped; `ptr` [Q + 1] are the queries of the input."""
-        kept = np.flatnonzero(~dropped)
-        return cls(np.searchsorted(kept, ptr), kept - np.repeat(ptr[:-1], np.diff(ptr))[kept])
+        rest = np.flatnonzero(~dropped)
+        return cls(np.searchsorted(rest, ptr), rest - np.repeat(ptr[:-1], np.diff(ptr))[rest])
 
     def of(self, q: int) -> Ints | None:
         """Return one query's remaining positions in the input; None: all of them."""

@@ -92,13 +92,13 @@ class Mmr(Value):
     def _select_by_novelty(self, problem: Problem, k: int, vectors: Any) -> Selection:
         """Select by vectors alone, on the kernels of `Mascot`; the best match is protected, because it is first."""
         rows = vectors[0] if len(vectors) == 1 else np.concatenate(vectors)
-        bins, one = (VectorBins(single_precision(rows), nearest=True),), np.ones(1)
+        bins, unit_weight = (VectorBins(single_precision(rows), nearest=True),), np.ones(1)
         options = Options(
             k, 1 if problem.already is None else 0, self.strength or 0.0, self.keep or 0.0, 0, query_weight=False,
             normalize=self.robust, scale=True, robust=self.robust and not problem.named_weight, balance=False,
             by_relevance=False,
         )  # fmt: skip
-        by_vectors = replace(problem, bins=bins, signs=one, weights=one, rules=("last",))
+        by_vectors = replace(problem, bins=bins, signs=unit_weight, weights=unit_weight, rules=("last",))
         selection = select_by_kernel(by_vectors, (), options)
         return Selection(selection.positions, selection.positions, selection.strengths)
 

@@ -66,7 +66,7 @@ def prs(diversity: ArrayLike) -> float:
 
 
 def kendall_tau(strength: ArrayLike, diversity: ArrayLike) -> float:
-    """Kendall's tau-b of strength and diversity, from -1 (every step the wrong way) to 1 (every step the right way).
+    """Return Kendall's tau-b of strength and diversity: 1 if every step goes the right way, -1 if none does.
 
     Over the pairs of steps, ``tau = (concordant - discordant) / sqrt(n_s * n_d)`` with n_s and n_d the
     pairs that are not tied in strength and in diversity; 0 if either is constant.
@@ -74,7 +74,7 @@ def kendall_tau(strength: ArrayLike, diversity: ArrayLike) -> float:
     Parameters
     ----------
     strength : array_like of shape [S]
-        The settings of the knob, in any order.
+        The settings of the parameter, in any order.
     diversity : array_like of shape [S]
         As for :func:`prs`: more is better for the wish.
 

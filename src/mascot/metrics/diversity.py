@@ -87,7 +87,7 @@ def normalised_vendi(kernel: ArrayLike, *, order: float = 0.1, ridge: float = 1e
 def vendi_by_attribute(
     features: Mapping[str, ArrayLike], *, order: float = 0.1, ridge: float = 1e-5
 ) -> dict[str, Floats]:
-    """Normalised Vendi score of each attribute on its own features.
+    """Return the normalised Vendi score of each attribute on its own features.
 
     A diagnostic: the metadata channel of :func:`dm_per_query` comes from the concatenated features and
     is not a mean of these.

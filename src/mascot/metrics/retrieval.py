@@ -128,7 +128,7 @@ def f1_at_k(relevant: ArrayLike, clusters: ArrayLike, total: ArrayLike, k: int) 
 
 
 def ndcg_at_k(grades: ArrayLike, judged: ArrayLike, k: int) -> Floats:
-    """nDCG@k: graded relevance of the first k results, discounted by rank, as a share of the best possible.
+    """Return nDCG@k: graded relevance of the first k results, discounted by rank, as a share of the best possible.
 
     ``DCG@k(q) = sum_{i <= k} grade(q, i) / log2(i + 1)``, divided by the DCG@k of all judged hits in descending order;
     0 where no judged hit has a grade above 0.

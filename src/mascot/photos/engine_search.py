@@ -15,7 +15,7 @@ from mascot import grammar
 from mascot.attributes.attribute import Missing
 from mascot.attributes.category import labels_of
 from mascot.attributes.columns import is_missing
-from mascot.connect.engines import EngineSource, Found, Steered, open_source
+from mascot.connect.engines import EngineHits, EngineSource, Steered, open_source
 from mascot.connect.engines.engine import CANDIDATES
 from mascot.connect.engines.source import warn_of_few
 from mascot.errors import OptionError
@@ -86,7 +86,7 @@ def vector_of(source: EngineSource, question: Question) -> NDArray[np.float32]:
 class HitResolver:
     """Resolve wishes about hits: about photographs if the table has their columns, otherwise about any table."""
 
-    def __init__(self, hits: Found) -> None:
+    def __init__(self, hits: EngineHits) -> None:
         self._names = set(hits.columns)
         self._columns: Any = hits.candidates().columns
 

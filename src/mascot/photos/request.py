@@ -52,8 +52,8 @@ class SearchRequest:
     place
         A city or country, in which photographs were taken; if their place is unknown, that their words name.
     date
-        Days on which photographs were taken: ``2019``, ``2017-06..2018``, ``07`` (every July), ``12-24..12-26``; also
-        with ``or`` and ``not``.
+        Days on which photographs were taken: ``2019``, ``2017-06..2018``, ``07`` (every July), ``12-24..12-26``,
+        ``easter``; also with ``or`` and ``not``.
     name
         A part of the name of the file.
     rating

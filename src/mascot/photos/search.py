@@ -120,9 +120,9 @@ class PhotoSearch:
                 order = np.argsort(-scores, kind="stable")
                 ids, scores = ids[order][:candidates], scores[order][:candidates]
                 least = min(least, float(scores[min(int(is_exact.sum()), len(scores)) - 1]))
-            found = self._hits(nearest, label, ids, scores)
-            found.least_good = least
-            return found
+            hits = self._hits(nearest, label, ids, scores)
+            hits.least_good = least
+            return hits
 
         return self._ask(hits)
 

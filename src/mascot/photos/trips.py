@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
-from math import cos, hypot, radians
 from statistics import median
 from typing import TYPE_CHECKING
 
 from mascot.photos.metadata.gazetteer import gazetteer
+from mascot.photos.metadata.moments import km_between
 
 if TYPE_CHECKING:
     from mascot.photos.database.store import Store
@@ -22,7 +22,6 @@ _HOME_KM = 50.0  # around home are no trips
 _MOST_DAYS = 7  # between two photographs of one trip
 _LEAST_DAYS, _LEAST_PHOTOS = 2, 3  # of a trip
 _SHARE = 0.1  # of the photographs, from which on a place is part of the name
-_KM_PER_DEGREE = 111.195
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +84,8 @@ class Trips:
         """Return the trips of photographs that are sorted by time."""
         home = home_of(visits)
         years = [(year, list(group)) for year, group in groupby(visits, lambda visit: visit.taken.year)]
-        return cls(home, _trips(visits, home), tuple(_year(year, group) for year, group in reversed(years)))
+        periods = (_period(f"{year:04}", None, None, f"{year:04}", f"{year:04}", group) for year, group in years[::-1])
+        return cls(home, _trips(visits, home), tuple(periods))
 
 
 def home_of(visits: Iterable[Visit]) -> Home | None:
@@ -115,7 +115,7 @@ def _trips(visits: Sequence[Visit], home: Home | None) -> tuple[Period, ...]:
     for visit in visits:
         if visit.lat is None or visit.lon is None:
             continue
-        is_home = home is not None and _km_from(home, visit.lat, visit.lon) < _HOME_KM
+        is_home = home is not None and km_between(home.lat, home.lon, visit.lat, visit.lon) < _HOME_KM
         if spans[-1] and (is_home or visit.taken - spans[-1][-1].taken > timedelta(days=_MOST_DAYS)):
             spans.append([])
         if not is_home:
@@ -127,11 +127,6 @@ def _trips(visits: Sequence[Visit], home: Home | None) -> tuple[Period, ...]:
             first, last = bisect_left(days, away[0].taken.date()), bisect_right(days, away[-1].taken.date())
             trips.append(_trip(away, visits[first:last], home))
     return tuple(trips)
-
-
-def _km_from(home: Home, lat: float, lon: float) -> float:
-    east = (lon - home.lon + 180.0) % 360.0 - 180.0
-    return hypot(lat - home.lat, east * cos(radians(home.lat))) * _KM_PER_DEGREE
 
 
 def _trip(away: Sequence[Visit], visits: Sequence[Visit], home: Home | None) -> Period:
@@ -160,10 +155,6 @@ def _frequent(labels: Iterable[str | None]) -> list[str]:
     """Return the labels that at least a tenth of the photographs have, the most frequent first."""
     counts = Counter(label for label in labels if label is not None)
     return [label for label, count in counts.most_common() if count >= _SHARE * counts.total()]
-
-
-def _year(year: int, visits: Sequence[Visit]) -> Period:
-    return _period(f"{year:04}", None, None, f"{year:04}", f"{year:04}", visits)
 
 
 def _period(

@@ -6,6 +6,7 @@ import difflib
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from datetime import date, timedelta
 from typing import Any, Protocol
 
 import numpy as np
@@ -116,6 +117,8 @@ class PhotoResolver:
             return _point(text, self._rows)
         if name == "date" and re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
             return f"{_value(name, text)}T12:00"  # noon: midnight is as near to the evening before
+        if name == "date" and (day := _middle_day(text)) is not None:
+            return f"{day}T12:00"
         return _value("number" if name in NUMBERS else name, text)
 
     def counted(self, name: str) -> Any:
@@ -197,6 +200,27 @@ def _value(kind: str, text: str) -> Any:
         raise OptionError(f"{kind}={text}: {error}") from None
 
 
+def _middle_day(text: str) -> date | None:
+    """Return the day in the middle of those that words such as `summer 2019` name; None if they name no such days."""
+    from mascot.photos.sentences.dates import date_at
+    from mascot.photos.sentences.sentence_parser import LETTERS
+    from mascot.photos.sentences.vocabulary import Vocabulary
+
+    lexemes = Vocabulary().lexemes(text)
+    span = date_at("".join(LETTERS[lexeme.role] for lexeme in lexemes), lexemes, 0, date.today())
+    if (
+        re.fullmatch(r"[\d-]+", text)
+        or span is None
+        or span.first is None
+        or span.last is None
+        or span.end < len(lexemes)
+    ):
+        return None
+    if span.season is not None:  # its second month, of the year in which it begins
+        return date(span.first.year, 4, 15) + timedelta(days=91 * SEASONS.index(span.season))
+    return span.first + (span.last - span.first) / 2
+
+
 def _on_24_hours(value: str) -> str:
     """Convert `6pm` to 18:00 and `6:30 a.m.` to 6:30; return other times unchanged."""
     clock = _TWELVE_HOURS.fullmatch(value)
@@ -240,7 +264,11 @@ def _point(name: str, rows: Rows) -> NamedPoint:
         code = gazetteer().country(name)
         point = None if code is None else rows.middle("country", code)
     if point is None:
-        raise OptionError(f"no place is called {name!r}: write a city, 'city, country', or latitude,longitude")
+        close = _close(name, sorted(rows.labels("city")))
+        hint = (
+            f"did you mean {_label_list(close)}?" if close else "write a city, 'city, country', or latitude,longitude"
+        )
+        raise OptionError(f"no place is called {name!r}: {hint}")
     return NamedPoint(*point, name)
 
 
@@ -251,8 +279,8 @@ def _label(name: str, value: str, rows: Rows) -> Any:
     if label is not None:
         return label
     close = _close(value, labels) if len(labels) > _MAX_LABELS else []
-    known = f"similar values: {_label_list(close)}" if close else f"values: {_label_list(labels) or 'none'}"
-    raise OptionError(f"no photograph has {name} {value!r}; {known}")
+    advice = f"similar values: {_label_list(close)}" if close else f"values: {_label_list(labels) or 'none'}"
+    raise OptionError(f"no photograph has {name} {value!r}; {advice}")
 
 
 def _find_label(name: str, value: str, labels: list[Any]) -> Any:

@@ -162,16 +162,18 @@ class Explainer:
         self.place_rules = [describe_wish(wish) for wish in fitted.constraints if getattr(wish, "places", False)]
         positions = problem.remaining.to_input(listed)
         values = positions, ranking._rank_of[positions], ranking._all_relevance[positions]
-        self.known = list(zip(*(value.tolist() for value in values), strict=True))  # position, was and relevance
+        self.ranks = list(zip(*(value.tolist() for value in values), strict=True))  # position, was and relevance
 
     def explanation(self) -> Explanation:
         ranking, count = self.ranking, len(self.results)
         default = "selected for its relevance" if self.has_gains else f"selected by {type(ranking.method).__name__}"
+        if self.has_gains and self.fitted.coverage:  # a single result, which has no others to be compared with
+            default = "best by relevance and wishes together"
         texts = ["; ".join(filter(None, dict.fromkeys(own))) or default for own in zip(*self._columns(), strict=True)]
         texts += [self._left_out(m, i) for m, i in enumerate(self.others.tolist())]
         listed = [*self.steps, *range(count, count + len(self.others))]
         reasons = []
-        for (position, was, relevance), step, text in zip(self.known, listed, texts, strict=True):
+        for (position, was, relevance), step, text in zip(self.ranks, listed, texts, strict=True):
             id_, order = ranking._ids[position], step + 1 if step < count else None
             reasons.append(Reason(id_, position, was, relevance, order, text, ranking, step))
         notes = tuple(str(missed) for missed in self.missed_rules() if missed.cause != OVER)
@@ -230,7 +232,7 @@ class Explainer:
                     return f"a near-copy of {self.ranking.ids[int(copies.argmax())]} is already shown"
         for counts in self.counts:
             if isinstance(counts.wish, Limit) and (text := counts.limit_text(m)):
-                same = [bool(set(own) & set(counts.left_out[m])) for own in counts.shown]
+                same = [bool(set(own) & set(counts.left_out[m])) for own in counts.selected]
                 is_better = self.ranking._problem.scores[i] > self.ranking._problem.scores[self.results[same]]
                 return (is_better.all() and self._share_text(m)) or text
             if counts.never_exceeded and counts.is_full(counts.left_out[m]):  # a largest share
@@ -312,15 +314,15 @@ class Explainer:
         cause, reason = "crowded", "limits, pins and protected results leave no room"
         if not len(rows):
             cause, reason = "absent", "no candidate has it"
-        elif len(rows) < target:
+        elif len(rows) == count:
             cause, reason = "scarce", "the candidates have no more"
-        for other in self.counts if len(rows) >= target else ():
+        for other in self.counts if len(rows) > count else ():
             labels = codes_of(other.quota.indptr, other.quota.labels, rows)
             if isinstance(other.wish, Limit) and not other.wish.fill and max(map(len, labels)) == 1:
                 numbers = Counter(own[0] if own else -1 for own in labels)
                 most = {code: len(rows) if code < 0 else int(other.capacity[code]) for code in numbers}
                 fits = sum(min(rows_with, most[code]) for code, rows_with in numbers.items())
-                if count <= fits < target:
+                if count <= fits < min(target, len(rows)):
                     values = f"{len(numbers)} value{'s'[: len(numbers) > 1]} of {other.wish.attribute.name}"
                     cause, reason = "limited", f"at most {fits} fit: its {len(rows)} candidates have {values}"
         rule = f"{'share' if isinstance(counts.wish, Share) else 'at least'} {counts.wish.attribute.name}"

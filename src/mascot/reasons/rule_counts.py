@@ -18,7 +18,7 @@ class RuleCounts:
     """
 
     def __init__(
-        self, wish: Constraint, labels: SparseBins, quota: Quota, k: int, rows: Ints, shown: int, before: Ints
+        self, wish: Constraint, labels: SparseBins, quota: Quota, k: int, rows: Ints, count: int, before: Ints
     ) -> None:
         self.wish, self.quota, self.k = wish, quota, k
         self.names = labels.name if isinstance(wish, Limit) else [*wish.named, ""].__getitem__
@@ -29,23 +29,23 @@ class RuleCounts:
         counts_before = isinstance(wish, Limit) and (wish.session or wish.window)
         self.before = codes_of(quota.indptr, quota.labels, before) if counts_before else []
         codes = codes_of(quota.indptr, quota.labels, rows)
-        self.shown, self.left_out = codes[:shown], codes[shown:]
+        self.selected, self.left_out = codes[:count], codes[count:]
         earlier = self.before if isinstance(wish, Limit) and wish.session else []
-        self.counts = Counter(code for own in (*earlier, *self.shown) for code in own)
+        self.counts = Counter(code for own in (*earlier, *self.selected) for code in own)
 
     def texts(self, pinned: list[bool]) -> list[str]:
         """Return for each result for example "second of at most two from acme" or "one of 3 from Europe"."""
         if isinstance(self.wish, Limit):
             return [self._limit_text(self.wish, place, is_pinned) for place, is_pinned in enumerate(pinned)]
-        named = [[code for code in own if self.names(code)] for own in self.shown]
+        named = [[code for code in own if self.names(code)] for own in self.selected]
         return [count_text(self.counts[own[0]], f"from {self.names(own[0])}") if own else "" for own in named]
 
     def _limit_text(self, wish: Limit, place: int, is_pinned: bool) -> str:
         """Return the number of a result among those with its value."""
-        code = next(iter(self.shown[place]), -1)
+        code = next(iter(self.selected[place]), -1)
         if code < 0 or self.quota.capacity[code] >= UNLIMITED or place >= (wish.first or self.k):
             return ""
-        counted = [*self.before, *self.shown[: place + 1]][-(wish.window or 0) :]
+        counted = [*self.before, *self.selected[: place + 1]][-(wish.window or 0) :]
         count, most, name = sum(code in own for own in counted), int(self.quota.capacity[code]), self.names(code)
         ordinal, where = ordinal_text(count, words=True), ""
         if wish.places:
@@ -77,9 +77,11 @@ class RuleCounts:
         if full and self.names(full[0]):
             return f"{self.names(full[0])} already has its share of {number_text(self.counts[full[0]])}"
         least = {code: wish.bounds(value, self.k)[0] for code, value in enumerate(wish.named)}
-        given = [code for code in least if code not in own and 0 < self.counts[code] <= least[code]]
-        if not given or any(code in least for code in own):
+        at_minimum = [code for code in least if code not in own and 0 < self.counts[code] <= least[code]]
+        if not at_minimum or any(code in least for code in own):
             return ""
-        places = ", ".join(f"{self.counts[code]} of {len(self.shown)} from {self.names(code)}" for code in given)
+        places = ", ".join(
+            f"{self.counts[code]} of {len(self.selected)} from {self.names(code)}" for code in at_minimum
+        )
         word = "share" if isinstance(wish, Share) else "minimum"
         return f"gave way to the {word} of {wish.attribute.name}: {places}"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import http.client
 import json
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -67,45 +68,30 @@ class Client:
 
     def rerank(
         self,
-        scores: Sequence[float],
-        wishes: Sequence[Any] = (),
+        scores: Any = None,
+        wishes: Any = (),
         k: int | None = None,
         *,
-        ids: Sequence[Any] | None = None,
-        columns: Mapping[str, Sequence[Any]] | None = None,
-        vectors: Sequence[Sequence[float]] | None = None,
-        method: Any = None,
-        already: Sequence[Any] = (),
-        pin: Sequence[Any] = (),
-        strength: float | None = None,
-        keep: float | None = None,
-        protect: int | None = None,
-        profile: str | None = None,
-        key: str | None = None,
-        near: Mapping[str, Any] | None = None,
-        gains: bool = False,
-        explain: bool = False,
         request_id: str | None = None,
+        **fields: Any,
     ) -> dict[str, Any]:
-        """Re-rank candidates. The parameters are those of `mascot.rerank` and `mascot.Candidates`.
+        """Re-rank candidates: `mascot.rerank` over HTTP.
 
-        Wishes and the method are objects of the library, or dictionaries as `to_dict` writes them. A `profile` of the
-        service replaces them; `key` and `near` are those of `mascot.Profile.rules`.
+        `fields` are the other fields of `/api/rerank`: `ids`, `columns`, `vectors`, `method`, `already`, `pin`,
+        `profile`, `key`, and so on. `from_` stands for `from`. Instead of scores, `records` or a `response` may be
+        passed. Wishes and the method are objects of the library, or dictionaries as `to_dict` writes them.
         """
-        request = {
-            "scores": _plain(scores), "wishes": [_described(wish) for wish in wishes], "k": k, "ids": _plain(ids),
-            "columns": {name: _plain(column) for name, column in (columns or {}).items()}, "vectors": _plain(vectors),
-            "method": _described(method), "already": _plain(already),
-            "pin": _plain(pin), "strength": strength, "keep": keep, "protect": protect, "gains": gains,
-            "explain": explain, "profile": profile, "key": key, "near": dict(near or {}),
-        }  # fmt: skip
-        return self.post("/api/rerank", request, request_id)
+        is_list = isinstance(wishes, Iterable) and not isinstance(wishes, (str, Mapping))
+        request = fields | {"scores": scores, "wishes": list(wishes) if is_list else [wishes], "k": k}
+        request["from"] = request.pop("from_", None)
+        sent = {name: value for name, value in request.items() if value is not None}
+        return self.post("/api/rerank", sent, request_id)
 
     def rerank_many(self, requests: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
         """Send the requests over one stream, and yield each answer, or its `error`, in order."""
         connection = self._class(self._host, self._port, timeout=self._timeout_s)
         try:
-            lines = (json.dumps(request).encode() + b"\n" for request in requests)
+            lines = (_json(request) + b"\n" for request in requests)
             headers = {**self._headers, "Content-Type": "application/x-ndjson"}
             connection.request("POST", f"{self._path}/api/rerank/stream", lines, headers, encode_chunked=True)
             response = connection.getresponse()
@@ -129,7 +115,7 @@ class Client:
 
     def post(self, path: str, request: Mapping[str, Any], request_id: str | None = None) -> dict[str, Any]:
         """Post a request as JSON and return the answer."""
-        return self._call("POST", path, json.dumps(request).encode(), request_id)
+        return self._call("POST", path, _json(request), request_id)
 
     def _call(self, method: str, path: str, body: bytes | None, request_id: str | None) -> dict[str, Any]:
         headers = self._headers | ({} if body is None else {"Content-Type": "application/json"})
@@ -161,9 +147,13 @@ def _error(status: int, content: bytes, request_id: str | None) -> ServiceError:
         return ServiceError(status, "HttpError", content[:200].decode("utf-8", "replace"), request_id)
 
 
-def _plain(values: Any) -> Any:
-    return values.tolist() if hasattr(values, "tolist") else None if values is None else list(values)
+def _json(request: Any) -> bytes:
+    return json.dumps(request, default=_plain).encode()
 
 
-def _described(value: Any) -> Any:
-    return value.to_dict() if hasattr(value, "to_dict") else value
+def _plain(value: Any) -> Any:
+    """Return objects of the library, arrays, times, decimals and other sequences as plain data."""
+    for name in ("to_dict", "tolist", "isoformat"):
+        if hasattr(value, name):
+            return getattr(value, name)()
+    return float(value) if isinstance(value, Decimal) else list(value)

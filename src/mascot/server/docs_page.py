@@ -24,38 +24,36 @@ _BOUNDS = {  # of a JSON schema, in the order in which they are shown
 
 def docs_page(document: Mapping[str, Any]) -> str:
     """Return the page: a list of links, the operations by tag, and the types of their bodies."""
-    operations = [
-        (method.upper(), path, operation)
-        for path, methods in document["paths"].items()
-        for method, operation in methods.items()
-    ]
-    by_tag: dict[str, list[str]] = {}
-    for method, path, operation in operations:
-        by_tag.setdefault(operation["tags"][0], []).append(_operation(method, path, operation))
-    links = (
-        f'<li><a href="#{operation["operationId"]}"><code>{method} {escape(path)}</code></a></li>'
-        for method, path, operation in operations
-    )
-    groups = (f"<h2>{escape(tag)}</h2>\n{''.join(parts)}" for tag, parts in by_tag.items())
-    schemas = (_schema(name, schema) for name, schema in sorted(document["components"]["schemas"].items()))
+    links, by_tag = "", dict[str, str]()
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            title = f"<code>{method.upper()} {escape(path)}</code>"
+            links += f'<li><a href="#{operation["operationId"]}">{title}</a></li>'
+            tag = operation["tags"][0]
+            by_tag[tag] = by_tag.get(tag, "") + _section(operation["operationId"], title, operation, _bodies(operation))
+    groups = "".join(f"<h2>{escape(tag)}</h2>\n{sections}" for tag, sections in by_tag.items())
+    schemas = "".join(_schema(name, schema) for name, schema in sorted(document["components"]["schemas"].items()))
     head = _HEAD.format(**{name: escape(text) for name, text in document["info"].items()})
     download = '<p>For generated clients: <a href="openapi.json">openapi.json</a></p>\n'
-    return f"{head}{download}<ul>{''.join(links)}</ul>\n{''.join(groups)}<h2>types</h2>\n{''.join(schemas)}{_FOOT}"
+    return f"{head}{download}<ul>{links}</ul>\n{groups}<h2>types</h2>\n{schemas}{_FOOT}"
 
 
-def _operation(method: str, path: str, operation: Mapping[str, Any]) -> str:
-    rows = [("request", kind, _type(part["schema"])) for kind, part in _contents(operation.get("requestBody", {}))]
+def _section(anchor: str, title: str, part: Mapping[str, Any], content: str) -> str:
+    description = _text(part.get("description", ""))
+    return f'<section id="{anchor}"><h3>{title}</h3><p>{description}</p>\n{content}</section>\n'
+
+
+def _bodies(operation: Mapping[str, Any]) -> str:
+    """Return the table of the bodies of the request and of the answers."""
+    bodies = {"request": operation.get("requestBody", {})}
     for status, response in operation["responses"].items():
-        for kind, part in _contents(response) or [("", {"schema": {}})]:
-            rows.append((f"{status}: {escape(response['description'])}", kind, _type(part["schema"])))
-    return (
-        f'<section id="{operation["operationId"]}"><h3><code>{method} {escape(path)}</code></h3>'
-        f"<p>{_text(operation['description'])}</p>\n{_table(('body', 'content type', 'type'), rows)}</section>\n"
-    )
-
-
-def _contents(body: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    return list(body.get("content", {}).items())
+        bodies[f"{status}: {escape(response['description'])}"] = {"content": {"": {"schema": {}}}} | response
+    rows = [
+        (name, kind, _type(part["schema"]))
+        for name, body in bodies.items()
+        for kind, part in body.get("content", {}).items()
+    ]
+    return _table(("body", "content type", "type"), rows)
 
 
 def _schema(name: str, schema: Mapping[str, Any]) -> str:
@@ -70,10 +68,8 @@ def _schema(name: str, schema: Mapping[str, Any]) -> str:
         for key, part in schema.get("properties", {}).items()
     ]
     examples = (f"<pre>{escape(json.dumps(example, indent=2))}</pre>\n" for example in schema.get("examples", ()))
-    return (
-        f'<section id="type-{escape(name)}"><h3>{escape(name)}</h3><p>{_text(schema.get("description", ""))}</p>\n'
-        f"{_table(('field', 'type', 'default', 'meaning'), rows)}{''.join(examples)}</section>\n"
-    )
+    table = _table(("field", "type", "default", "meaning"), rows)
+    return _section(f"type-{escape(name)}", escape(name), schema, table + "".join(examples))
 
 
 def _type(schema: Mapping[str, Any]) -> str:

@@ -17,8 +17,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from mascot.server.responses import refusal
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})  # health checks carry no token
-_ADMIN_PATHS = frozenset({"/metrics", "/openapi.json", "/docs"})  # which may have a token of their own
-_COOKIE = "mascot_token"
+_PAGES = frozenset({"/", "/docs"})  # which people open in a browser
+# The paths that may have a token of their own.
+_ADMIN_PATHS = frozenset({"/metrics", "/openapi.json", "/docs", "/static/styles/docs.css"})
+_COOKIE, _ADMIN_COOKIE = "mascot_token", "mascot_admin"
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _WRITING = frozenset({"PUT", "DELETE"})  # allowed only from this server's own page, whatever --cors says
 _FREE_ATTEMPTS = 5  # wrong tokens per client address that are answered without delay
@@ -61,22 +63,23 @@ class Guard:
         is_foreign = origin not in (None, f"http://{host}", f"https://{host}")  # a proxy may add TLS
         if is_foreign and (method in _WRITING or (method not in _READING and origin not in self._origins)):
             return refusal(403, "Forbidden", f"origin {headers['origin']!r} may not use this server: see --cors")
-        digest = self._admin if self._admin is not None and path in _ADMIN_PATHS else self._token
+        is_admin = self._admin is not None and path in _ADMIN_PATHS
+        digest, cookie = (self._admin, _ADMIN_COOKIE) if is_admin else (self._token, _COOKIE)
         if digest is None or path in OPEN_PATHS:
             return None
         query = scope.get("query_string", b"").decode("latin-1")
         pairs = parse_qsl(query, keep_blank_values=True, encoding="utf-8", errors="surrogateescape")
         token = next((value for name, value in reversed(pairs) if name == "token"), None)
         others = [pair for pair in pairs if pair[0] != "token"]
-        if not _accepts(headers, token, digest):
+        if not _accepts(headers, token, digest, cookie):
             if token is not None or "authorization" in headers:
                 await self._delay((scope.get("client") or ("",))[0])
-            if path == "/" and "text/html" in headers.get("accept", ""):
+            if path in _PAGES and "text/html" in headers.get("accept", ""):
                 return _form(others, wrong=token is not None)
             return refusal(401, "Unauthorized", _REQUIRED, _BEARER)
-        if token is not None and path == "/":
+        if token is not None and path in _PAGES:
             # Remove the token from the address: it would stay in the history and in shared links.
-            return _redirect(others, digest)
+            return _redirect(path, others, f"{cookie}={digest}")
         return None
 
     async def _delay(self, address: str) -> None:
@@ -91,11 +94,11 @@ class Guard:
             self._delayed -= 1
 
 
-def _accepts(headers: dict[str, str], token: str | None, digest: str) -> bool:
+def _accepts(headers: dict[str, str], token: str | None, digest: str, cookie: str) -> bool:
     """Return whether a request carries the token with this digest."""
     scheme, _, bearer = headers.get("authorization", "").partition(" ")
     cookies = [part.strip().partition("=") for part in headers.get("cookie", "").split(";")]
-    digests = [value for name, _, value in cookies if name == _COOKIE]
+    digests = [value for name, _, value in cookies if name == cookie]
     if scheme.lower() == "bearer":
         digests.append(_digest(bearer.encode("latin-1").strip()))
     if token is not None:
@@ -123,13 +126,13 @@ def _form(pairs: list[tuple[str, str]], wrong: bool) -> Response:
     return HTMLResponse(body, 401, _BEARER)
 
 
-def _redirect(pairs: list[tuple[str, str]], digest: str) -> Response:
-    """Redirect to the page and set the cookie: browsers load pictures without a Bearer header."""
+def _redirect(path: str, pairs: list[tuple[str, str]], cookie: str) -> Response:
+    """Redirect to the page and set the cookie: browsers load pictures and styles without a Bearer header."""
     query = urlencode(pairs, quote_via=quote, encoding="utf-8", errors="surrogateescape")
-    target = f"/?{query}" if query else "/"
+    target = f"{path}?{query}" if query else path
     headers = {
         "location": target,
-        "set-cookie": f"{_COOKIE}={digest}; HttpOnly; SameSite=Strict; Path=/; Max-Age=2592000",
+        "set-cookie": f"{cookie}; HttpOnly; SameSite=Strict; Path=/; Max-Age=2592000",
         "cache-control": "no-store",
     }
     return HTMLResponse(f'<!doctype html><title>MASCOT</title><a href="{escape(target)}">Continue</a>\n', 303, headers)

@@ -449,7 +449,8 @@ class PeriodOut(Struct):
     photos: int
     moments: int
     cover: int
-    request: dict[str, str]
+    request: dict[str, Any]
+    best: Annotated[dict[str, Any] | None, Meta(description="The search for its best; null if it has few.")]
 
 
 class TripsOut(Struct):
@@ -484,4 +485,5 @@ class LibraryOut(Struct):
     skipped: int
     attributes: list[str]
     points: Annotated[list[list[float]], Meta(description="Latitude and longitude of photographs, thinned.")]
+    best: Annotated[dict[str, Any], Meta(description="The search for the best photographs of the library.")]
     suggestions: list[Suggestion]

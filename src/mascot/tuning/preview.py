@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field, replace
 from heapq import nlargest
-from typing import Any, NamedTuple
+from operator import attrgetter, itemgetter
+from typing import Any
 
 import numpy as np
 
@@ -33,6 +34,7 @@ _MEANINGS = {
     "limits": "limits leave no more candidates",
     "places": "no other candidate fits the rules about places",
 }  # of the causes of a `MissedRule`
+_Rule = tuple[str, str, str]  # a rule, the value that has too few or too many results, and the cause
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +46,19 @@ class QueryHits:
     weight: float = 1.0
 
 
-class PageChange(NamedTuple):
-    """How the page of one query differs."""
+@dataclass(frozen=True, slots=True)
+class PageChange:
+    """How the page of one query differs: 0 or 1 where a share of several pages is between them."""
 
-    weight: float
-    page: bool  # some position has another result
-    first: bool
-    first_five: bool  # one of the first five positions has another result
-    replaced: int  # results that the page did not have before
-    moved: float  # share of the exposure that went to other results, in 0..1
+    pages: float  # some position has another result
+    first: float
+    first_five: float  # one of the first five positions has another result
+    replaced: float  # results that the page did not have before
+    moved: float  # share of the exposure that went to other results
     kept_before: float  # relevance as a share of the best possible
     kept: float
-    short_before: bool  # fewer than k results, although there are k hits
-    short: bool
+    short_before: float  # fewer than k results, although there are k hits
+    short: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,35 +114,33 @@ class Tally:
     """What some queries add to a preview. The tallies of all queries are added up by `add`."""
 
     changes: list[PageChange] = field(default_factory=list)
-    missed: tuple[Counter[Any], Counter[Any]] = field(default_factory=lambda: (Counter(), Counter()))  # before, after
+    weights: list[float] = field(default_factory=list)  # of these queries
+    missed: tuple[Counter[_Rule], Counter[_Rule]] = field(
+        default_factory=lambda: (Counter(), Counter())
+    )  # before, after
     exposure: tuple[Counter[Any], Counter[Any]] = field(default_factory=lambda: (Counter(), Counter()))
     most_changed: list[ChangedQuery] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)  # queries by the message of their error
 
     def add(self, other: Tally) -> None:
         self.changes += other.changes
+        self.weights += other.weights
         for mine, theirs in zip((*self.missed, *self.exposure), (*other.missed, *other.exposure), strict=True):
             mine.update(theirs)
-        self.most_changed = nlargest(MOST_CHANGED, self.most_changed + other.most_changed, key=_extent)
+        self.most_changed = nlargest(
+            MOST_CHANGED, self.most_changed + other.most_changed, key=attrgetter("moved", "weight")
+        )
         self.refused += other.refused
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
-    """What rules change over recorded queries. Means and shares are weighted by the weights of the queries.
+class Preview(PageChange):
+    """What rules change over recorded queries: the mean change, weighted by the weights of the queries, and lists.
 
     Attributes
     ----------
     queries, refused
         The number of queries that were compared, and the number of those that the rules refuse, by the message.
-    pages, first, first_five
-        The share of the queries with a change on the page, of the first result, and among the first five.
-    replaced, moved
-        Means: results of a page that it did not have before, and the share of the exposure that went to others.
-    kept_before, kept
-        The relevance of the results as a share of the best possible.
-    short_before, short
-        The share of the pages with fewer than k results, although there are k hits.
     missed, exposure, most_changed
         Rules that pages miss; values with their exposure, the largest change first; the ten most changed queries.
     changes
@@ -149,15 +149,6 @@ class Preview:
 
     queries: int
     refused: dict[str, int]
-    pages: float
-    first: float
-    first_five: float
-    replaced: float
-    moved: float
-    kept_before: float
-    kept: float
-    short_before: float
-    short: float
     missed: list[MissedCount]
     exposure: list[ExposureChange]
     most_changed: list[ChangedQuery]
@@ -165,10 +156,8 @@ class Preview:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the preview as plain data, ready for JSON, without the changes of single queries."""
-        names = [name for name in self.__slots__ if name != "changes"]
-        values = {name: getattr(self, name) for name in names}
-        for name in ("missed", "exposure", "most_changed"):
-            values[name] = [asdict(entry) for entry in values[name]]
+        values = asdict(replace(self, changes=[]))
+        del values["changes"]
         return plain(values)
 
 
@@ -205,20 +194,19 @@ def tally(queries: Sequence[QueryHits], rules: Variant, against: Variant | None,
     columns = list(dict.fromkeys([*(column for wish in labelled for column in columns_of(wish)), *columns]))
     result, pages = Tally(), []
     for query, before, after in _rankings(queries, (old_rules, rules), result.refused):
-        change = _compare(query, before, after)
+        change = _compare(query.candidates.scores, before, after)
         result.changes.append(change)
-        if change.page:
-            pages.append((change, query, before, after))
+        result.weights.append(query.weight)
+        if change.pages:
+            pages.append((change.moved, query.weight, change.replaced, query, before, after))
         cells = {name: query.candidates.columns[name] for name in columns if name in query.candidates.columns}
         for side, ranking in enumerate((before, after)):
             missed = {(missed.rule, missed.value, missed.cause) for missed in ranking.missed_rules()}
             result.missed[side].update(missed)
             _add_exposure(result.exposure[side], query.weight, ranking.positions, cells)
-    for change, query, before, after in nlargest(MOST_CHANGED, pages, key=lambda page: _extent(page[0])):
+    for moved, weight, replaced, query, before, after in nlargest(MOST_CHANGED, pages, key=itemgetter(0, 1)):
         sides = [_results(ranking, query.candidates, columns) for ranking in (before, after)]
-        result.most_changed.append(
-            ChangedQuery(plain(query.query), query.weight, change.moved, change.replaced, *sides)
-        )
+        result.most_changed.append(ChangedQuery(plain(query.query), weight, moved, int(replaced), *sides))
     return result
 
 
@@ -238,8 +226,7 @@ def _rankings(queries: Sequence[QueryHits], both: Sequence[Variant], refused: Co
         return _rankings(queries[:half], both, refused) + _rankings(queries[half:], both, refused)
 
 
-def _compare(query: QueryHits, before: Ranking[Any], after: Ranking[Any]) -> PageChange:
-    scores = query.candidates.scores
+def _compare(scores: Floats, before: Ranking[Any], after: Ranking[Any]) -> PageChange:
     relevance, sides = scaled(scores), (before.positions, after.positions)
     exposure = np.zeros((2, len(scores)))
     for row, positions in zip(exposure, sides, strict=True):
@@ -251,7 +238,7 @@ def _compare(query: QueryHits, before: Ranking[Any], after: Ranking[Any]) -> Pag
     )
     short_before, short = (len(ranking) < min(ranking.k, len(scores)) for ranking in (before, after))
     return PageChange(
-        query.weight, old != new, old[:1] != new[:1], old[:_FIRST] != new[:_FIRST], len(set(new) - set(old)),
+        old != new, old[:1] != new[:1], old[:_FIRST] != new[:_FIRST], len(set(new) - set(old)),
         float(np.abs(exposure[1] - exposure[0]).sum() / total) if total else 0.0,
         kept_before, kept, short_before, short,
     )  # fmt: skip
@@ -272,19 +259,16 @@ def _add_exposure(exposure: Counter[Any], weight: float, positions: Ints, cells:
 
 
 def _results(ranking: Ranking[Any], candidates: Candidates[Any], columns: Sequence[str]) -> list[PageResult]:
-    reasons = ranking.explain().results if ranking.wishes else [None] * len(ranking)
-    names = [name for name in columns if name in candidates.columns]
+    cells = {name: candidates.columns[name] for name in columns if name in candidates.columns}
     return [
-        PageResult(plain(id_), was, {name: plain(candidates.columns[name][position]) for name in names},
-                   reason.because if reason else "")
-        for id_, was, position, reason in zip(
-            ranking.ids, ranking.was.tolist(), ranking.positions.tolist(), reasons, strict=True
+        PageResult(
+            plain(reason.id),
+            reason.was,
+            {name: plain(column[reason.position]) for name, column in cells.items()},
+            reason.because if ranking.wishes else "",
         )
-    ]  # fmt: skip
-
-
-def _extent(change: PageChange | ChangedQuery) -> tuple[float, float]:
-    return change.moved, change.weight
+        for reason in ranking.explain(left_out=False).results
+    ]
 
 
 def summarize(total: Tally) -> Preview:
@@ -292,14 +276,13 @@ def summarize(total: Tally) -> Preview:
     if not total.changes:
         message = next(iter(total.refused), "there are no queries")
         raise InputError(f"no query can be previewed: {message}")
-    table = np.array(total.changes, np.float64)
-    if not table[:, 0].sum():
+    if not sum(total.weights):
         raise InputError("the weights of the queries must not all be 0")
-    means = dict(zip(PageChange._fields, np.average(table, axis=0, weights=table[:, 0]).tolist(), strict=True))
-    means.pop("weight")
-    means["pages"] = means.pop("page")
-    old_missed, missed = total.missed
-    rules = sorted({*old_missed, *missed}, key=lambda key: (-missed[key], -old_missed[key], key))
+    table = np.array(list(map(astuple, total.changes)))
+    means = np.average(table, axis=0, weights=total.weights).tolist()
+    before, after = total.missed
+    rules = sorted({*before, *after}, key=lambda rule: (-after[rule], -before[rule], rule))
+    missed = [MissedCount(*rule, _MEANINGS[rule[2]], before[rule], after[rule]) for rule in rules]
     old, new = total.exposure
     exposure = [
         ExposureChange(key[0], key[1], old[key] / (old[None] or 1), new[key] / (new[None] or 1))
@@ -307,10 +290,11 @@ def summarize(total: Tally) -> Preview:
         if key
     ]
     return Preview(
-        len(total.changes), dict(total.refused.most_common()), **means,
-        missed=[
-            MissedCount(key[0], key[1], key[2], _MEANINGS[key[2]], old_missed[key], missed[key]) for key in rules
-        ],
+        **dict(zip(PageChange.__slots__, means, strict=True)),
+        queries=len(total.changes),
+        refused=dict(total.refused.most_common()),
+        missed=missed,
         exposure=sorted(exposure, key=lambda entry: (-abs(entry.change), entry.column, entry.value)),
-        most_changed=total.most_changed, changes=total.changes,
-    )  # fmt: skip
+        most_changed=total.most_changed,
+        changes=total.changes,
+    )

@@ -25,9 +25,9 @@ COLLAPSE = 0.5  # less than this share survives: the result collapses; between t
 _VERDICTS = ("steady", "drifts", "collapses")
 
 
-# A knob is a field of the method or of an attribute with one of these names; each is moved down (-1) and up (+1).
+# A parameter is a field of the method or of an attribute with one of these names; each is moved down (-1) and up (+1).
 # Rounding makes 0.1 + 0.2 print as 0.3.
-_KNOBS: dict[str, Callable[[Any, int], Any]] = {
+_STEPS: dict[str, Callable[[Any, int], Any]] = {
     "strength": lambda value, way: round(min(max(value + way * 0.1, 0.0), 1.0), 10),
     "sigma": lambda value, way: value * 1.5**way,
     "sigma_km": lambda value, way: value * 1.5**way,
@@ -43,13 +43,13 @@ def verdict(share: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One knob, moved one step from its value."""
+    """One parameter, moved one step from its value."""
 
-    knob: str  # "strength", "place.sigma_km"
+    parameter: str  # "strength", "place.sigma_km"
     value: float
     stepped: float
     kept: float  # summed relevance of the results, as a share of the best possible
-    survives: float  # summed relevance as a share of the unstepped result's
+    survives: float  # summed relevance as a share of the original result's
 
     @property
     def verdict(self) -> str:
@@ -64,30 +64,32 @@ class Probe:
     """How much relevance survives each step. `print` shows it as a table."""
 
     k: int  # length of the list that was probed
-    kept: float  # summed relevance of the unstepped result, as a share of the best possible
-    steps: tuple[Step, ...]  # one per knob and direction
+    kept: float  # summed relevance of the original result, as a share of the best possible
+    steps: tuple[Step, ...]  # one per parameter and direction
     skipped: tuple[str, ...] = ()  # what could not be stepped, and why
 
     @property
     def worst(self) -> Step | None:
-        """The step that survives least, or None if there is no knob."""
+        """The step that survives least, or None if no parameter can be stepped."""
         return min(self.steps, key=lambda step: step.survives, default=None)
 
     @property
     def verdict(self) -> str:
-        """The verdict of the worst step, or ``"collapses"`` if the unstepped result already keeps less than half."""
+        """The verdict of the worst step, or ``"collapses"`` if the original result already keeps less than half."""
         if self.kept < COLLAPSE:
             return _VERDICTS[2]
         return self.worst.verdict if self.worst else _VERDICTS[0]
 
     def __str__(self) -> str:
-        width = max([len(step.knob) for step in self.steps] + [4])
-        lines = [f"{'knob':<{width}} {'from':>9} {'to':>9} {'kept':>7} {'survives':>9}  verdict"]
+        width = max([len(step.parameter) for step in self.steps] + [9])
+        lines = [f"{'parameter':<{width}} {'from':>9} {'to':>9} {'kept':>7} {'survives':>9}  verdict"]
         for step in self.steps:
             numbers = f"{step.value:>9.4g} {step.stepped:>9.4g} {step.kept:>7.1%} {step.survives:>9.1%}"
-            lines.append(f"{step.knob:<{width}} {numbers}  {step.verdict}")
+            lines.append(f"{step.parameter:<{width}} {numbers}  {step.verdict}")
         lines += [f"not stepped: {reason}" for reason in self.skipped]
-        lines.append(f"unstepped, the first {self.k} keep {self.kept:.1%} of the best possible relevance")
+        lines.append(
+            f"current settings: the first {self.k} results keep {self.kept:.1%} of the best possible relevance"
+        )
         lines.append(f"verdict: {self.verdict} (steady: {STEADY:.0%} survives a step; collapses: below {COLLAPSE:.0%})")
         return "\n".join(lines)
 
@@ -100,7 +102,7 @@ class Probe:
 def probe(
     candidates: Candidates[Any], wishes: AnyWish | Sequence[AnyWish], method: Method | None = None, k: int = 10
 ) -> Probe:
-    """Move each knob one step from its value and measure how much relevance of the first k results survives.
+    """Move each parameter one step from its value and measure how much relevance of the first k results survives.
 
     Strength moves by 0.1, every attribute's width (`sigma`, `sigma_km`, `sigma_days`) by a factor of 1.5, a grid
     by 5 `cells`, each up and down. A width that follows the candidates is stepped from its value for these
@@ -120,11 +122,11 @@ def probe(
     'steady'
     """
     base_method = method or Mascot()
-    unstepped = rerank(candidates, wishes, k, base_method)
-    base_wishes = unstepped.wishes
+    original = rerank(candidates, wishes, k, base_method)
+    base_wishes = original.wishes
     steered = [wish for wish in base_wishes if isinstance(wish, Wish)]
     bins = [wish.bins(candidates.columns, candidates.vectors, len(candidates)) for wish in steered]
-    remaining = unstepped._problem.remaining
+    remaining = original._problem.remaining
     kept = remaining.of(0)
     rows = np.arange(len(candidates)) if kept is None else kept
     ideal = normalized(candidates.scores[rows]) if len(rows) else np.zeros(0)
@@ -133,23 +135,23 @@ def probe(
         positions = remaining.from_input(0, result.positions)
         return float(relevance_kept(ideal[None], positions[None])[0]) if len(rows) else 1.0
 
-    base = share(unstepped)
+    base = share(original)
     steps: list[Step] = []
     skipped: list[str] = []
-    for knob, value, stepped, changed_method in _moves(base_method, "", None, skipped):
-        left = share(rerank(candidates, base_wishes, k, changed_method))
-        steps.append(Step(knob, value, stepped, left, left / base if base > 0 else 1.0))
+    for parameter, value, stepped, changed_method in _moves(base_method, "", None, skipped):
+        relevance = share(rerank(candidates, base_wishes, k, changed_method))
+        steps.append(Step(parameter, value, stepped, relevance, relevance / base if base > 0 else 1.0))
     for wish, label, wish_bins in zip(steered, names_of(steered), bins, strict=True):
-        for knob, value, stepped, attribute in _moves(wish.attribute, f"{label}.", wish_bins.take(rows), skipped):
+        for parameter, value, stepped, attribute in _moves(wish.attribute, f"{label}.", wish_bins.take(rows), skipped):
             changed = [replace(wish, attribute=attribute) if other is wish else other for other in base_wishes]
-            left = share(rerank(candidates, changed, k, base_method))
-            steps.append(Step(knob, value, stepped, left, left / base if base > 0 else 1.0))
+            relevance = share(rerank(candidates, changed, k, base_method))
+            steps.append(Step(parameter, value, stepped, relevance, relevance / base if base > 0 else 1.0))
     return Probe(min(k, len(rows)), base, tuple(steps), tuple(skipped))
 
 
 def _moves(owner: Any, prefix: str, bins: Bins | None, skipped: list[str]) -> Iterator[tuple[str, float, float, Any]]:
-    """Yield every knob of a method or attribute, its value, the value one step down and up, and the owner with it."""
-    for name in [f.name for f in fields(owner) if f.name in _KNOBS] if is_dataclass(owner) else []:
+    """Yield the name and value of each parameter, the value one step down or up, and the owner with that value."""
+    for name in [f.name for f in fields(owner) if f.name in _STEPS] if is_dataclass(owner) else []:
         value = getattr(owner, name)
         if value is None and bins is not None:
             value = _width_here(bins, name)
@@ -157,12 +159,12 @@ def _moves(owner: Any, prefix: str, bins: Bins | None, skipped: list[str]) -> It
             skipped.append(f"{prefix}{name} is {'left open' if value is None else repr(value)}")
             continue
         for way in (-1, 1):
-            stepped = _KNOBS[name](value, way)
+            stepped = _STEPS[name](value, way)
             if stepped == value:  # at the end of its range
                 continue
             try:
                 moved = replace(owner, **{name: stepped})
-            except ValueError as error:  # the next value is outside the knob's own rule
+            except ValueError as error:  # the next value is outside its own rule
                 skipped.append(f"{prefix}{name} {value:.4g} to {stepped:.4g}: {error}")
                 continue
             yield prefix + name, value, stepped, moved

@@ -34,7 +34,7 @@ _DEFAULT_STRENGTH = mc.Mascot().strength or 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Knobs:
+class Setting:
     """A strength, a number of protected results (None: the default) and the widths that differ from the wishes'."""
 
     strength: float = _DEFAULT_STRENGTH
@@ -52,7 +52,7 @@ class Knobs:
 
     @property
     def changes(self) -> int:
-        """The number of knobs that differ from the defaults."""
+        """The number of parameters that differ from the defaults."""
         return (self.strength != _DEFAULT_STRENGTH) + (self.protect is not None) + len(self.widths)
 
 
@@ -76,10 +76,10 @@ class MeanScores:
 
 @dataclass(frozen=True, slots=True)
 class TuningFold:
-    """One fold: the knobs that the other folds chose, and mean objectives over this fold's queries."""
+    """One fold: the setting that the other folds chose, and mean objectives over this fold's queries."""
 
     queries: int
-    knobs: Knobs
+    setting: Setting
     relevance_alone: float
     default: float
     tuned: float
@@ -90,9 +90,9 @@ Verdict = Literal["tuned", "default", "relevance alone"]
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """The result of `tune`. Objectives are held out: no query is scored with knobs that it helped to choose.
+    """The result of `tune`. Objectives are held out: no query is scored with a setting that it helped to choose.
 
-    The verdict is ``"tuned"`` only if the tuned knobs beat the defaults and relevance alone on held-out queries, by
+    The verdict is ``"tuned"`` only if the tuned setting beats the defaults and relevance alone on held-out queries, by
     intervals that exclude 0; otherwise ``"default"`` or ``"relevance alone"``.
     """
 
@@ -105,8 +105,8 @@ class Tuning:
     diversity_metric: str
     relevance_weight: float
     seed: int
-    knobs: Knobs  # recommended: `best`, the defaults, or strength 0, according to the verdict
-    best: Knobs  # with the best mean objective over all queries; not held out, so by itself not a reason to use them
+    recommended: Setting  # `best`, the defaults, or strength 0, according to the verdict
+    best: Setting  # with the best mean objective over all queries; not held out, so by itself not a reason to use them
     relevance_alone: MeanInterval
     default: MeanInterval
     tuned: MeanInterval
@@ -117,13 +117,13 @@ class Tuning:
     python: str  # the recommended call
     scores: dict[str, MeanScores]  # of relevance alone, the defaults, the tuned (held out) and `best` (not held out)
     folds: tuple[TuningFold, ...]
-    curve: tuple[tuple[float, MeanScores], ...]  # by strength, with the other `knobs`
+    curve: tuple[tuple[float, MeanScores], ...]  # by strength, with the other parameters of `recommended`
     notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the tuning as plain data, ready for JSON."""
         return asdict(replace(self, wishes=(), curve=())) | {
-            "wishes": [wish.to_dict() for wish in self.knobs.steer(self.wishes)],
+            "wishes": [wish.to_dict() for wish in self.recommended.steer(self.wishes)],
             "curve": [{"strength": strength} | asdict(means) for strength, means in self.curve],
         }
 
@@ -177,13 +177,13 @@ def tune(
     judge = Judge(queries, wish_list, judged, clusters, k, metric, relevance_weight)
     count, notes = len(judge.queries), judge.notes
     constraints = [wish for wish in wish_list if not isinstance(wish, mc.Wish)]
-    settings = [*_grid(judge.queries, wish_list, k), Knobs(strength=0.0)]  # the last is relevance alone
+    settings = [*_grid(judge.queries, wish_list, k), Setting(strength=0.0)]  # the last is relevance alone
     scores = np.empty((len(settings), 3, count))  # relevance, diversity, objective
-    for number, knobs in enumerate(settings):
-        scores[number] = judge.score(knobs.steer(wish_list) if knobs.strength else constraints, knobs.method)
+    for number, setting in enumerate(settings):
+        scores[number] = judge.score(setting.steer(wish_list) if setting.strength else constraints, setting.method)
         if report is not None:
             report(number + 1, len(settings))
-    alone, default, held_out = scores[-1], scores[settings.index(Knobs())], np.empty((3, count))
+    alone, default, held_out = scores[-1], scores[settings.index(Setting())], np.empty((3, count))
 
     rng = np.random.default_rng(seed)
     fold_results = []
@@ -202,7 +202,7 @@ def tune(
         notes.append(f"{count} queries are few: more of them may change the answer")
     steps = [replace(recommended, strength=strength) for strength in STRENGTHS]
     curve = [(0.0, _means(alone))]
-    curve += [(knobs.strength, _means(scores[settings.index(knobs)])) for knobs in steps if knobs in settings]
+    curve += [(setting.strength, _means(scores[settings.index(setting)])) for setting in steps if setting in settings]
     spelled = ", ".join(_spelled_wish(wish) for wish in recommended.steer(wish_list))
     method = _spelled("mc.Mascot", recommended.method, mc.Mascot())
     python = f"mc.rerank(hits, [{spelled}], k={k}, method={method})"
@@ -243,7 +243,9 @@ def draw(tuning: Tuning, path: str | Path) -> None:
         default = tuning.scores["default"].objective
         axes.plot(_DEFAULT_STRENGTH, default, "o", mfc="white", mec="#111111", ms=9, zorder=4, label="default")
         height = tuning.scores["best" if tuning.verdict == "tuned" else tuning.verdict].objective
-        axes.plot(tuning.knobs.strength, height, "*", color="#BE0F3F", ms=11, zorder=5, label=f"use: {tuning.verdict}")
+        axes.plot(
+            tuning.recommended.strength, height, "*", color="#BE0F3F", ms=11, zorder=5, label=f"use: {tuning.verdict}"
+        )
         axes.set(xlabel="strength", ylabel=f"mean over {tuning.queries} queries", xlim=(-0.03, 1.03))
         figure.legend(loc="outside upper center", ncols=3)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -263,15 +265,15 @@ def _check(
         raise mc.OptionError(f"a wish reads {column!r}, which is a judgement: no search result has it yet")
 
 
-def _grid(queries: Sequence[mc.Candidates[Any]], wishes: Sequence[mc.AnyWish], k: int) -> list[Knobs]:
+def _grid(queries: Sequence[mc.Candidates[Any]], wishes: Sequence[mc.AnyWish], k: int) -> list[Setting]:
     """Return the settings to try, nearest to the defaults first, because ties go to the first."""
     usual = mc.Mascot().protected(k)
     protects = [None, *(count for count in sorted({0, 1, k // 2}) if count != usual)]
     widths: list[tuple[tuple[int, float], ...]] = [()]
     for at, wish in enumerate(wishes):
         widths += [((at, width),) for width in _widths(queries, wish, k)]
-    settings = [Knobs(*knobs) for knobs in product(STRENGTHS, protects, widths)]
-    return sorted(settings, key=lambda knobs: (knobs.changes, abs(knobs.strength - _DEFAULT_STRENGTH)))
+    settings = [Setting(*setting) for setting in product(STRENGTHS, protects, widths)]
+    return sorted(settings, key=lambda setting: (setting.changes, abs(setting.strength - _DEFAULT_STRENGTH)))
 
 
 def _widths(queries: Sequence[mc.Candidates[Any]], wish: mc.AnyWish, k: int) -> Iterator[float]:
@@ -282,7 +284,7 @@ def _widths(queries: Sequence[mc.Candidates[Any]], wish: mc.AnyWish, k: int) -> 
     usual = getattr(wish.attribute, name)
     if usual is None:
         probes = [mc.probe(query, wish, k=k) for query in queries[:_PROBED]]
-        values = [step.value for probe in probes for step in probe.steps if step.knob.endswith(f".{name}")]
+        values = [step.value for probe in probes for step in probe.steps if step.parameter.endswith(f".{name}")]
         usual = float(np.median(values)) if values else None
     for factor in FACTORS if usual else ():
         width = float(f"{usual * factor:.2g}")
@@ -319,17 +321,17 @@ def _means(score: Floats) -> MeanScores:
 
 
 def _decide(
-    best: Knobs, over_relevance: MeanInterval, over_default: MeanInterval, default_over: MeanInterval
-) -> tuple[Verdict, str, Knobs]:
+    best: Setting, over_relevance: MeanInterval, over_default: MeanInterval, default_over: MeanInterval
+) -> tuple[Verdict, str, Setting]:
     """Return the recommendation and its reason; held-out queries must show that it is better."""
     if over_default.low > 0 and over_relevance.low > 0 and best.strength > 0:
-        return "tuned", "on held-out queries the tuned knobs beat the defaults and relevance alone", best
+        return "tuned", "on held-out queries the tuned setting beats the defaults and relevance alone", best
     if default_over.low > 0:
-        return "default", "on held-out queries tuning is not shown to beat the defaults: keep them", Knobs()
+        return "default", "on held-out queries tuning is not shown to beat the defaults: keep them", Setting()
     if over_relevance.low > 0 and over_default.high >= 0 and default_over.high >= 0:
-        return "default", "re-ranking helps, but tuning is not shown to beat the defaults: keep them", Knobs()
+        return "default", "re-ranking helps, but tuning is not shown to beat the defaults: keep them", Setting()
     reason = "neither the defaults nor tuning is shown to beat relevance alone: do not re-rank for these wishes"
-    return "relevance alone", reason, Knobs(strength=0.0)
+    return "relevance alone", reason, Setting(strength=0.0)
 
 
 def _spelled_wish(wish: mc.AnyWish) -> str:

@@ -69,7 +69,6 @@ class Arrays:
 
 
 def _stored(path: Path) -> dict[str, NDArray[Any]]:
-    """Return every array of an npz file, by name."""
     if not is_zipfile(path):  # numpy would take it for a pickle
         raise InputError(f"{path}: not an npz file: write it with numpy.savez")
     name = ""

@@ -33,7 +33,7 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class QueryHits:
+class DatasetHits:
     """The candidates of one query, best first; equal scores keep the lower row first."""
 
     query: int
@@ -118,11 +118,11 @@ class Dataset:
                 digest.update(np.ascontiguousarray(array).tobytes() if plain else repr(array.tolist()).encode())
         return digest.hexdigest()
 
-    def candidates(self, query: int, n: int, split: str = "test") -> QueryHits:
+    def candidates(self, query: int, n: int, split: str = "test") -> DatasetHits:
         """Return the n best candidates of one query, or all of them if there are fewer."""
         return next(self.hits(n, split, [query]))
 
-    def hits(self, n: int, split: str = "test", queries: ArrayLike | None = None) -> Iterator[QueryHits]:
+    def hits(self, n: int, split: str = "test", queries: ArrayLike | None = None) -> Iterator[DatasetHits]:
         """Yield the n best candidates of each query of a split, or of some of its queries."""
         if split not in self.splits:
             raise InputError(f"Dataset split must be one of {sorted(self.splits)}, got {split!r}")
@@ -133,7 +133,7 @@ class Dataset:
             raise InputError(f"Dataset queries must be of the split {split!r}, got {int(stray[0])}")
         ranked = self._ranked(query_rows, np.sort(part.images), min(n, len(part.images)))
         for query, (images, scores) in zip(query_rows.tolist(), ranked, strict=True):
-            yield QueryHits(query, images, scores, np.isin(images, self.positives[query]))
+            yield DatasetHits(query, images, scores, np.isin(images, self.positives[query]))
 
     def _ranked(self, queries: Ints, pool: Ints, n: int) -> Iterator[tuple[Ints, Floats]]:
         """Yield the n best images of the pool for each query, and their scores."""
@@ -174,6 +174,5 @@ def _best(scores: Floats, n: int) -> Ints:
 
 
 def _ordered(rows: Ints, scores: Floats) -> tuple[Ints, Floats]:
-    """Return a list of rows and scores, best first."""
     order = np.lexsort((rows, -scores))
     return rows[order], scores[order]

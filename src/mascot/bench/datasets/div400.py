@@ -48,7 +48,6 @@ class Div400:
     folder: Path
 
     def load(self) -> Dataset:
-        """Read the files."""
         for name in _FILES:
             if not (self.folder / name).is_file():
                 raise InputError(f"{self.folder}: div400 needs the file {name}, got none")

@@ -39,6 +39,8 @@ def share(folder: Path, out: Path, model: str | None = None) -> int:
 
 def unpack(file: Path, folder: Path) -> Path:
     """Write the members of a shared file into a folder, checked by their hashes, and return the folder."""
+    if not file.is_file():
+        raise InputError(f"{file}: no such file")
     try:
         with ZipFile(file) as archive:
             hashes: dict[str, str] = json.loads(archive.read(_HASHES))

@@ -108,7 +108,6 @@ def _enough_memory(remedy: str) -> Iterator[None]:
 
 
 def _full_name(model: str) -> str:
-    """Return a model's name, with the full path of a folder."""
     kind, _, where = (part.strip() for part in model.partition(":"))
     folder = Path(where).expanduser()
     return f"{kind}:{folder.resolve()}" if where and folder.is_dir() else model.strip()

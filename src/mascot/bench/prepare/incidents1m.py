@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.bench.files import replace_text, sha256
-from mascot.bench.prepare.outcomes import NO_ANSWER, Journal, Loss, Tally, value_of
+from mascot.bench.prepare.outcomes import NO_ANSWER, Journal, Loss, StepTally, value_of
 from mascot.bench.prepare.preparation import Preparation, Row, option, read_csv
 from mascot.bench.prepare.web import Web, resolve
 from mascot.errors import InputError, require
@@ -96,7 +96,7 @@ class Incidents1M:
         prep.finish(rows, ["id", "file", "lat", "lon", "host", "url"], queries, least=2, measure="map")
 
 
-def read_annotations(path: Path, tally: Tally, repeated: bool = False) -> list[Row]:
+def read_annotations(path: Path, tally: StepTally, repeated: bool = False) -> list[Row]:
     """Return the images with at least one positive incident, in the order of the file.
 
     Unless `repeated`, an image with the address of an earlier one is lost.

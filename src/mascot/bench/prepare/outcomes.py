@@ -31,7 +31,7 @@ class Loss(Exception):
 
 
 @dataclass(slots=True)
-class Tally:
+class StepTally:
     """How many items a step accepted and lost. Count in the order of the source: the first losses are the examples."""
 
     step: str
@@ -92,7 +92,6 @@ class Journal(AbstractContextManager["Journal"]):
         self._stream.close()
 
     def put(self, key: str, entry: Outcome) -> None:
-        """Write an entry of JSON types."""
         with self._lock:
             self._stream.write(json.dumps([key, entry], separators=(",", ":")).encode() + b"\n")
             self.entries[key] = entry

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from mascot.bench.prepare.outcomes import Loss, Tally
+from mascot.bench.prepare.outcomes import Loss, StepTally
 from mascot.errors import InputError
 
 _FIELDS = ("uid_name", "uid", "id", "image_id", "caption")  # the most specific first
@@ -30,7 +30,6 @@ class Pins:
 
     @classmethod
     def read(cls, path: Path) -> Pins:
-        """Read a list of pictures."""
         try:
             text = path.read_text("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
@@ -40,7 +39,7 @@ class Pins:
             raise InputError(f"{path} must name pictures by {', '.join(_FIELDS)}, got none")
         return cls(path, pictures)
 
-    def match(self, rows: Sequence[dict[str, Any]], tally: Tally) -> tuple[list[int], list[str]]:
+    def match(self, rows: Sequence[dict[str, Any]], tally: StepTally) -> tuple[list[int], list[str]]:
         """Return the numbers of the rows that the list names, in its order, and the pictures that no row is."""
         numbers = defaultdict[str, list[int]](list)
         for i, row in enumerate(rows):

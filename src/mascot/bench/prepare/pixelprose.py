@@ -13,7 +13,7 @@ from typing import Any
 
 from mascot.bench.files import sha256
 from mascot.bench.prepare import exif_text
-from mascot.bench.prepare.outcomes import Journal, Loss, Progress, Tally
+from mascot.bench.prepare.outcomes import Journal, Loss, Progress, StepTally
 from mascot.bench.prepare.preparation import Preparation, Row, option
 from mascot.errors import InputError
 from mascot.extras import package
@@ -93,7 +93,7 @@ class PixelProse:
         with _hub() as client:
             path = Path(client.hf_hub_download(_DATASET, name, endpoint=self.hub or None, **options))
         try:
-            actual, tally = sha256(path), Tally("")
+            actual, tally = sha256(path), StepTally("")
             if digest not in (None, actual):
                 raise InputError(f"{name} must have the SHA-256 {digest} that the hub lists, got {actual}; try again")
             rows = self._rows(path, name, part, tally, partial(prep.report, f"{step}, rows"))
@@ -102,8 +102,7 @@ class PixelProse:
         source = {"url": f"{_DATASET}/{name}", "sha256": actual, "rows": tally.to_dict()["looked_at"]}
         return {"source": source, "tally": asdict(tally), "rows": rows}
 
-    def _rows(self, path: Path, name: str, part: str, tally: Tally, report: Progress) -> list[Row]:
-        """Return the rows with a place and a time."""
+    def _rows(self, path: Path, name: str, part: str, tally: StepTally, report: Progress) -> list[Row]:
         parquet = package("pyarrow.parquet", "prepare", "preparing PixelProse")
         rows, start = list[Row](), 0
         try:
@@ -140,7 +139,6 @@ class PixelProse:
 
 
 def _part(name: str) -> int | None:
-    """Return the number of the part that a file belongs to."""
     file = PurePosixPath(name).name
     matches = [i for i, pattern in enumerate(_PARTS.values()) if re.search(pattern, file, re.IGNORECASE)]
     return matches[0] if matches and file.endswith(".parquet") else None

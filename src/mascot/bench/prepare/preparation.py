@@ -24,7 +24,7 @@ from PIL import ExifTags, Image
 from mascot import __version__
 from mascot.bench.datasets.folder import Query, write_folder
 from mascot.bench.files import replace_text, replacing, sha256
-from mascot.bench.prepare.outcomes import NO_ANSWER, Journal, Loss, Outcome, Tally, value_of
+from mascot.bench.prepare.outcomes import NO_ANSWER, Journal, Loss, Outcome, StepTally, value_of
 from mascot.bench.prepare.pins import Pins
 from mascot.bench.prepare.web import Web
 from mascot.errors import InputError
@@ -60,7 +60,7 @@ class Preparation:
     report: Report = lambda step, count, total: None
     settings: Mapping[str, Any] = field(default_factory=dict)
     sources: dict[str, dict[str, Any]] = field(default_factory=dict)
-    tallies: list[Tally] = field(default_factory=list)
+    tallies: list[StepTally] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     pins: Pins | None = None
 
@@ -69,9 +69,9 @@ class Preparation:
         """Where journals and downloaded tables are."""
         return self.out / "work"
 
-    def tally(self, step: str) -> Tally:
+    def tally(self, step: str) -> StepTally:
         """Return the counts of a step, which begins or begins again."""
-        self.tallies = [*(tally for tally in self.tallies if tally.step != step), Tally(step)]
+        self.tallies = [*(tally for tally in self.tallies if tally.step != step), StepTally(step)]
         return self.tallies[-1]
 
     def source(self, name: str, address: str) -> Path:
@@ -87,7 +87,6 @@ class Preparation:
         return path
 
     def picture(self, row: Row, **options: Any) -> Row:
-        """Download and store the picture of a row."""
         return self.store(self.web.get(row["url"]), row["id"], **options)
 
     def store(
@@ -257,7 +256,6 @@ class Preparation:
         return accepted
 
     def _text(self, sizes: str) -> str:
-        """Return the report in Markdown."""
         limit = "" if self.limit is None else f" --limit {self.limit}."
         lines = [f"# {self.name}", "", f"{sizes} Seed {self.seed}.{limit}", "", self._losses()]
         lines += ["", *(f"- {note}" for note in self.notes)]

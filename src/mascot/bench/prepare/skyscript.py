@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 from mascot.bench.prepare.archives import Member, directory
-from mascot.bench.prepare.outcomes import Loss, Tally
+from mascot.bench.prepare.outcomes import Loss, StepTally
 from mascot.bench.prepare.pickles import numbers, read_pickle
 from mascot.bench.prepare.preparation import Preparation, Row, option, read_csv
 from mascot.errors import InputError
@@ -75,7 +75,7 @@ class SkyScript:
                 prep.sources[name] = {"url": urljoin(self.base, name)}
         prep.finish(rows, ["id", "file", "lat", "lon", "path"], validation_queries=None)
 
-    def _listing(self, table: Path, tally: Tally) -> list[Row]:
+    def _listing(self, table: Path, tally: StepTally) -> list[Row]:
         """Return the rows of the list with a caption, each file once."""
         lines = [tuple((row[column] or "").strip() for column in _COLUMNS) for row in read_csv(table, _COLUMNS)]
         if self.rows:
@@ -97,8 +97,7 @@ class SkyScript:
         return rows
 
 
-def _first_of_captions(rows: Sequence[Row], tally: Tally) -> list[Row]:
-    """Return the first row of each caption."""
+def _first_of_captions(rows: Sequence[Row], tally: StepTally) -> list[Row]:
     first: dict[str, Row] = {}
     for row in rows:
         with tally.item(row["path"]):

@@ -68,13 +68,9 @@ class Published:
         curve = tables.get(self._name, {}).get(_key(task, direction), {}).get(label, {})
         return {f"r@{k}": value for k, value in curve.items()}
 
-    def sizes(self) -> dict[str, int]:
-        """Return the number of images of the ``validation`` and the ``test`` split."""
-        return dict(load()["dataset_sizes"].get(self._name, {}))
-
-    def places(self) -> dict[str, float]:
-        """Return shares of images beyond 60 degrees north and south, and of queries with hits on both sides of 180."""
-        return dict(load()["places"].get(self._name, {}))
+    def facts(self, table: str) -> dict[str, float]:
+        """Return the images of each split (``"dataset_sizes"``), or the shares of `QuerySet.dataset_places`."""
+        return dict(load()[table].get(self._name, {}))
 
     def prs(self, task: str, direction: str, label: str) -> dict[str, Any]:
         """Return the preference reflection score, `prs`."""
@@ -116,10 +112,10 @@ class Published:
                 return {"strength": row["lam"], "r@10": row["r@10"], **vendi, "dm": dm, "hm": row["hm"]}
         return {}
 
-    def appearance(self, task: str, direction: str, label: str) -> float | None:
-        """Return the normalised Vendi score of the image vectors."""
+    def appearance(self, task: str, direction: str, label: str) -> dict[str, float | None]:
+        """Return `appearance`, the normalised Vendi score of the image vectors."""
         table = self._pixelprose("appearance_img_vendi_geo_hour") if task == "geo_hour" else {}
-        return table.get(DIRECTIONS.get(direction), {}).get(label)
+        return {"appearance": table.get(DIRECTIONS.get(direction), {}).get(label)}
 
     def clusters(self, task: str, direction: str, label: str) -> dict[str, float]:
         """Return `dm` and `r@10` on ten clusters of the image vectors; only `dm` for the base."""

@@ -43,7 +43,6 @@ LABELS = ("base", "clustering", "mmr", *DPPS, *COVERAGE, *GUARDED)
 
 
 def coverage(label: str, strength: float) -> mc.Mascot:
-    """Return a published coverage method by its label."""
     return mc.Mascot.paper(strength, *_SPACE["coverage"][label])
 
 

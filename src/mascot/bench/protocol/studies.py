@@ -94,7 +94,6 @@ class Benchmark:
         return search_space.settings(label, task, direction, dataset)
 
     def with_own(self, spaces: tuple[OwnSpace, ...]) -> Benchmark:
-        """Return the benchmark with further methods."""
         return replace(self, labels=(*self.labels, *(space.label for space in spaces)), own=spaces)
 
     @property

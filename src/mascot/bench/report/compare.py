@@ -38,16 +38,17 @@ def _frame(datasets: Iterable[RunResults]) -> pd.DataFrame:
 
 def _differences(results: RunResults, published: Published) -> Iterator[Mapping[str, Any]]:
     main = results.where(study="main")
-    sizes = [{split: size["images"] for split, size in record.get("sizes", {}).items()} for record in main.records]
+    images = [{split: size["images"] for split, size in record.get("sizes", {}).items()} for record in main.records]
     places = [record.get("places", {}) for record in main.records]
-    for name, suffix, values, numbers in (
-        ("sizes", " images", sizes, published.sizes()),
-        ("places", "", places, published.places()),
+    for name, suffix, values, table in (
+        ("sizes", " images", images, "dataset_sizes"),
+        ("places", "", places, "places"),
     ):
-        ours = pd.DataFrame(values, columns=list(numbers)).mean().dropna()
-        yield from _rows(name, {}, ours.add_suffix(suffix), {f"{key}{suffix}": value for key, value in numbers.items()})
+        numbers = pd.Series(published.facts(table), dtype=float)
+        ours = pd.DataFrame(values, columns=numbers.index).mean().dropna()
+        yield from _rows(name, {}, ours.add_suffix(suffix), numbers.add_suffix(suffix))
     yield from _compared(main, "main", MEASURES, published.row)
-    yield from _compared(main, "appearance", ["appearance"], lambda *case: {"appearance": published.appearance(*case)})
+    yield from _compared(main, "appearance", ["appearance"], published.appearance)
     yield from _compared(main, "first result", ["agrees"], published.top1)
     yield from _compared(main, "first gain", GAINS, published.first_gain)
     moved = run_results.displaced(main.frame, ["direction", "label", "point"])
@@ -121,6 +122,6 @@ def compare(folder: Path | str, format: str = "text") -> str:
 
 def _words(row: Mapping[str, Any]) -> Sequence[str]:
     measure = row["measure"].upper() if row["measure"] in (*MEASURES, "prs") else row["measure"]
-    shown = [naming.display(name, row[name]) for name in CASE]
+    names = [naming.display(name, row[name]) for name in CASE]
     numbers = [f"{row['ours']:.4f}", f"{row['published']:.4f}", f"{row['difference']:+.4f}"]
-    return [row["table"], *shown, row["point"], measure, row["at"], *numbers]
+    return [row["table"], *names, row["point"], measure, row["at"], *numbers]

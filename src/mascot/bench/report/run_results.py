@@ -13,6 +13,7 @@ import pandas as pd
 
 from mascot import metrics
 from mascot.bench.datasets.dataset import Floats
+from mascot.bench.protocol.published import Published
 from mascot.bench.report import naming
 from mascot.bench.running import records
 from mascot.bench.running.measure import DEGREES, FOUND_AT, is_measure
@@ -27,6 +28,9 @@ _FIELDS = [*_IDENTITY, "seed", "dataset", "data_hash", "short", "bare"]
 _FIXED = ("mixed",)  # studies whose settings were not searched for
 _ON_VALIDATION = ("clusters",)  # studies that the released code ran on the validation split
 _PREFERENCE = {"published": 0, "inferred": 1, "validated": 2, "default": 3, "": 4}  # the lowest is preferred
+
+
+Builder = Callable[["RunResults", Published], Iterator[Any]]  # of tables or figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +222,21 @@ class RunResults:
         seeds = self.names("seed")
         parts.append(("mean of seeds " if len(seeds) > 1 else "seed ") + ", ".join(map(str, seeds)))
         return ", ".join(parts)
+
+
+def build(
+    results: RunResults, builders: Iterable[tuple[str, str | None, Builder]], notes: list[tuple[str, str]]
+) -> Iterator[Any]:
+    """Yield the tables or figures of some results; `notes` receives those of the results and of missing studies.
+
+    A builder has the name and the study of what it makes; None if the data decides whether there is any.
+    """
+    notes += [(results.dataset, note) for note in results.notes]
+    for name, study, builder in builders:
+        parts = list(filter(None, builder(results, Published(results.dataset))))
+        if not parts and study is not None:
+            notes.append((results.dataset, f"no {name}: these results lack its study ({study})"))
+        yield from parts
 
 
 def read(directory: str | Path) -> list[RunResults]:

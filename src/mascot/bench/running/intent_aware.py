@@ -7,7 +7,7 @@ of the weights. All three only spread: they ignore the direction of a wish. Ties
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +19,29 @@ from mascot.bench.running.own_method import select_by
 from mascot.errors import check_share
 
 
-@dataclass(frozen=True, slots=True)
-class XQuad:
+class _AspectMethod(ABC):
+    """Select the candidate with the highest gain at every step."""
+
+    @abstractmethod
+    def gains(self, relevance: Floats, values: Floats, importance: Floats, selected: list[int]) -> Floats:
+        """Return the gain [N] of each candidate, from r [N], v [N, U], P [U] and the positions selected so far."""
+
+    def select(self, problem: Any, k: int) -> Any:
+        def pick(q: int, count: int) -> list[int]:
+            relevance = problem.relevance_of(q, robust=False)
+            values, importance = _aspects(problem, q, relevance)
+            selected: list[int] = []
+            for _ in range(count):
+                gains = self.gains(relevance, values, importance, selected)
+                gains[selected] = -np.inf
+                selected.append(int(gains.argmax()))
+            return selected
+
+        return select_by(problem, k, pick)
+
+
+@dataclass(frozen=True)
+class XQuad(_AspectMethod):
     """xQuAD (Santos et al., 2010): (1 - strength) r(d) + strength sum_u P(u) v(d, u) prod_selected (1 - v(s, u))."""
 
     strength: float = 0.5
@@ -28,30 +49,21 @@ class XQuad:
     def __post_init__(self) -> None:
         check_share("XQuad.strength", self.strength)
 
-    def select(self, problem: Any, k: int) -> Any:
-        """Select k of each query's candidates."""
-
-        def gains(relevance: Floats, values: Floats, importance: Floats) -> _Gains:
-            def gain(selected: list[int]) -> Floats:
-                uncovered = importance * np.prod(1.0 - values[selected], axis=0)
-                return (1 - self.strength) * relevance + self.strength * (values * uncovered).sum(axis=1)
-
-            return gain
-
-        return _select(problem, k, gains)
+    def gains(self, relevance: Floats, values: Floats, importance: Floats, selected: list[int]) -> Floats:
+        uncovered = importance * np.prod(1.0 - values[selected], axis=0)
+        return np.asarray((1 - self.strength) * relevance + self.strength * (values * uncovered).sum(axis=1))
 
 
-@dataclass(frozen=True, slots=True)
-class IaSelect:
+@dataclass(frozen=True)
+class IaSelect(_AspectMethod):
     """IA-Select (Agrawal et al., 2009): sum_u P(u) v(d, u) prod_selected (1 - v(s, u)): xQuAD at strength 1."""
 
-    def select(self, problem: Any, k: int) -> Any:
-        """Select k of each query's candidates."""
-        return XQuad(1.0).select(problem, k)
+    def gains(self, relevance: Floats, values: Floats, importance: Floats, selected: list[int]) -> Floats:
+        return XQuad(1.0).gains(relevance, values, importance, selected)
 
 
-@dataclass(frozen=True, slots=True)
-class Pm2:
+@dataclass(frozen=True)
+class Pm2(_AspectMethod):
     """PM-2 (Dang and Croft, 2012): seats are given to bins in proportion to their importance.
 
     The next seat belongs to the bin u* with the highest quotient q(u) = P(u) / (2 s(u) + 1), and goes to the candidate
@@ -64,41 +76,13 @@ class Pm2:
     def __post_init__(self) -> None:
         check_share("Pm2.weight", self.weight)
 
-    def select(self, problem: Any, k: int) -> Any:
-        """Select k of each query's candidates."""
-
-        def gains(relevance: Floats, values: Floats, importance: Floats) -> _Gains:
-            totals = values.sum(axis=1, keepdims=True)
-            seats = values / np.where(totals > 0, totals, 1.0)
-
-            def gain(selected: list[int]) -> Floats:
-                quotients = importance / (2 * seats[selected].sum(axis=0) + 1)
-                turns = np.full(len(quotients), 1 - self.weight)
-                turns[quotients.argmax()] = self.weight
-                return np.asarray((values * (turns * quotients)).sum(axis=1))
-
-            return gain
-
-        return _select(problem, k, gains)
-
-
-_Gains = Callable[[list[int]], Floats]  # the gain [N] of each candidate, by the positions that are selected
-
-
-def _select(problem: Any, k: int, gains: Callable[[Floats, Floats, Floats], _Gains]) -> Any:
-    """Return the selection of the candidate with the highest gain at every step."""
-
-    def pick(q: int, count: int) -> list[int]:
-        relevance = problem.relevance_of(q, robust=False)
-        gain = gains(relevance, *_aspects(problem, q, relevance))
-        selected: list[int] = []
-        for _ in range(count):
-            worth = gain(selected)
-            worth[selected] = -np.inf
-            selected.append(int(worth.argmax()))
-        return selected
-
-    return select_by(problem, k, pick)
+    def gains(self, relevance: Floats, values: Floats, importance: Floats, selected: list[int]) -> Floats:
+        totals = values[selected].sum(axis=1, keepdims=True)
+        seats = (values[selected] / np.where(totals > 0, totals, 1.0)).sum(axis=0)
+        quotients = importance / (2 * seats + 1)
+        turns = np.full(len(quotients), 1 - self.weight)
+        turns[quotients.argmax()] = self.weight
+        return np.asarray((values * (turns * quotients)).sum(axis=1))
 
 
 def _aspects(problem: Any, q: int, relevance: Floats) -> tuple[Floats, Floats]:

@@ -52,12 +52,10 @@ class OwnMethod:
         return getattr(_instance(self), "strength", None)
 
     def at(self, strength: float) -> OwnMethod:
-        """Return the method with another strength."""
         return OwnMethod(self.path, tuple({**dict(self.parameters), "strength": strength}.items()))
 
     def to_dict(self) -> dict[str, Any]:
-        source = Path(inspect.getfile(load_class(self.path)))
-        return {"kind": self.path, "source": sha256(source)[:_HASH], **dict(self.parameters)}
+        return {"kind": self.path, "source": source_hash(self.path), **dict(self.parameters)}
 
 
 def select_by(problem: Any, k: int, pick: Callable[[int, int], Sequence[int] | Ints]) -> Any:
@@ -95,14 +93,20 @@ def load_class(path: str) -> type[Any]:
     return loaded
 
 
+@lru_cache
+def source_hash(path: str) -> str:
+    """Return the hash of the module of a class, once: what runs is the module as it was imported."""
+    return sha256(Path(inspect.getfile(load_class(path))))[:_HASH]
+
+
 def parameters_of(path: str) -> list[str]:
-    """Return the names of the parameters of a class."""
     return list(inspect.signature(load_class(path)).parameters)
 
 
 @lru_cache(maxsize=256)
 def _instance(method: OwnMethod) -> Any:
+    loaded = load_class(method.path)
     try:
-        return load_class(method.path)(**dict(method.parameters))
+        return loaded(**dict(method.parameters))
     except (TypeError, ValueError) as error:
         raise OptionError(f"{method.path} must accept {dict(method.parameters)}, got: {error}") from None

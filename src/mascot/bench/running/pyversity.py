@@ -24,7 +24,6 @@ class Pyversity:
     strength: float = 0.5
 
     def select(self, problem: Any, k: int) -> Any:
-        """Select k of each query's candidates."""
         try:
             import pyversity
         except ImportError:

@@ -9,7 +9,7 @@ import numpy as np
 
 import mascot as mc
 from mascot import metrics
-from mascot.bench.datasets.dataset import Bools, Dataset, Floats, Ints, QueryHits
+from mascot.bench.datasets.dataset import Bools, Dataset, DatasetHits, Floats, Ints
 from mascot.bench.protocol.tasks import SPREAD, BenchTask, Widths, metric_features, unit_rows
 from mascot.tuning.judge import padded
 
@@ -25,15 +25,16 @@ class QuerySet:
     n: int = 200  # candidates of a query
     limit: int | None = None  # take only the first queries of the split (None: all)
     judged: str | None = None  # column with the cluster that people put each positive into (negative: none), for CR@k
+    first: int = 0  # query of the split, for a block of its queries
 
     @cached_property
     def queries(self) -> Ints:
         if self.split not in self.dataset.splits:
             raise mc.InputError(f"split must be one of {sorted(self.dataset.splits)}, got {self.split!r}")
-        return self.dataset.splits[self.split].queries[: self.limit]
+        return self.dataset.splits[self.split].queries[self.first : self.limit]
 
     @cached_property
-    def hits(self) -> list[QueryHits]:
+    def hits(self) -> list[DatasetHits]:
         hits = list(self.dataset.hits(self.n, self.split, self.queries))
         for query_hits in hits:
             if not len(query_hits.images):

@@ -35,13 +35,6 @@ _TYPES: dict[type, tuple[str, ...]] = {
 }
 
 
-class SubsetNumbers(TypedDict):
-    """The numbers of a record for some of its queries, such as the topics of div400 that no choice has seen."""
-
-    queries: list[int]
-    summary: dict[str, float]
-
-
 class Record(TypedDict, total=False):
     """The result of one point on one seed, as it is stored.
 
@@ -77,7 +70,7 @@ class Record(TypedDict, total=False):
     places: dict[str, float]  # see `QuerySet.dataset_places`
     per_query: dict[str, list[Any]]
     summary: dict[str, float]  # means of the above except "found_at", and "dm" and "hm"
-    subsets: dict[str, SubsetNumbers]
+    subsets: dict[str, dict[str, Any]]  # `queries` and `summary` of some queries, such as those no choice has seen
     seconds: float | None  # per query; the median if queries were timed one by one, null if the time was shared
     versions: dict[str, str]  # of the packages
 
@@ -131,7 +124,6 @@ class RecordStore:
         _write(self.folder / _RUN, asdict(info))  # JSON has the seeds as text
 
     def finish(self) -> None:
-        """Record that the run has ended."""
         if info := run_info(self.folder):
             _write(self.folder / _RUN, asdict(replace(info, ended=True)))
 

@@ -118,7 +118,6 @@ def _portions(job: Job) -> Iterator[Job]:
 
 
 def _cost(job: Job) -> float:
-    """Return roughly how long a job takes."""
     point_cost = _COSTS.get(type(job.points[0].method), 1.0)
     return len(job.points) * point_cost * (1.0 if job.points[0].split == "test" else 0.1)
 

@@ -283,7 +283,7 @@ def search(
         base, request = request, request if understood is None else understood.request(request)
         results = opened.search(request, where=where, encoder=encoder)
         if understood is not None:
-            _print_understanding(opened, understood, base, results)
+            _print_understanding(opened, understood, base, results, where=where, encoder=encoder)
         _print_notes(opened, request, results)
         _print_results(opened, results, output)
         if save_choice is not None:
@@ -292,7 +292,7 @@ def search(
             note(f"choice {saved_choice.name!r}: {number_of(len(photo_ids), 'photograph')} saved")
             note(where and "--where is not saved with the choice")
         if target.names():
-            target.take(opened, results.photos, section_of(results, explain=explain))
+            target.take(opened, results.photos, section_of(results, explain=explain, title=text))
         if open_:
             _open(opened, results)
 
@@ -331,7 +331,8 @@ def best(
         _print_notes(opened, request, results)
         _print_results(opened, results, Output(False, False, format, False, None))
         if target.names():
-            target.take(opened, results.photos, section_of(results))
+            title = "The best photographs" if text is None else f"The best of {text}"
+            target.take(opened, results.photos, section_of(results, title=title))
 
 
 def _filters(texts: list[str] | None) -> dict[str, str]:
@@ -342,7 +343,9 @@ def _filters(texts: list[str] | None) -> dict[str, str]:
     return fields
 
 
-def _print_understanding(library: Library, understood: Understanding, base: SearchRequest, results: Results) -> None:
+def _print_understanding(
+    library: Library, understood: Understanding, base: SearchRequest, results: Results, **options: Any
+) -> None:
     """Print on standard error what was understood, what was ignored, and which part leaves too few results."""
     note(
         f"understood: {visible(understood.line)} (--as-words searches for the sentence itself)"
@@ -352,8 +355,8 @@ def _print_understanding(library: Library, understood: Understanding, base: Sear
     for part in understood.ignored:
         note(f"ignored: {visible(part.words)!r}: {part.reason}")
     if len(results) < FEW:
-        counts = [f"without {chip.label}: {count}" for chip, count in library.without_chips(understood, base)]
-        note("; ".join(counts) or None)
+        counts = library.without_chips(understood, base, **options)
+        note("; ".join(f"without {chip.label}: {count}" for chip, count in counts) or None)
 
 
 def _like(library: Library, name: str | None) -> int | str | None:
@@ -433,7 +436,7 @@ def _search_engine(
     if steered.ranking is None:
         note("nothing matches these conditions")
         return
-    query = RecordedQuery(None, steered.found.records(), steered.found.candidates())
+    query = RecordedQuery(None, steered.hits.records(), steered.hits.candidates())
     if output.shape == "table":
         printing.show(printing.ranking_table(query, steered.ranking, output.explain))
     elif output.shape == "paths":

@@ -55,7 +55,7 @@ class TakeAway:
         if not photos:
             return
         if self.album is not None:
-            is_added = write_album(library.store, section.title or "Photographs", section, self.album)
+            is_added = write_album(library.store, section.title or "Photographs", section, self.album, library.root)
             note(f"{'added to the album' if is_added else 'album'} {self.album}")
         if self.copy_to is None and self.zip is None:
             return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -11,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.candidates import Candidates, RecordColumns, as_ids, value_of
+from mascot.attributes.columns import vectors_of
+from mascot.candidates import Candidates, RecordColumns, TableRows, as_ids, value_of
 from mascot.errors import InputError, OptionError
 
 Floats = NDArray[np.float64]
@@ -82,23 +82,9 @@ class NamedColumns(RecordColumns):
         return iter(self._names)
 
 
-class LazyHits(Sequence[Any]):
-    """Hits that are made on demand."""
-
-    def __init__(self, count: int, make: Callable[[int], Any]) -> None:
-        self._positions, self._make = range(count), make
-
-    def __len__(self) -> int:
-        return len(self._positions)
-
-    def __getitem__(self, at: Any) -> Any:
-        positions: Any = self._positions[at]
-        return [self._make(position) for position in positions] if isinstance(at, slice) else self._make(positions)
-
-
-def row_of(columns: Mapping[str, Sequence[Any]], at: int) -> dict[str, Any]:
-    """Return the value of each column at a position."""
-    return {name: values[at] for name, values in columns.items()}
+def records_of(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """Return the rows of columns of one length as dictionaries."""
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def unreadable(owner: str, needed: str, response: Any) -> InputError:
@@ -132,12 +118,8 @@ def rows_of(rows: Any, names: Sequence[str] | None) -> tuple[Sequence[Any], Reco
     width = len(hits[0]) if hasattr(hits[0], "__len__") else 0
     if not keys or len(keys) != width:
         raise InputError(f"from_rows needs the names of {width} columns, got {', '.join(keys) or 'none'}")
-    return hits, NamedColumns(len(hits), keys, partial(_tuple_column, hits, keys))
-
-
-def _tuple_column(rows: list[Any], names: list[str], name: str) -> list[Any]:
-    place = names.index(name)
-    return [row[place] for row in rows]
+    columns = dict(zip(keys, map(list, zip(*hits, strict=True)), strict=True))
+    return hits, NamedColumns(len(hits), keys, columns.__getitem__)
 
 
 def _keys_of(row: Any) -> list[str]:
@@ -154,13 +136,7 @@ def table_of(table: Any) -> tuple[Sequence[Any], RecordColumns]:
     """Return the rows of an Arrow, pandas or Polars table as dictionaries, and its columns."""
     names = map(str, getattr(table, "column_names", table.columns))
     columns = NamedColumns(len(table), names, partial(_table_column, table))
-    return LazyHits(len(table), partial(_table_row, table)), columns
-
-
-def _table_row(table: Any, at: int) -> Any:
-    if hasattr(table, "to_pylist"):
-        return table.slice(at, 1).to_pylist()[0]
-    return table.iloc[at].to_dict() if hasattr(table, "iloc") else table.row(at, named=True)
+    return TableRows(table, columns), columns
 
 
 def _table_column(table: Any, name: str) -> Any:
@@ -226,25 +202,4 @@ def negated(distances: Iterable[Any]) -> list[Any]:
 def as_vectors(rows: Sequence[Sequence[float] | NDArray[Any] | None]) -> Floats | None:
     """Return vectors as N x D; a missing or empty vector is a row of NaN. Return None if all are missing."""
     rows = [None if isinstance(row, Sequence) and len(row) == 0 else row for row in rows]
-    lists = [row for row in rows if row is not None]
-    if not lists:
-        return None
-    # A list or a one-dimensional array; the elements are checked below.
-    nested = next((row for row in lists if not (row.ndim == 1 if hasattr(row, "ndim") else is_list(row))), None)
-    if nested is not None:
-        raise InputError(f"a vector must be one flat list of numbers, got {nested!r:.60}")
-    width = len(lists[0])
-    other_width = next((len(row) for row in lists if len(row) != width), None)
-    if other_width is not None:
-        raise InputError(f"vectors must have the same length, got {width} and {other_width}")
-    packed = struct.Struct(f"{width}d")  # converts lists of floats twice as fast as numpy
-    matrix = np.full((len(rows), width), np.nan)
-    for at, row in enumerate(rows):
-        try:
-            if isinstance(row, np.ndarray):
-                matrix[at] = row
-            elif row is not None:
-                packed.pack_into(matrix.data, at * packed.size, *row)
-        except (struct.error, TypeError, ValueError, OverflowError):
-            raise InputError(f"vectors must be numbers, got {row!r:.60}") from None
-    return matrix
+    return None if all(row is None for row in rows) else vectors_of(rows, "vectors")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from mascot.candidates import Candidates, RecordColumns
 from mascot.connect.converters import hit_lists
-from mascot.connect.converters.hit_lists import LazyHits, as_vectors, candidates_of, row_of
+from mascot.connect.converters.hit_lists import as_vectors, candidates_of, records_of
 from mascot.connect.converters.response_readers import Shape, query_at
 from mascot.errors import InputError
 
@@ -32,10 +31,9 @@ def from_chroma(response: Any, *, vectors: bool = False, query: int | None = Non
     }
     ids = parts["id"]
     nothing = [None] * len(ids)
-    hits = LazyHits(len(ids), partial(row_of, parts))
     embeddings = as_vectors(parts.get("embedding", [])) if vectors else None
     fields, scores = parts.get("metadata", nothing), parts.get("distance", nothing)
-    return candidates_of(hits, fields, scores, ids, embeddings, distances=True)
+    return candidates_of(records_of(parts), fields, scores, ids, embeddings, distances=True)
 
 
 def from_faiss(
@@ -95,7 +93,7 @@ def from_lance(result: Any, *, id: str = "id", vector: str | None = None) -> Can
         columns = RecordColumns(hits)
     kinds = (columns.cells("_relevance_score"), columns.cells("_score"), hit_lists.negated(columns.cells("_distance")))
     scores = next((kind for kind in kinds if any(score is not None for score in kind)), kinds[-1])
-    return candidates_of(hits, columns, scores, _ids_named(id, columns), vector)
+    return candidates_of(hits, columns, scores, columns.usual_cells(id, "id"), vector)
 
 
 def from_rows(
@@ -135,13 +133,5 @@ def from_rows(
     scores = nothing if score is None else columns.cells(score)
     if score is not None and hits and all(value is None for value in scores):
         raise InputError(f"from_rows needs a column of scores, got none named {score!r} in: {', '.join(columns)}")
-    ids = nothing if id is None else _ids_named(id, columns)
+    ids = nothing if id is None else columns.usual_cells(id, "id")
     return candidates_of(hits, columns, scores, ids, vector, distances)
-
-
-def _ids_named(id: str, columns: RecordColumns) -> list[Any]:
-    """Return the ids in a column; by default those in `_id` if no row has `id`."""
-    ids = columns.cells(id)
-    if id == "id" and all(value is None for value in ids):
-        return columns.cells("_id")
-    return ids

@@ -1,7 +1,7 @@
 """Search engines and databases that hold vectors: open a table by its address, search it, steer the results."""
 
+from mascot.connect.engines.engine import EngineHits as EngineHits
 from mascot.connect.engines.engine import EngineSource as EngineSource
-from mascot.connect.engines.engine import Found as Found
 from mascot.connect.engines.engine import NoKey as NoKey
 from mascot.connect.engines.sink import Sink as Sink
 from mascot.connect.engines.source import FewCandidates as FewCandidates

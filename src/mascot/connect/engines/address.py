@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -48,6 +49,11 @@ class Address:
         if not self.file.exists():
             raise InputError(f"{self.label}: there is no {self.file}")
         return self.file
+
+    def absent(self, kind: str, names: Iterable[str]) -> InputError:
+        """Return the error for a table that does not exist; `names` are those that do."""
+        existing = ", ".join(sorted(names)) or "none"
+        return InputError(f"{self.label}: there is no {kind} {self.table!r}; {kind}s: {existing}")
 
     def pick(self, names: list[str]) -> str:
         """Return the column of vectors: the one in the address, or the only one."""

@@ -8,14 +8,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import mascot as mc
-from mascot.connect.converters.hit_lists import LazyHits, NamedColumns, names_of, row_of, stem_of
+from mascot.connect.converters.hit_lists import NamedColumns, names_of, records_of, stem_of
 from mascot.connect.engines.address import Address
 from mascot.errors import InputError, MascotError, OptionError, check_whole, require, warn
 
@@ -39,7 +38,7 @@ class NoKey(UserWarning):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class EngineHits:
     """The hits of an engine for one vector, best first."""
 
     ids: list[Any]
@@ -51,16 +50,18 @@ class Found:
         return len(self.ids)
 
     def candidates(self) -> mc.Candidates:
-        """Return the hits as candidates, whose rankings return the records of `Found.records`.
+        """Return the hits as candidates, whose rankings return the records of `EngineHits.records`.
 
         A column of JSON arrays becomes lists of labels, and `location.lat` is the `lat` of a dictionary `location`.
         """
         for name, values in self.columns.items():
             if len(values) != len(self):
-                raise InputError(f"Found.columns[{name!r}] must have {len(self)} values like ids, got {len(values)}")
+                raise InputError(
+                    f"EngineHits.columns[{name!r}] must have {len(self)} values like ids, got {len(values)}"
+                )
         result: mc.Candidates = mc.Candidates(self.scores, self.ids, None, self.vectors)
         result.columns = NamedColumns(len(self), self.columns, self._cells)
-        result.source = self._records()
+        result.source = self.records()
         return result
 
     def _cells(self, name: str) -> list[Any]:
@@ -78,16 +79,13 @@ class Found:
 
         Columns of the table that have these names and other values are `own_id` and `own_score`.
         """
-        return list(self._records())
-
-    def _records(self) -> LazyHits:
         id_and_score = {"id": self.ids, "score": self.scores.tolist()}
         columns = {name: values for name, values in self.columns.items() if name not in id_and_score}
         for name, values in id_and_score.items():
             column = self.columns.get(name, values)
             if column != values and any(value is not None for value in column):
                 columns[f"own_{name}"] = column
-        return LazyHits(len(self), partial(row_of, {**columns, **id_and_score}))
+        return records_of({**columns, **id_and_score})
 
 
 class EngineTable(ABC):
@@ -156,7 +154,7 @@ class EngineTable(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class EngineRequest:
     """A checked search request."""
 
     queries: Sequence[NDArray[np.float32]]  # at least one
@@ -171,7 +169,9 @@ class EngineSource(EngineTable):
 
     _dim: int | None  # dimension of the vectors; None if the engine does not say
 
-    def search(self, vector: ArrayLike, *, candidates: int = CANDIDATES, **options: Unpack[SearchOptions]) -> Found:
+    def search(
+        self, vector: ArrayLike, *, candidates: int = CANDIDATES, **options: Unpack[SearchOptions]
+    ) -> EngineHits:
         """Return the nearest rows.
 
         Parameters
@@ -197,7 +197,7 @@ class EngineSource(EngineTable):
         where: str | None = None,
         columns: Sequence[str] | None = None,
         vectors: bool = True,
-    ) -> list[Found]:
+    ) -> list[EngineHits]:
         """Return the nearest rows for each row of `queries`. The options are those of `search`.
 
         Qdrant and Milvus answer all of them in one request; LanceDB and PostgreSQL one after the other.
@@ -207,11 +207,11 @@ class EngineSource(EngineTable):
         where = where if where and where.strip() else None  # an empty filter means no filter
         with self._in_use(where):
             arrays = list(map(self._query, queries))
-            return self._search(Request(arrays, int(candidates), where, columns, vectors)) if arrays else []
+            return self._search(EngineRequest(arrays, int(candidates), where, columns, vectors)) if arrays else []
 
     async def asearch(
         self, vector: ArrayLike, *, candidates: int = CANDIDATES, **options: Unpack[SearchOptions]
-    ) -> Found:
+    ) -> EngineHits:
         """Run `search` in a thread, so that other tasks of the event loop continue."""
         return await asyncio.to_thread(self.search, vector, candidates=candidates, **options)
 
@@ -229,7 +229,7 @@ class EngineSource(EngineTable):
         return np.ascontiguousarray(query)
 
     @abstractmethod
-    def _search(self, request: Request) -> list[Found]:
+    def _search(self, request: EngineRequest) -> list[EngineHits]:
         """Return the hits of each query."""
 
 
@@ -243,12 +243,12 @@ def best_first(
     scores: Sequence[float] | NDArray[np.floating],
     columns: Mapping[str, Sequence[Any]],
     vectors: NDArray[np.float32] | None,
-) -> Found:
+) -> EngineHits:
     """Return the hits in order. Rows without a score, such as zero vectors under cosine, are omitted."""
     numbers = np.asarray(scores, np.float64)
     order = np.argsort(-numbers, kind="stable")
     order = order[np.isfinite(numbers[order])]
-    return Found(
+    return EngineHits(
         [ids[i] for i in order],
         numbers[order],
         {name: [values[i] for i in order] for name, values in columns.items()},

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from mascot.connect.engines import engine
 from mascot.connect.engines.address import Address, Metric, address_of_client
-from mascot.connect.engines.engine import EngineSource, EngineTable, Found, Request
-from mascot.connect.engines.sink import VECTOR, Layout, OpenSink
-from mascot.errors import InputError
+from mascot.connect.engines.engine import EngineHits, EngineRequest, EngineSource, EngineTable
+from mascot.connect.engines.sink import VECTOR, OpenSink, SinkLayout
 from mascot.extras import package
 
 _METRICS = {"cosine": "cosine", "ip": "dot", "l2": "l2"}
@@ -74,14 +73,14 @@ class LanceSource(LanceTable, EngineSource):
         """
         return cls(address_of_client("lance", table.name, vector, id, metric), table)
 
-    def _search(self, request: Request) -> list[Found]:
+    def _search(self, request: EngineRequest) -> list[EngineHits]:
         names = engine.fetched(request.columns, self._names, self._key, self._address.label)
         indexed, metric = self._index()
         return [self._answer(query, request, names, indexed, metric) for query in request.queries]
 
     def _answer(
-        self, query: NDArray[np.float32], request: Request, names: list[str], indexed: bool, metric: str
-    ) -> Found:
+        self, query: NDArray[np.float32], request: EngineRequest, names: list[str], indexed: bool, metric: str
+    ) -> EngineHits:
         search = self._table.search(query, vector_column_name=self._vector, query_type="vector")
         search = search.distance_type(metric).limit(request.count)
         if request.columns is not None or not request.vectors:
@@ -120,7 +119,7 @@ class LanceSource(LanceTable, EngineSource):
 class LanceSink(LanceTable, OpenSink):
     """A table of LanceDB, to be written to. Several processes may write at once."""
 
-    def __init__(self, address: Address, layout: Layout) -> None:
+    def __init__(self, address: Address, layout: SinkLayout) -> None:
         arrow = package("pyarrow", "lance")
         self._arrow, self._address, self._layout = arrow, address, layout
         kinds = {str: arrow.string(), int: arrow.int64(), float: arrow.float64()}
@@ -184,8 +183,7 @@ def _open(database: Any, address: Address) -> Any:
     try:
         return database.open_table(address.table)
     except _NO_TABLE:
-        tables = ", ".join(database.list_tables().tables) or "none"
-        raise InputError(f"{address.label}: there is no table {address.table!r}; tables: {tables}") from None
+        raise address.absent("table", database.list_tables().tables) from None
 
 
 def _merge(table: Any, key: str, rows: Any) -> None:

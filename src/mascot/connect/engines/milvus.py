@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from mascot.connect.converters.hit_lists import names_of
 from mascot.connect.engines import engine
 from mascot.connect.engines.address import Address, Metric, address_of_client
-from mascot.connect.engines.engine import EngineSource, EngineTable, Found, Request
-from mascot.connect.engines.sink import VECTOR, Layout, OpenSink, chunks
+from mascot.connect.engines.engine import EngineHits, EngineRequest, EngineSource, EngineTable
+from mascot.connect.engines.sink import VECTOR, OpenSink, SinkLayout, chunks
 from mascot.errors import InputError, OptionError, require
 from mascot.extras import package
 
@@ -45,15 +45,14 @@ class MilvusTable(EngineTable):
         with self._in_use():
             self._client = _connect(address, make) if client is None else client
 
-    def _inspect(self, layout: Layout | None = None) -> None:
+    def _inspect(self, layout: SinkLayout | None = None) -> None:
         """Read the fields and the index of the collection, and load it: Milvus searches loaded collections only.
 
         A sink checks the fields against its layout.
         """
         client, address = self._client, self._address
         if not client.has_collection(address.table):
-            collections = ", ".join(sorted(client.list_collections())) or "none"
-            raise InputError(f"{address.label}: there is no collection {address.table!r}; collections: {collections}")
+            raise address.absent("collection", client.list_collections())
         description = client.describe_collection(address.table)
         kinds = package("pymilvus", "milvus").DataType
         fields, self._dynamic = description["fields"], bool(description.get("enable_dynamic_field"))
@@ -137,7 +136,7 @@ class MilvusSource(MilvusTable, EngineSource):
         """
         return cls(address_of_client("milvus", collection, vector, id), client)
 
-    def _search(self, request: Request) -> list[Found]:
+    def _search(self, request: EngineRequest) -> list[EngineHits]:
         require(request.count <= _MOST, "candidates", f"must be <= {_MOST:,} for Milvus", request.count)
         parameters = {"ef": max(request.count, 64)} if self._index == "HNSW" else {}
         answers = self._client.search(
@@ -151,7 +150,7 @@ class MilvusSource(MilvusTable, EngineSource):
         )
         return [self._answer(hits, request.vectors) for hits in answers]
 
-    def _answer(self, hits: Sequence[Any], vectors: bool) -> Found:
+    def _answer(self, hits: Sequence[Any], vectors: bool) -> EngineHits:
         scores = np.array([hit["distance"] for hit in hits], np.float64)
         if self._metric == "l2":
             scores = engine.from_l2(scores, squared=True)
@@ -175,7 +174,7 @@ class MilvusSource(MilvusTable, EngineSource):
 class MilvusSink(MilvusTable, OpenSink):
     """A collection of Milvus, to be written to. Milvus stores one vector per row."""
 
-    def __init__(self, address: Address, layout: Layout) -> None:
+    def __init__(self, address: Address, layout: SinkLayout) -> None:
         if layout.tokens > 1:
             raise OptionError(
                 f"{address.label}: milvus:// takes one vector per row, and this encoder returns {layout.tokens}: "

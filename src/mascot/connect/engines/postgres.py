@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from mascot.connect.engines import engine
 from mascot.connect.engines.address import METRICS, Address, Metric, address_of_client
-from mascot.connect.engines.engine import EngineSource, EngineTable, Found, Request
-from mascot.connect.engines.sink import VECTOR, Layout, OpenSink
+from mascot.connect.engines.engine import EngineHits, EngineRequest, EngineSource, EngineTable
+from mascot.connect.engines.sink import VECTOR, OpenSink, SinkLayout
 from mascot.errors import InputError
 from mascot.extras import package
 
@@ -173,12 +173,14 @@ class PostgresSource(PostgresTable, EngineSource):
                 self._metric = metric if metric in METRICS else self._metric
                 return
 
-    def _search(self, request: Request) -> list[Found]:
+    def _search(self, request: EngineRequest) -> list[EngineHits]:
         names = engine.fetched(request.columns, self._names, self._key, self._address.label)
         statement = self._statement(names, request.where, request.vectors)
         return [self._answer(statement, query, request, names) for query in request.queries]
 
-    def _answer(self, statement: Any, query: NDArray[np.float32], request: Request, names: list[str]) -> Found:
+    def _answer(
+        self, statement: Any, query: NDArray[np.float32], request: EngineRequest, names: list[str]
+    ) -> EngineHits:
         rows = self._rows(statement, query, request, exact=False)
         if len(rows) < request.count and self._index:
             # An index returns a fixed number of rows, which are then filtered; the table may hold more.
@@ -215,7 +217,7 @@ class PostgresSource(PostgresTable, EngineSource):
             selected, self._table, column, condition, distance
         )
 
-    def _rows(self, statement: Any, query: NDArray[np.float32], request: Request, exact: bool) -> list[Any]:
+    def _rows(self, statement: Any, query: NDArray[np.float32], request: EngineRequest, exact: bool) -> list[Any]:
         def work(connection: Any) -> list[Any]:
             self._prepare(connection, request.count, exact)
             # With parameters PostgreSQL accepts only one statement and refuses a second one after a semicolon.
@@ -236,11 +238,11 @@ class PostgresSource(PostgresTable, EngineSource):
             run("SET LOCAL enable_seqscan = on")
         elif self._index:
             # The largest number of rows that an HNSW index returns, or the number of IVFFlat lists to search.
-            knob, least = "hnsw.ef_search", min(candidates, _WIDEST)
+            option, least = "hnsw.ef_search", min(candidates, _WIDEST)
             if self._index == "ivfflat":
-                knob, least = "ivfflat.probes", math.ceil(math.sqrt(self._lists))
-            setting = run("SELECT current_setting(%s, true)", [knob]).fetchone()[0]
-            run(f"SET LOCAL {knob} = {max(least, int(setting or 0))}")
+                option, least = "ivfflat.probes", math.ceil(math.sqrt(self._lists))
+            setting = run("SELECT current_setting(%s, true)", [option]).fetchone()[0]
+            run(f"SET LOCAL {option} = {max(least, int(setting or 0))}")
             version = run("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()[0]
             if tuple(map(int, version.split(".")[:2])) >= (0, 8):
                 order = "strict_order" if self._index == "hnsw" else "relaxed_order"
@@ -255,7 +257,7 @@ class PostgresSource(PostgresTable, EngineSource):
 class PostgresSink(PostgresTable, OpenSink):
     """A table of PostgreSQL, to be written to. Several processes may write at once."""
 
-    def __init__(self, address: Address, layout: Layout) -> None:
+    def __init__(self, address: Address, layout: SinkLayout) -> None:
         super().__init__(address)
         self._layout, self._vector = layout, address.vector or VECTOR
         self._connection = _connect(address)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from mascot.connect.converters.hit_lists import names_of
 from mascot.connect.engines import engine
 from mascot.connect.engines.address import Address, Metric, address_of_client
-from mascot.connect.engines.engine import EngineSource, EngineTable, Found, Request
-from mascot.connect.engines.sink import VECTOR, Layout, OpenSink, chunks
+from mascot.connect.engines.engine import EngineHits, EngineRequest, EngineSource, EngineTable
+from mascot.connect.engines.sink import VECTOR, OpenSink, SinkLayout, chunks
 from mascot.errors import InputError, OptionError
 from mascot.extras import package
 
@@ -36,8 +36,7 @@ class QdrantTable(EngineTable):
         """Read the name of the vectors ("" for unnamed vectors) and their parameters."""
         client, address = self._client, self._address
         if not client.collection_exists(address.table):
-            names = ", ".join(sorted(each.name for each in client.get_collections().collections)) or "none"
-            raise InputError(f"{address.label}: there is no collection {address.table!r}; collections: {names}")
+            raise address.absent("collection", (each.name for each in client.get_collections().collections))
         shapes = client.get_collection(address.table).config.params.vectors
         shapes_by_name = shapes if isinstance(shapes, dict) else {"": shapes}
         self._vector = "" if list(shapes_by_name) == [""] else address.pick(list(shapes_by_name))
@@ -89,7 +88,7 @@ class QdrantSource(QdrantTable, EngineSource):
         """
         return cls(address_of_client("qdrant", collection, vector, id), client)
 
-    def _search(self, request: Request) -> list[Found]:
+    def _search(self, request: EngineRequest) -> list[EngineHits]:
         columns, id_column = request.columns, self._address.id or "path"
         common = {
             "using": self._vector or None,
@@ -114,7 +113,7 @@ class QdrantSource(QdrantTable, EngineSource):
                 f"{error.errors()[0]['msg']}"
             ) from None
 
-    def _answer(self, points: Sequence[Any], vectors: bool) -> Found:
+    def _answer(self, points: Sequence[Any], vectors: bool) -> EngineHits:
         scores = np.array([point.score for point in points], np.float64)
         if self._distance == "Euclid":
             scores = engine.from_l2(scores, squared=False)
@@ -132,7 +131,7 @@ class QdrantSource(QdrantTable, EngineSource):
 class QdrantSink(QdrantTable, OpenSink):
     """A collection of Qdrant, to be written to."""
 
-    def __init__(self, address: Address, layout: Layout) -> None:
+    def __init__(self, address: Address, layout: SinkLayout) -> None:
         super().__init__(address, make=True)
         self._layout, models = layout, self._models
         max_sim = models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM)

@@ -44,7 +44,7 @@ class Sink(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class SinkLayout:
     """The columns of a sink and their types, and the shape of its vectors."""
 
     fields: Mapping[str, type]  # str, int, float, or list, which is stored as a JSON array; the key comes first
@@ -113,7 +113,7 @@ class Layout:
 class OpenSink(EngineTable, Sink):
     """A table of an engine, to be written to. It closes at the end of a `with`."""
 
-    _layout: Layout
+    _layout: SinkLayout
 
     def put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
         with self._in_use():

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 
 import mascot as mc
 from mascot.connect.engines.address import read_address
-from mascot.connect.engines.engine import CANDIDATES, EngineSource, Found, SearchOptions
-from mascot.connect.engines.sink import Layout, OpenSink
+from mascot.connect.engines.engine import CANDIDATES, EngineHits, EngineSource, SearchOptions
+from mascot.connect.engines.sink import OpenSink, SinkLayout
 from mascot.errors import check_whole, warn
 from mascot.methods.method import Method
 from mascot.reranking import Already
@@ -31,7 +31,7 @@ class Searchable(Protocol):
     """The interface of a source that `steer` needs."""
 
     @property
-    def search(self) -> Callable[..., Found]:
+    def search(self) -> Callable[..., EngineHits]:
         """Return the nearest rows for a vector, the number of candidates, and the options passed to `steer`."""
 
 
@@ -64,7 +64,7 @@ def open_sink(uri: str, *, fields: Mapping[str, type], dim: int, tokens: int = 1
         The dimension of the vectors, and the number of vectors per row (default: 1).
     """
     address = read_address(uri)
-    return _module(address.engine).SINK(address, Layout(fields, dim, tokens))
+    return _module(address.engine).SINK(address, SinkLayout(fields, dim, tokens))
 
 
 def _module(engine: str) -> Any:
@@ -76,14 +76,14 @@ def _module(engine: str) -> Any:
 class Steered:
     """The hits of an engine and their ranking."""
 
-    found: Found
+    hits: EngineHits
     ranking: mc.Ranking | None  # None: no hits
 
     def records(self) -> list[dict[str, Any]]:
         """Return the selected rows in their new order."""
         if self.ranking is None:
             return []
-        records = self.found.records()
+        records = self.hits.records()
         return [records[int(position)] for position in self.ranking.positions]
 
 

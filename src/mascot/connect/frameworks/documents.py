@@ -70,24 +70,26 @@ class Steering:
         wishes, method = plain_wishes(self.wishes), plain_method(self.method)
         return {"wishes": wishes, "k": self.k, "method": method, "columns": columns}
 
-    def for_call(self, wishes: Any = None, k: int | None = None) -> Steering:
-        """Return the same with the wishes and the k of one call, unless they are None."""
-        return replace(self, wishes=self.wishes if wishes is None else wishes, k=self.k if k is None else k)
-
     def select(
         self,
         documents: Sequence[Any],
         scores: Sequence[float | None],
         vectors: Callable[[], Sequence[Any]],
+        explain: bool,
+        wishes: Any = None,
+        k: int | None = None,
         already: Any = None,
-        explain: bool = False,
     ) -> list[Any]:
         """Return the selected documents, best first.
 
-        `vectors` returns the vector of each document, and is called only if vectors are needed. `already` are documents
-        or ids of earlier pages (default: None). They are not shown again, and count as covered. Ids that are not among
-        the documents are ignored.
+        `wishes` and `k` of one call replace those of the component (default: None). `vectors` returns the vector of
+        each document, and is called only if vectors are needed. `already` are documents or ids of earlier pages
+        (default: None). They are not shown again, and count as covered. Ids that are not among the documents are
+        ignored.
         """
+        if wishes is not None or k is not None:
+            own = replace(self, wishes=self.wishes if wishes is None else wishes, k=self.k if k is None else k)
+            return own.select(documents, scores, vectors, explain, already=already)
         shown_ids = self._ids(already)
         if not documents:
             return []

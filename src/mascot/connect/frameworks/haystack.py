@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import wraps
 from operator import attrgetter
 from typing import Any
 
@@ -95,30 +96,23 @@ class SteeredRanker:
         `wishes` and `k`, which Haystack calls `top_k`, replace those of the component (default: None). For `already`
         see `Steering.select`.
         """
-        selection = self._steering.for_call(wishes, _one_k(top_k, k)).select(
+        scores = [document.score for document in documents]
+        selection = self._steering.select(
             documents,
-            [document.score for document in documents],
+            scores,
             lambda: [document.embedding for document in documents],
-            already,
             self.explain,
+            wishes,
+            _one_k(top_k, k),
+            already,
         )
         return {"documents": selection}
 
     @component.output_types(documents=list[Document])
-    async def run_async(
-        self,
-        documents: list[Document],
-        wishes: list[Any] | None = None,
-        k: int | None = None,
-        query: str | None = None,
-        top_k: int | None = None,
-        already: list[Any] | None = None,
-    ) -> dict[str, list[Document]]:
+    @wraps(run)  # Haystack compares the parameters of both
+    async def run_async(self, *args: Any, **options: Any) -> dict[str, list[Document]]:
         """Do the same as `run` in a thread, so that the event loop stays free."""
-        result: dict[str, list[Document]] = await asyncio.to_thread(
-            self.run, documents, wishes, k, query, top_k, already
-        )
-        return result
+        return await asyncio.to_thread(self.run, *args, **options)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the component as plain data, for a saved pipeline."""

@@ -100,7 +100,7 @@ class SteeredCompressor(SteeredModel, BaseDocumentCompressor):
         of a document without an id is its id.
         """
         pairs = [(document, self._score(document.metadata)) for document in documents]
-        return [document for document, _ in self._select(pairs, k, wishes, already)]
+        return [document for document, _ in self._select(pairs, wishes, k, already)]
 
     def choose(
         self,
@@ -127,12 +127,11 @@ class SteeredCompressor(SteeredModel, BaseDocumentCompressor):
         if len(pairs) < len(entries) or not all(isinstance(document, Document) for document, _ in pairs):
             kinds = ", ".join(dict.fromkeys(type(entry).__name__ for entry in entries))
             raise mc.InputError(f"steer takes a list of documents, or of (document, score) pairs, got {kinds}")
-        return self._select([(document, score) for document, score in pairs], k, wishes, already)
+        return self._select([(document, score) for document, score in pairs], wishes, k, already)
 
-    def _select(self, pairs: list[_Pair], k: int | None, wishes: Any, already: Any) -> list[_Pair]:
+    def _select(self, pairs: list[_Pair], *call: Any) -> list[_Pair]:
         scores = [score for _, score in pairs]
-        steering = self._steering.for_call(wishes, k)
-        return steering.select(pairs, scores, lambda: self._vectors(pairs), already, self.explain)
+        return self._steering.select(pairs, scores, lambda: self._vectors(pairs), self.explain, *call)
 
     def _score(self, metadata: dict[str, Any]) -> float | None:
         values = (value_of(metadata, key) for key in self.score_keys)

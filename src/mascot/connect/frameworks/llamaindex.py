@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import mascot as mc
-from mascot.connect.frameworks.documents import NOTE, DocumentKind, MethodClass, Steering, method_from_lambda
+from mascot.connect.frameworks.documents import NOTE, DocumentKind, MethodClass, method_from_lambda
 from mascot.extras import missing
 from mascot.wishes import Wishes
 
@@ -93,15 +93,16 @@ class SteeredPostprocessor(SteeredModel, BaseNodePostprocessor):
         """
         if k is None and wishes is None and already is None:
             return super().postprocess_nodes(nodes, query_bundle, query_str)
-        return self._select(nodes, self._steering.for_call(wishes, k), already)
+        return self._select(nodes, wishes, k, already)
 
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        return self._select(nodes, self._steering, None)
+        return self._select(nodes)
 
-    def _select(self, nodes: list[NodeWithScore], steering: Steering, already: Any) -> list[NodeWithScore]:
-        return steering.select(nodes, [hit.score for hit in nodes], lambda: self._vectors(nodes), already, self.explain)
+    def _select(self, nodes: list[NodeWithScore], *call: Any) -> list[NodeWithScore]:
+        scores = [hit.score for hit in nodes]
+        return self._steering.select(nodes, scores, lambda: self._vectors(nodes), self.explain, *call)
 
     def _vectors(self, hits: list[NodeWithScore]) -> list[list[float] | None]:
         nodes = [hit.node for hit in hits]

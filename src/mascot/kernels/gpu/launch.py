@@ -15,7 +15,7 @@ import numpy as np
 
 from mascot.errors import InputError, MissingExtra
 from mascot.extras import install_extra
-from mascot.kernels.gpu.plan import INPUT, Chip, KernelPlan, Task, address, plan_task, source
+from mascot.kernels.gpu.plan import INPUT, GpuMemory, KernelPlan, Task, address, plan_task, source
 from mascot.kernels.reference import Selection
 
 _FEW = 132  # up to this many queries leave most of the device idle: each gets more threads
@@ -39,10 +39,12 @@ def cupy() -> Any:
 
 
 @functools.cache
-def chip(device: int) -> Chip:
+def chip(device: int) -> GpuMemory:
     """Return the shared memory of a device."""
     attributes = cupy().cuda.Device(device).attributes
-    return Chip(int(attributes["MaxSharedMemoryPerBlockOptin"]), int(attributes["MaxSharedMemoryPerMultiprocessor"]))
+    return GpuMemory(
+        int(attributes["MaxSharedMemoryPerBlockOptin"]), int(attributes["MaxSharedMemoryPerMultiprocessor"])
+    )
 
 
 @functools.lru_cache(maxsize=64)

@@ -78,14 +78,14 @@ def source() -> str:
 
 
 @dataclass(frozen=True)
-class Chip:
+class GpuMemory:
     """Shared memory of a device, in bytes: what a block may ask for, and what a multiprocessor has."""
 
     block: int
     processor: int
 
 
-HOPPER = Chip(227 * 1024, 228 * 1024)
+HOPPER = GpuMemory(227 * 1024, 228 * 1024)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,14 +176,14 @@ class KernelPlan:
 
 
 def plan_task(
-    task: Task, most: int, tight: bool = True, few: bool = False, xp: Any = np, chip: Chip = HOPPER
+    task: Task, most: int, tight: bool = True, few: bool = False, xp: Any = np, chip: GpuMemory = HOPPER
 ) -> KernelPlan:
     """Lay out queries of at most `most` candidates.
 
     `tight` assumes that small look-up tables suffice; `few` that the batch leaves most of the device idle.
     """
     task.check(most)
-    layout = _Layout(task, most, tight)
+    layout = _MemoryLayout(task, most, tight)
     tables = xp.asarray(np.concatenate([*layout.tables, np.zeros(1)]))
     layout.record["tables"] = address(tables)
     size = layout.size * 8
@@ -196,7 +196,7 @@ def plan_task(
     return KernelPlan(layout.record, tables, task, names, threads, size, slab, layout.exact)
 
 
-class _Layout:
+class _MemoryLayout:
     """The record of a task, and where its arrays are in the arena."""
 
     def __init__(self, task: Task, most: int, tight: bool) -> None:
@@ -307,19 +307,16 @@ class _Layout:
         record["arena"] = self.size
 
     def evaluation(self, threads: int, lanes: int) -> dict[str, int]:
-        """Return how candidates are evaluated. Tiles and lines are held in registers if there are enough of these."""
+        """Return how candidates are evaluated. Lines are held in registers if there are enough of these."""
         columns = min(max((int(fields["table_size"][1]) for fields in self._attributes), default=1), 8) or 1
-        eager, rows, bins = lanes * self._most <= threads, 0, 0
+        eager, bins = lanes * self._most <= threads, 0
         if eager:
-            spans = {TILE: [0], LINE: [0]}
-            for fields in self._attributes:
-                spans.get(int(fields["shape"]), []).append(int(fields["table_size"][0]))
-            rows, bins = max(spans[TILE]), max(spans[LINE])
-            tile, line = 3 * math.ceil(rows / lanes) + 2 * columns, 2 * math.ceil(bins / lanes)
-            if (len(spans[TILE]) - 1) * tile + (len(spans[LINE]) - 1) * line + 64 > 65536 // threads:
-                rows = bins = 0
+            lines = [int(fields["table_size"][0]) for fields in self._attributes if fields["shape"] == LINE]
+            bins = max(lines, default=0)
+            if len(lines) * 2 * math.ceil(bins / lanes) + 64 > 65536 // threads:
+                bins = 0
         per_thread = math.ceil(self._most / threads)
-        return {"EAGER": eager, "HELD_ROWS": rows, "HELD_BINS": bins, "COLUMNS": columns, "PER_THREAD": per_thread}
+        return {"EAGER": eager, "HELD_BINS": bins, "COLUMNS": columns, "PER_THREAD": per_thread}
 
     def problem(self) -> dict[str, int]:
         """Return which code the problem needs."""
@@ -351,7 +348,7 @@ def index_name(bins: Sequence[KernelBins]) -> str:
     return "INDEX=" + {2: "unsigned short", 4: "u32", 8: "i64"}[size]
 
 
-def _blocks(size: int, threads: int, slab: bool, chip: Chip) -> int:
+def _blocks(size: int, threads: int, slab: bool, chip: GpuMemory) -> int:
     """Return the blocks of a multiprocessor that shared memory allows, with at least 80 registers per thread."""
     fit = 4 if slab else (chip.processor - 1024) // (size + _BLOCK_OVERHEAD)
     return max(1, min(fit, 65536 // (80 * threads), 32))

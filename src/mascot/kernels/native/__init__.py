@@ -124,8 +124,10 @@ def _packed_quota(quota: AnyQuota) -> bytes:
             0, 0, 0, 0, quota.n, quota.stages, _address(quota.vectors), quota.vectors.shape[1], quota.threshold,
             _address(quota.pinned), len(quota.pinned),
         )  # fmt: skip
-    arrays = map(_address, (quota.indptr, quota.labels, quota.capacity, quota.least))
-    return _QUOTA.pack(*arrays, len(quota.capacity), quota.stages, 0, 0, 0.0, 0, 0)
+    return _QUOTA.pack(
+        _address(quota.indptr), _address(quota.labels), _address(quota.capacity), _address(quota.least),
+        len(quota.capacity), quota.stages, 0, 0, 0.0, 0, 0,
+    )  # fmt: skip
 
 
 def arrange(rows: Ints, rules: Sequence[PlaceRule], before: Ints, fixed: Mapping[int, int]) -> Arrangement:
@@ -140,8 +142,7 @@ def arrange(rows: Ints, rules: Sequence[PlaceRule], before: Ints, fixed: Mapping
     count = _library()[0].mascot_arrange(_PAGE_RULES.pack(len(rows), len(before), len(rules), len(fixed), *arguments))
     if count < 0:
         raise MemoryError(_OUT_OF_MEMORY)
-    items = order.tolist()
-    return Arrangement(items[:count], items[count:])
+    return Arrangement(order[:count], order[count:])
 
 
 def cores() -> int:

@@ -21,6 +21,7 @@
 #define MASCOT_NOTHING 1e-100         /* coverage below this counts as none */
 #define MASCOT_SAMPLE 32              /* candidates, of the better half, whose cosines are the scale of similarity */
 #define MASCOT_NOVELTY 0.5            /* what full novelty earns under a spread, in units of relevance */
+#define MASCOT_CLOSEST 2.0            /* largest scaled similarity under a spread: pairs above the scale still differ */
 #define MASCOT_COPY 0.9               /* scaled similarity from which a candidate is a near-copy of a protected one */
 #define MASCOT_COPY_TOLERANCE 1e-6    /* subtracted from thresholds of similarity: float32 rounds vectors by about as much */
 #define MASCOT_LEADERS 24             /* most relevant candidates among which a focus looks for further starts */

@@ -1,8 +1,8 @@
 /* Novelty of vectors: 1 - (max_j s(i, j) + mean_j s(i, j)) / 2 over the selected j (see mascot/kernels/novelty.py).
  *
  * Vectors are stored in float32 and multiplied in double. Every candidate knows how many picks it has been compared with.
- * A similarity that is not known lies in 0..1. A spread counts it as 0 and a focus as 1, so that the gain is an upper bound, and
- * only candidates that may be chosen next are compared. Several starts and the strengths that `keep` tries pick the same
+ * A similarity that is not known counts as 0 under a spread and as 1, the largest, under a focus, so that the gain is an upper
+ * bound. Only candidates that may be chosen next are compared. Several starts and the strengths that `keep` tries pick the same
  * candidates again, so the similarities to a pick are stored.
  */
 #ifndef MASCOT_NOVELTY_H
@@ -30,6 +30,7 @@ struct Novelty {
     double **stored;         /* [n] similarities [n] of a candidate that was picked, NaN where they are not known; or NULL */
     int64_t stored_count;
     double unseen;           /* the similarity to a pick not seen: 0 for a spread, 1 for a focus */
+    double most;             /* the largest similarity */
     Arena *arena;            /* of the stored similarities; NULL: nothing is stored */
     double *nearest, *total; /* [n] the maximum and the sum of the similarities to the first `seen` picks */
     int64_t *seen;           /* [n] */
@@ -95,7 +96,7 @@ static double dot(Rows rows, int64_t row, const double *unit) {
 /* Return the similarity of two candidates with this cosine. */
 INLINE double scaled(const Novelty *v, double cosine) {
     double s = (cosine - v->low) * v->per_cosine;
-    return s < 0.0 ? 0.0 : s > 1.0 && !v->nearest_only ? 1.0 : s;
+    return s < 0.0 ? 0.0 : s > v->most ? v->most : s;
 }
 
 /* Set the scale of similarity: the 5% and 95% quantiles of the cosines of a sample of candidates, evenly spaced in the better
@@ -163,6 +164,7 @@ static void pack_vectors(
     }
     v->lazy = b->rule != MISSING_NEUTRAL || v->known == n;
     v->unseen = b->sign > 0 ? 0.0 : 1.0;
+    v->most = attribute->axis[0][0] != 0.0 ? INFINITY : b->sign > 0 ? MASCOT_CLOSEST : 1.0;
     v->similar = arena_take(arena, (size_t)most * sizeof(double *));
     v->stored = arena_take(arena, (size_t)n * sizeof(double *));
     for (int64_t i = 0; i < n; i++) v->stored[i] = NULL;

@@ -9,11 +9,13 @@ from typing import Any
 from mascot.errors import OptionError, check_one_of
 from mascot.photos.files.texts import fold
 from mascot.photos.metadata.gazetteer import gazetteer
+from mascot.photos.metadata.moments import easter_days
 from mascot.photos.metadata.sun import LIGHT_COLUMNS, LIGHTS
 
 LabelOf = Callable[[str, str], Any]  # returns the label of a column that a value means: `PT` for Portugal
 Condition = tuple[str, list[Any]]  # an SQL expression, and the values of its question marks
-_DAYS = re.compile(r"\d{4}(-\d\d(-\d\d)?)?|\d\d(-\d\d)?")
+_DAYS, _YEARLY = re.compile(r"\d{4}(-\d\d(-\d\d)?)?"), re.compile(r"\d\d(-\d\d)?")
+_EASTERS = range(1980, 2060)
 _WEEKDAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")  # as SQLite numbers them
 
 
@@ -57,11 +59,15 @@ def _labelled(column: str) -> Callable[[str, LabelOf], Condition]:
 
 def _on_dates(text: str, _: LabelOf) -> Condition:
     def days(value: str) -> Condition:
+        if value == "easter":
+            dates = [day.isoformat() for year in _EASTERS for day in easter_days(year)]
+            return f"substr(taken, 1, 10) IN ({', '.join('?' * len(dates))})", dates
         first, _, last = value.partition("..")
         last = last or first
-        if not all(_DAYS.fullmatch(day) for day in (first, last)) or (first[:4].isdigit() != last[:4].isdigit()):
-            raise OptionError(f"date must be like 2019, 2019-07, 2017..2018, 07 or 12-24..12-26, got {value!r}")
-        day = "taken" if first[:4].isdigit() else "substr(taken, 6)"
+        pattern = next((each for each in (_DAYS, _YEARLY) if each.fullmatch(first) and each.fullmatch(last)), None)
+        if pattern is None:
+            raise OptionError(f"date must be like 2019, 2019-07, 2017..2018, 07, 12-24..12-26 or easter, got {value!r}")
+        day = "taken" if pattern is _DAYS else "substr(taken, 6)"
         joint = "AND" if first <= last else "OR"  # from December to January
         return f"{day} >= ? {joint} {day} <= ?", [first, f"{last}\uffff"]
 

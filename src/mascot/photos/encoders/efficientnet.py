@@ -46,12 +46,12 @@ def read_state_dict(path: Path) -> dict[str, NDArray[Any]]:
     """
     try:
         with path.open("rb") as file:
-            if (_Reader(file).load(), _Reader(file).load()) != (_MAGIC, _VERSION):
+            if (_StateUnpickler(file).load(), _StateUnpickler(file).load()) != (_MAGIC, _VERSION):
                 raise ValueError("unknown format")
-            _Reader(file).load()  # sizes of C types, not needed
-            reader = _Reader(file)
+            _StateUnpickler(file).load()  # sizes of C types, not needed
+            reader = _StateUnpickler(file)
             tensors: dict[str, NDArray[Any]] = reader.load()
-            for key in _Reader(file).load():
+            for key in _StateUnpickler(file).load():
                 storage = reader.storages[key]
                 count = int.from_bytes(file.read(8), "little")
                 if count != len(storage) or file.readinto(storage.data) != storage.nbytes:
@@ -61,7 +61,7 @@ def read_state_dict(path: Path) -> dict[str, NDArray[Any]]:
         raise InputError(f"{path} is not a torch state dict that can be read: {error}") from None
 
 
-class _Reader(pickle.Unpickler):
+class _StateUnpickler(pickle.Unpickler):
     """Builds tensors as views of storages, which are filled afterwards."""
 
     def __init__(self, file: IO[bytes]) -> None:

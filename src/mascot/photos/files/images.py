@@ -27,7 +27,7 @@ except ModuleNotFoundError:
     raise MissingExtra(f"reading photographs needs: {install_extra('photos')}") from None
 
 from mascot.photos.files.file_groups import RAW_SUFFIXES
-from mascot.photos.files.raw import NoPreview, Preview, preview_of
+from mascot.photos.files.raw import NoPreview, RawPreview, preview_of
 from mascot.photos.metadata import exif
 from mascot.photos.metadata.exif import quietly
 
@@ -198,7 +198,7 @@ def _open_preview(stream: BinaryIO) -> Image.Image | None:
     return image
 
 
-def _raw_tags(file: BinaryIO, preview: Preview) -> exif.Exif:
+def _raw_tags(file: BinaryIO, preview: RawPreview) -> exif.Exif:
     if preview.is_tiff:
         file.seek(0)
         return exif.read_block(lambda block: block.load_from_fp(file))

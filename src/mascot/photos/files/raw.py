@@ -34,7 +34,7 @@ _FARTHEST = 1 << 50  # bytes from the start
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class RawPreview:
     """The position of the preview in a RAW file, and the metadata of the photograph."""
 
     offset: int
@@ -56,7 +56,7 @@ class NoPreview(ValueError):
     """A RAW file without a preview."""
 
 
-def preview_of(file: BinaryIO) -> Preview | None:
+def preview_of(file: BinaryIO) -> RawPreview | None:
     """Return the largest preview of a RAW file, None for a file of another kind. Raises `NoPreview`."""
     file.seek(0)
     head = file.read(16)
@@ -85,7 +85,7 @@ def preview_of(file: BinaryIO) -> Preview | None:
         blocks = tuple(_box(start, kind) for kind in (b"CMT1", b"CMT2", b"CMT4"))
     elif signature in _VARIANTS:
         blocks = (_VARIANTS[signature] + start[4:],)
-    return Preview(offset, min(length, _LARGEST_PREVIEW), max(size, directories.size, key=_area), blocks, is_tiff)
+    return RawPreview(offset, min(length, _LARGEST_PREVIEW), max(size, directories.size, key=_area), blocks, is_tiff)
 
 
 def _read_directories(file: BinaryIO, header: bytes, directories: _Directories) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from math import cos, hypot, radians
 
 SEASONS = ("spring", "summer", "autumn", "winter")
@@ -31,6 +31,17 @@ def part_of_day(taken: datetime | None) -> str | None:
     return next((part for part, hour in reversed(_FIRST_HOURS.items()) if taken.hour >= hour), "night")
 
 
+def easter_days(year: int) -> tuple[date, ...]:
+    """Return the days from Good Friday to Easter Monday, by the Gregorian computus of Meeus, Jones and Butcher."""
+    century, of_century = divmod(year, 100)
+    golden, leaps = year % 19, century // 4
+    moon = (19 * golden + century - leaps - (century - (century + 8) // 25 + 1) // 3 + 15) % 30
+    weekday = (32 + 2 * (century % 4) + 2 * (of_century // 4) - moon - of_century % 4) % 7
+    shift = moon + weekday - 7 * ((golden + 11 * moon + 22 * weekday) // 451) + 114
+    sunday = date(year, shift // 31, shift % 31 + 1)
+    return tuple(sunday + timedelta(days=days) for days in range(-2, 2))
+
+
 @dataclass(frozen=True, slots=True)
 class Shot:
     """The properties of a photograph that decide its moment."""
@@ -44,7 +55,7 @@ class Shot:
 
 
 @dataclass(slots=True)
-class _Moment:
+class _OpenMoment:
     label: str
     last: datetime
     point: tuple[float, float] | None
@@ -64,7 +75,7 @@ def moments(shots: Iterable[Shot]) -> dict[int, str]:
 def label_moments(shots: Iterable[Shot]) -> Iterator[tuple[int, str]]:
     """Yield id and label of photographs that are sorted by time, as `moments` does, without holding them in memory."""
     minute, uses = "", Counter[str]()  # how often each label of this minute was used
-    open_moments: list[_Moment] = []  # latest last
+    open_moments: list[_OpenMoment] = []  # latest last
     for shot in shots:
         open_moments = [moment for moment in open_moments if shot.taken - moment.last < _MAX_GAP]
         near = [moment for moment in open_moments if _is_near(moment, shot)]
@@ -78,7 +89,7 @@ def label_moments(shots: Iterable[Shot]) -> Iterator[tuple[int, str]]:
                 uses.clear()
             label = " ".join(filter(None, [minute, shot.city]))
             uses[label] += 1
-            moment = _Moment(label if uses[label] == 1 else f"{label} ({uses[label]})", shot.taken, None, None)
+            moment = _OpenMoment(label if uses[label] == 1 else f"{label} ({uses[label]})", shot.taken, None, None)
         moment.last, moment.camera = shot.taken, shot.camera
         if shot.lat is not None and shot.lon is not None:
             moment.point = (shot.lat, shot.lon)
@@ -86,11 +97,14 @@ def label_moments(shots: Iterable[Shot]) -> Iterator[tuple[int, str]]:
         yield shot.id, moment.label
 
 
-def _is_near(moment: _Moment, shot: Shot) -> bool:
+def _is_near(moment: _OpenMoment, shot: Shot) -> bool:
     """Return whether a photograph is within a kilometre of a moment; a missing place is near every moment."""
     if moment.point is None or shot.lat is None or shot.lon is None:
         return True
-    lat, lon = moment.point
-    # Longitude wraps: 179° and -179° are neighbours.
-    east = (shot.lon - lon + 180.0) % 360.0 - 180.0
-    return hypot(shot.lat - lat, east * cos(radians(lat))) * _KM_PER_DEGREE < _MAX_KM
+    return km_between(*moment.point, shot.lat, shot.lon) < _MAX_KM
+
+
+def km_between(lat: float, lon: float, other_lat: float, other_lon: float) -> float:
+    """Return the distance of two points that are not far apart."""
+    east = (other_lon - lon + 180.0) % 360.0 - 180.0  # longitude wraps: 179° and -179° are neighbours
+    return hypot(other_lat - lat, east * cos(radians(lat))) * _KM_PER_DEGREE

@@ -7,15 +7,16 @@ rule that matches counts; what no rule matches is searched for. The time is line
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
 
 from mascot.errors import OptionError
-from mascot.photos.sentences.dates import Span, date_at
+from mascot.photos.sentences.dates import Span, date_at, in_year_of, joined
 from mascot.photos.sentences.understanding import Chip, Ignored, Understanding
 from mascot.photos.sentences.vocabulary import LONGEST_SENTENCE, Vocabulary
+from mascot.photos.trips import Period
 
 LETTERS = {
     "number": "n", "year": "y", "years": "Y", "day": "d", "month": "m", "season": "s", "weekday": "w",
@@ -23,13 +24,16 @@ LETTERS = {
     "attribute": "x", "unit": "u", "in": "p", "with": "W", "article": "a", "per": "e", "different": "v", "same": "o",
     "together": "O", "near": "k", "not": "z", "best": "b", "since": "S", "before": "B", "after": "A", "until": "U",
     "between": "E", "or": "j", "last": "L", "this": "H", "today": "R", "ago": "G", "stars": "q", "rating": "r",
-    "favourite": "F", "filler": "i", "punctuation": "C", "quoted": "Q", "word": "X",
+    "favourite": "F", "filler": "i", "punctuation": "C", "quoted": "Q", "word": "X", "at_most": "V", "part": "P",
+    "numbers": "M", "onwards": "N", "trip": "T", "or_more": "D", "order": "I", "o_clock": "J",
 }  # fmt: skip
 _EDGES = "paijCuUWekSBEHb"  # not searched for at the beginning or the end of what is left
 _LABELS = {"s": "season", "w": "weekday", "t": "part_of_day", "l": "light"}
 _PLURALS = {"city": "cities", "country": "countries", "lens": "lenses", "keywords": "keywords"}
 _EXCLUDABLE = "only places, dates, seasons, light and cameras can be excluded"
-_BEST = "results are sorted by how well they match"
+_UNLIMITED = "limits are per year, month, day, season, city, country, moment, camera, folder or keyword"
+_MOST = 200  # photographs
+_COUNTED_VALUES = "how many different values there are cannot be chosen"
 
 
 def parse(sentence: str, vocabulary: Vocabulary, today: date) -> Understanding:
@@ -66,18 +70,24 @@ class _Reader:
         match = rule[0].match(self.roles, at)
         return None if match is None else rule[1](self, match)
 
-    def _add(self, kind: str, start: int, end: int, label: str, fields: Mapping[str, Any], filled: bool = True) -> int:
-        """Add a chip for the lexemes from `start` to `end`; return `end`."""
-        first, last = self.lexemes[start].start, self.lexemes[end - 1].end
-        self.chips.append(Chip(kind, self.sentence[first:last], first, last, label, filled, fields))
-        return end
+    def _add(self, kind: str, span: tuple[int, int], label: str, fields: Mapping[str, Any], filled: bool = True) -> int:
+        """Add a chip for a span of lexemes; return its end."""
+        self.chips.append(Chip(kind, *self._words(span), label, filled, fields))
+        return span[1]
 
-    def _ignore(self, start: int, end: int, reason: str) -> int:
-        first, last = self.lexemes[start].start, self.lexemes[end - 1].end
-        self.ignored.append(Ignored(self.sentence[first:last], first, last, reason))
-        return end
+    def _add_focus(self, span: tuple[int, int], label: str, name: str, **near: Any) -> int:
+        return self._add("focus", span, label, {"wishes": [{"focus": name} | near]}, False)
 
-    def _value(self, match: re.Match[str], group: int = 1) -> Any:
+    def _ignore(self, span: tuple[int, int], reason: str) -> int:
+        self.ignored.append(Ignored(*self._words(span), reason))
+        return span[1]
+
+    def _words(self, span: tuple[int, int]) -> tuple[str, int, int]:
+        """Return the words of a span of lexemes, and where they are in the sentence, in characters."""
+        first, last = self.lexemes[span[0]].start, self.lexemes[span[1] - 1].end
+        return self.sentence[first:last], first, last
+
+    def _value(self, match: re.Match[str], group: int | str = 1) -> Any:
         return self.lexemes[match.start(group)].value if match[group] else None
 
     def _text(self) -> str:
@@ -112,37 +122,49 @@ class _Reader:
     # Rules: each takes the match of its pattern, and returns the position after it, or None if it does not apply.
 
     def _limit(self, match: re.Match[str]) -> int | None:
-        attribute, count = self._value(match, 2), self._value(match)
-        if attribute in ("place", "week", "look") or count == 0:
-            return None
+        attribute, count = self._value(match, "x"), self._value(match, "n")
+        attribute = "city" if attribute == "place" else attribute
+        if attribute in (None, "week", "look") or count == 0:
+            return self._ignore(match.span(), _UNLIMITED)
         counts = [chip for chip in self.chips if chip.kind == "count"]
         if count is None and counts:  # one photo of mountains per year
             count = counts[0].fields["k"]
             self.chips.remove(counts[0])
-        count = count or 1
-        wish = {"limit": attribute, "n": count, "missing": "drop"}
-        return self._add("limit", match.start(), match.end(), f"{count} per {attribute}", {"wishes": [wish]})
+        count = (count or 1) - match[0].startswith("z")  # no two of the same day
+        if not count:
+            return None
+        fields: dict[str, Any] = {"wishes": [{"limit": attribute, "n": count, "missing": "drop"}]}
+        if "b" in match[0]:
+            fields["best"] = True
+        return self._add("limit", match.span(), f"{count} per {attribute}", fields)
 
     def _count(self, match: re.Match[str]) -> int | None:
         count = next(self.lexemes[i].value for i in range(*match.span()) if self.roles[i] == "n")
-        if not 1 <= count <= 200:
+        if not 1 <= count <= _MOST:
             return None
-        return self._add("count", match.start(), match.end(), _counted(count, "photograph"), {"k": count})
+        if "b" in match[0]:
+            return self._add("count", match.span(), f"best {count}", {"k": count, "best": True})
+        return self._add("count", match.span(), _counted(count, "photograph"), {"k": count})
 
     def _spread(self, match: re.Match[str]) -> int:
-        attribute = self._value(match)
+        attribute, start, count = self._value(match, "x"), match.start(), self._value(match, "n")
+        if count is not None:
+            number, start = match.span("n")
+            if match.groupdict().get("u") and 1 <= count <= _MOST:
+                self._add("count", (number, start), _counted(count, "photograph"), {"k": count})
+            else:
+                self._ignore((number, start), _COUNTED_VALUES)
         name = "place" if attribute in (None, "week") else attribute
         label = f"different {_PLURALS.get(name, f'{name}s')}"
-        return self._add("spread", match.start(), match.end(), label, {"wishes": [{"spread": name}]}, False)
+        return self._add("spread", (start, match.end()), label, {"wishes": [{"spread": name}]}, False)
 
     def _focus(self, match: re.Match[str]) -> int | None:
-        attribute = self._value(match) or "moment"
-        number = self.lexemes[match.start(1) - 1] if match[1] else None
-        if attribute == "week" or (number is not None and number.role == "number" and number.value != 1):
+        attribute = self._value(match, "x") or ("day" if match["t"] else "moment")
+        if attribute == "week":
             return None
-        return self._add(
-            "focus", match.start(), match.end(), f"same {attribute}", {"wishes": [{"focus": attribute}]}, False
-        )
+        if match["n"] and self._value(match, "n") != 1:  # ten photos from ten countries
+            return self._spread(match)
+        return self._add_focus(match.span(), f"same {attribute}", attribute)
 
     def _near(self, match: re.Match[str]) -> int | None:
         lexeme, end = self.lexemes[match.end() - 1], match.end()
@@ -153,12 +175,29 @@ class _Reader:
             if span is None or span.first is None or span.last is None:
                 return None
             name, near, end = "date", (span.first + (span.last - span.first) / 2).isoformat(), span.end
-        wish = {"focus": name, "near": near}
-        return self._add("focus", match.start(), end, f"near {near}", {"wishes": [wish]}, False)
+        return self._add_focus((match.start(), end), f"near {near}", name, near=near)
+
+    def _hours(self, match: re.Match[str]) -> int:
+        """Read `between 5pm and 8pm`: near the middle of these hours."""
+        clocks = [self.lexemes[i].value for i in range(*match.span()) if self.roles[i] == "K"]
+        start, end = map(_minutes, clocks)
+        half = (end - start) % (24 * 60) / 2
+        hour, minute = divmod(int(start + half) % (24 * 60), 60)
+        label, near = f"near {clocks[0]} to {clocks[1]}", f"{hour}:{minute:02}"
+        return self._add_focus(match.span(), label, "hour", near=near, within=max(half / 60, 0.5))
+
+    def _hour(self, match: re.Match[str]) -> int | None:
+        """Read `around 6 in the morning` and `18 Uhr`."""
+        numbers = {self.roles[i]: self.lexemes[i].value for i in range(*match.span())}
+        hour = numbers["n"] + 12 * (numbers["n"] < 12 and numbers.get("t") in ("afternoon", "evening"))
+        return self._add_focus(match.span(), f"near {hour}:00", "hour", near=f"{hour}:00") if hour <= 24 else None
+
+    def _order(self, match: re.Match[str]) -> int:
+        return self._add("order", match.span(), "by date", {"order": "date"}, False)
 
     def _date(self, match: re.Match[str]) -> int | None:
         """Read days, with what stands before them: since, before, between, not."""
-        prefix, at = match[1] + match[2], match.end()
+        prefix, at = (match[1] + match[2]).replace("V", "U"), match.end()
         if self.roles.startswith("Bnx", at - 1):  # vor zwei Jahren
             prefix, at = prefix[:-1], at - 1
         spans = [date_at(self.roles, self.lexemes, at, self.today)]
@@ -166,19 +205,23 @@ class _Reader:
             joint = re.compile("C?U[pa]*|jp?a?|C(?=[yYdh])").match(self.roles, spans[-1].end)
             spans.append(date_at(self.roles, self.lexemes, joint.end(), self.today) if joint else None)
         days = [span for span in spans if span is not None]
-        if not days or (not prefix and self._is_plain_word(at, days[0].end)):
+        if not days or (len(days) == 1 and not prefix and self._is_plain_word(at, days[0].end)):
             return None
         joints = {self.roles[before.end] for before in days[:-1]} | set(prefix)
         if len(days) > 1 and joints & {"U", "E"}:
-            days = [Span(days[-1].end, days[0].first, days[-1].last)]
+            days = [joined(days[0], days[-1]) or days[-1]]
+        days = [in_year_of(days[-1], span) for span in days]
         end, span = days[-1].end, days[0]
+        if self.roles[end : end + 1] == "N":
+            prefix, end = prefix + self.lexemes[end].value, end + 1
+        end += self.roles[end : end + 1] == "T"  # summer 2019 holiday
         if len(days) == 1 and {"S", "A", "B", "U"} & set(prefix):
             span = _open_ended(span, prefix)
         fields = span.excluding() if "z" in prefix else span.fields()
         if len(days) > 1:
             dates = " or ".join(dict.fromkeys(span.excluding()["date"].removeprefix("not ") for span in days))
             fields = {"date": f"not {dates}" if "z" in prefix else dates}
-        return self._add("date", match.start(), end, _date_label(fields), fields)
+        return self._add("date", (match.start(), end), _date_label(fields), fields)
 
     def _is_plain_word(self, at: int, end: int) -> bool:
         """Return whether a single word such as May or spring is rather an ordinary word."""
@@ -189,24 +232,56 @@ class _Reader:
         """Read seasons, weekdays, parts of the day and light: `in summer or autumn`, `not at night`."""
         letter, first = match[2][0], match.start(2)
         values = [self.lexemes[i].value for i in range(first, match.end()) if self.roles[i] == letter]
-        single = match.end() == first + 1
+        single = len(values) == 1
         follows_word = self.roles[match.end() : match.end() + 1] in ("X", "Q") and match.end() > 0
-        is_certain = match.start() < first or letter == "w" or " " in str(values[0]) or values[0] in ("dusk", "dawn")
-        if not is_certain and (follows_word or (single and self._is_plain_word(first, match.end()))):
+        in_place_or_year = re.compile("T?p?a?[gyY]").match(self.roles, match.end())  # spring in Paris
+        is_certain = (
+            match.start() < first
+            or in_place_or_year
+            or letter == "w"
+            or " " in str(values[0])
+            or values[0] in ("dusk", "dawn")
+        )
+        if not is_certain and (follows_word or (single and self._is_plain_word(first, first + 1))):
             return None  # winter coats, a night market
         name, value = _LABELS[letter], " or ".join(dict.fromkeys(map(str, values)))
         value = f"not {value}" if "z" in match[1] else value
-        return self._add(name, match.start(), match.end(), value, {name: value})
+        return self._add(name, match.span(), value, {name: value})
 
     def _place(self, match: re.Match[str]) -> int | None:
-        first = match.start(2)
-        values = [self.lexemes[i].value for i in range(first, match.end()) if self.roles[i] == "g"]
-        if match[1][-1:] != "p" and self._is_plain_word(first, match.end()):
+        first, end = match.span(2)
+        values = [self.lexemes[i].value for i in range(first, end) if self.roles[i] == "g"]
+        if "T" in match[0]:
+            trips = self._trips(values)
+            if trips:
+                return self._add_trips(match, trips, f"trip to {' or '.join(values)}")
+        elif match[1][-1:] not in ("p", "z") and self._is_plain_word(first, end):
             return None  # nice boats
-        around = {country for name in values for country in self.vocabulary.cities.get(name, ())}
-        value = " or ".join(name for name in dict.fromkeys(values) if name not in around)  # Lisbon, Portugal
+        around = {country for name in values for country in self.vocabulary.cities.get(name, ())}  # Lisbon, Portugal
+        cities = self.vocabulary.cities
+        value = " or ".join(name for name in dict.fromkeys(values) if name in cities or name not in around)
         value = f"not {value}" if "z" in match[1] else value
-        return self._add("place", match.start(), match.end(), value, {"place": value})
+        return self._add("place", match.span(), value, {"place": value})
+
+    def _trips(self, places: Iterable[str]) -> list[Period]:
+        """Return the trips to these cities or countries, the newest first."""
+        countries = self.vocabulary.countries
+        return [
+            trip
+            for trip in self.vocabulary.trips()
+            if not {*(trip.place or "").split(" and "), countries.get(trip.country or "")}.isdisjoint(places)
+        ]
+
+    def _add_trips(self, match: re.Match[str], trips: Sequence[Period], label: str) -> int:
+        if "LT" in match[0]:
+            trips, label = trips[:1], trips[0].name
+        sign = "not " if "z" in match[0] else ""
+        days = " or ".join(f"{trip.since}..{trip.until}" for trip in trips)
+        return self._add("date", match.span(), sign + label, {"date": sign + days})
+
+    def _last_trip(self, match: re.Match[str]) -> int | None:
+        trips = self.vocabulary.trips()[: self._value(match) or 1]
+        return self._add_trips(match, trips, f"the last {len(trips)} trips") if trips else None
 
     def _camera(self, match: re.Match[str]) -> int | None:
         lexeme, (before, after) = self.lexemes[match.start(2)], (match[1], match[3])
@@ -214,56 +289,63 @@ class _Reader:
         stands_alone = match.end() == len(self.roles) or self.roles[match.end()] in "pC"
         is_first = match.start() == 0 or self.roles[match.start() - 1] in "Cui"
         is_certain = bool({"W", "z"} & set(before) or after or re.search(r"\d|iphone", words.casefold()))
-        if not is_certain and not (stands_alone and is_first):
-            return None  # apple pie
+        if not is_certain and (not (stands_alone and is_first) or self.vocabulary.is_ambiguous(words)):
+            return None  # apple pie, Mount Fuji
         sign = "not " if "z" in before else ""
-        return self._add(
-            "camera", match.start(), match.end(), sign + words, {"camera": sign + " or ".join(lexeme.value)}
-        )
+        return self._add("camera", match.span(), sign + words, {"camera": sign + " or ".join(lexeme.value)})
 
     def _file(self, match: re.Match[str]) -> int:
         name = self._value(match)
-        return self._add("name", match.start(), match.end(), name, {"name": name})
+        return self._add("name", match.span(), name, {"name": name})
 
     def _rating(self, match: re.Match[str]) -> int | None:
         stars = next(self.lexemes[i].value for i in range(*match.span()) if self.roles[i] in "nrF")
         if not 1 <= stars <= 5:
             return None
-        return self._add("rating", match.start(), match.end(), _counted(stars, "star"), {"rating": stars})
+        return self._add("rating", match.span(), _counted(stars, "star"), {"rating": stars})
+
+    def _highest_rating(self, match: re.Match[str]) -> int:
+        return self._ignore(match.span(), "photographs can only have a lowest rating")
 
     def _excluded_words(self, match: re.Match[str]) -> int | None:
-        if self._value(match) == "no":  # no parking
-            return None
-        return self._ignore(match.start(), match.end(), _EXCLUDABLE)
+        return self._ignore(match.span(), _EXCLUDABLE)
 
     def _best(self, match: re.Match[str]) -> int:
-        return self._ignore(match.start(), match.end(), _BEST)
+        return self._add("best", match.span(), "best", {"best": True}, False)
 
 
 def _open_ended(span: Span, prefix: str) -> Span:
     """Return the days since, after, before or until some days."""
-    if span.first is None or span.last is None:
+    first, last = span.days()
+    if first is None or last is None:
         return span
     if "S" in prefix or "A" in prefix:
-        return Span(span.end, span.first if "S" in prefix else span.last + timedelta(days=1))
-    return Span(span.end, None, span.last if "U" in prefix else span.first - timedelta(days=1))
+        return Span(span.end, first if "S" in prefix else last + timedelta(days=1))
+    return Span(span.end, None, last if "U" in prefix else first - timedelta(days=1))
 
 
 def _date_label(fields: dict[str, str]) -> str:
     """Return days as text: `2019-07`, `since 2019`, `2017 to 2018`, `every 12-24 to 12-26`."""
     since, until = fields.get("since"), fields.get("until")
     if "date" in fields:
-        return re.sub(r"\b(\d\d)(?= or |$)(?<!-\d\d)", _month_name, fields["date"]).replace("..", " to ")
+        return re.sub(r"\b(\d\d)(?= or |\.\.|$)(?<!-\d\d)", _month_name, fields["date"]).replace("..", " to ")
     season = f"{fields['season']} " if "season" in fields else ""
     if since == until:
         return f"{season}{since}"
     if since is None or until is None:
         return f"since {since}" if until is None else f"until {until}"
-    return f"{since} to {until}"
+    return f"{season}{since} to {until}"
 
 
 def _month_name(match: re.Match[str]) -> str:
     return date(2000, int(match[0]), 1).strftime("%B")
+
+
+def _minutes(clock: str) -> int:
+    """Return the minutes since midnight of `18:30` or `6pm`."""
+    hour, _, minute = clock.rstrip("apm").partition(":")
+    hours = int(hour) % 12 + 12 * clock.endswith("pm") if clock.endswith("m") else int(hour)
+    return 60 * hours + int(minute or 0)
 
 
 def _counted(count: int, noun: str) -> str:
@@ -273,21 +355,30 @@ def _counted(count: int, noun: str) -> str:
 _RULES: list[tuple[re.Pattern[str], Callable[[Any, re.Match[str]], int | None]]] = [
     (re.compile(pattern), rule)
     for pattern, rule in (
-        ("[ai]*(n)?u?[pa]{0,2}e[pa]?(x)", _Reader._limit),
-        ("[ai]{0,3}(?:nb?u|b+nu?|nbu?)(?!e)", _Reader._count),
-        ("[pai]{0,3}vp?(x)", _Reader._spread),
-        ("[pai]{0,3}(?:[pa]?o|pn)(x)", _Reader._focus),
-        ("[ai]{0,2}v()(?=X)", _Reader._spread),
-        ("i?()O", _Reader._focus),
+        ("[pa]{0,2}e[pa]?(?P<x>x)a?(?P<n>n)u", _Reader._limit),
+        ("(?:VC?|[ai])*(?P<n>n)?b?u?[pa]{0,2}e[pa]?(?P<x>x)", _Reader._limit),
+        ("(?:VC?|[ai])*(?P<n>n)b?u?[pa]{0,2}e[pa]?(?P<x>)[XTu]", _Reader._limit),
+        ("(?P<n>)e[pa]?(?P<x>)T", _Reader._limit),
+        ("z(?P<n>n)u?p?a?o(?P<x>x)", _Reader._limit),
+        ("[ai]*VC?nq", _Reader._highest_rating),
+        ("(?:VC?|[ai]){0,3}(?:nb?u|b+nu?|nbu?|VC?n|n(?=F))(?!e)", _Reader._count),
+        ("[pai]{0,3}(?P<n>n)?(?P<v>v)(?:p?(?P<x>x)|(?P<u>u))", _Reader._spread),
+        ("[pai]{0,3}(?:[pa]?o|p(?P<n>n))(?:(?P<x>x)|(?<!n)(?P<t>t))", _Reader._focus),
+        ("[ai]{0,2}(?P<n>n)?(?P<v>v)(?P<x>)(?P<u>)(?=X)", _Reader._spread),
+        ("i?(?P<n>)(?P<x>)(?P<t>)O", _Reader._focus),
         ("ka?[gKymdshY]", _Reader._near),
+        ("[pE]?K[Uj]K", _Reader._hours),
         ("pa?K", _Reader._near),
-        ("(i?z?i?)([paSABUE]{0,3})(?=[dYnymshLHRB])", _Reader._date),
-        ("(z?[pai]{0,3})((s)(?:jp?a?s)*|(w)(?:jp?a?w)*|(t)(?:jp?a?t)*|(l)(?:jp?a?l)*)", _Reader._label),
-        ("(z?[paiU]{0,3})(g(?:[jC]p?g)*)", _Reader._place),
-        ("(i?z?[paiW]{0,3})(c)(u?)", _Reader._camera),
+        ("[kp]{0,2}a?(n)J(?:p?a?(t))?|[kp]a?(n)p?a?(t)", _Reader._hour),
+        ("I", _Reader._order),
+        ("(i?(?:zu?)?i?)([paSABUETV]{0,3})(?=[dYnymshLHRBPM])", _Reader._date),
+        ("((?:zu?)?[paiP]{0,3})((s)(?:jp?a?s)*|(w)(?:jp?a?w)*|(t)(?:jp?a?t)*|(l)(?:jp?a?l)*)T?", _Reader._label),
+        ("((?:zu?)?[pai]{0,3}L?T[pAU]?a?|(?:zu?)?[paiU]{0,3})(g(?:[jC]p?g)*)T?", _Reader._place),
+        ("z?[pai]{0,3}L(n)?T", _Reader._last_trip),
+        ("(i?(?:zu?)?[paiW]{0,3})(c)(u?)", _Reader._camera),
         ("[pai]{0,2}(f)", _Reader._file),
-        ("[paiW]{0,3}(?:nq|r|F)", _Reader._rating),
+        ("[paiW]{0,3}(?:nD?q|r|F)D?", _Reader._rating),
         ("(z)[pa]{0,2}X+", _Reader._excluded_words),
-        ("a?(b)(?=[Xu])", _Reader._best),
+        ("a?b(?=[XuFT])u?", _Reader._best),
     )
 ]

@@ -73,8 +73,9 @@ class Understanding:
     @property
     def line(self) -> str:
         """The understanding in one line: `boats; only Portugal, dusk; 1 per year; different cities`."""
-        filters = [chip.label for chip in self.chips if "wishes" not in chip.fields and chip.kind != "count"]
-        others = [chip.label for chip in self.chips if "wishes" in chip.fields or chip.kind == "count"]
+        steers = [bool(chip.fields.keys() & {"wishes", "k", "best", "order"}) for chip in self.chips]
+        filters = [chip.label for chip, is_other in zip(self.chips, steers, strict=True) if not is_other]
+        others = [chip.label for chip, is_other in zip(self.chips, steers, strict=True) if is_other]
         parts = [self.text or "all photographs", *([f"only {', '.join(filters)}"] if filters else []), *others]
         return "; ".join(parts)
 

@@ -1,4 +1,4 @@
-"""An album: photographs by day, with a map, in one HTML file that needs no script and no network."""
+"""An album: photographs by day, with a map, in one HTML file without scripts that loads nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import html
 import io
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from itertools import groupby
@@ -18,16 +20,21 @@ from typing import Any
 import mascot as mc
 from mascot.errors import InputError
 from mascot.photos.database.store import Store
+from mascot.photos.files.decode_limits import Limits
+from mascot.photos.files.decoder_pool import DecoderPool
+from mascot.photos.files.images import Unreadable
 from mascot.photos.metadata.gazetteer import gazetteer
 from mascot.photos.photo import Photo
 from mascot.photos.results import Results
 from mascot.photos.sharing import album_figures as figures
-from mascot.photos.sharing.export import finished
+from mascot.photos.sharing.export import finished, original
 from mascot.reasons.explain import describe_wish
 
+_LARGE = 1280  # pixels of the longer side of a picture
 _SMALL = 144  # pixels of the longer side of a picture in the list before steering
-_GENERATOR = "mascot album 2"  # identifies the files to which sections can be added
+_GENERATOR = "mascot album 3"  # identifies the files to which sections can be added
 _MOST_PLACES = 3  # in the heading of a day
+_MOST_COUNTRIES = 5  # below the title
 _ARROW = html.escape("->")
 _END = "\n</main>\n</body>\n</html>\n"
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
@@ -48,7 +55,7 @@ class AlbumSection:
     root: Path | None = None  # pictures link to the files below this folder
 
 
-def section_of(results: Results, links: bool = False, explain: bool = False) -> AlbumSection:
+def section_of(results: Results, links: bool = False, explain: bool = False, title: str | None = None) -> AlbumSection:
     """Return the section of a search.
 
     Parameters
@@ -57,8 +64,10 @@ def section_of(results: Results, links: bool = False, explain: bool = False) -> 
         Whether pictures link to the files on this machine (default: False).
     explain
         Whether to show why each photograph was selected, and what wishes changed (default: False).
+    title
+        The heading (default: the text of the search).
     """
-    title = results.hits.query or "Newest photographs"
+    title = title or results.hits.query or "Newest photographs"
     root = results.hits.root if links else None
     if not explain:
         return AlbumSection(results.photos, title, root=root)
@@ -81,8 +90,35 @@ def _wish_text(wish: mc.AnyWish) -> str:
     return describe_wish(wish).replace("T12:00", "")
 
 
-def album(store: Store, title: str, sections: Iterable[AlbumSection]) -> Iterator[str]:
-    """Yield the HTML of an album, part by part."""
+class _Pictures:
+    """The pictures of an album: from the files below a folder, otherwise the library's small ones."""
+
+    def __init__(self, store: Store, root: Path | None) -> None:
+        self._store, self._root, self._decoders = store, root, DecoderPool(Limits())
+        self.close = self._decoders.close
+
+    def jpeg(self, photo: Photo) -> bytes:
+        """Return the picture of a photograph."""
+        small = self._store.thumbnail(photo.id)
+        if self._root is None or max(photo.width, photo.height) <= 512:
+            return small
+        try:
+            return self._decoders.convert(original(self._root, photo), _LARGE, Limits().max_megapixels)
+        except (InputError, Unreadable, OSError):  # the file is gone or damaged
+            return small
+
+    def small(self, photo: Photo) -> bytes:
+        """Return the picture for the list before steering."""
+        from PIL import Image
+
+        from mascot.photos.files.images import thumbnail
+
+        with Image.open(io.BytesIO(self._store.thumbnail(photo.id))) as image:
+            return thumbnail(image.convert("RGB"), _SMALL)
+
+
+def album(store: Store, title: str, sections: Sequence[AlbumSection], root: Path | None = None) -> Iterator[str]:
+    """Yield the HTML of an album, part by part; pictures are made from the files below `root` if it is given."""
     style = files("mascot.photos.sharing").joinpath("album.css").read_text("utf-8")
     yield (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -92,17 +128,28 @@ def album(store: Store, title: str, sections: Iterable[AlbumSection]) -> Iterato
         "style-src 'unsafe-inline'\">\n"
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{_text(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n{figures.land()}\n"
-        f"<header><h1>{_bdi(title)}</h1></header>\n<main>"
+        f"<header><h1>{_bdi(title)}</h1><p>{_text(_about(sections))}</p></header>\n<main>"
     )
-    for section in sections:
-        yield from _section(store, replace(section, title="") if section.title == title else section)
+    with closing(_Pictures(store, root)) as pictures:
+        for section in sections:
+            yield from _section(pictures, replace(section, title="") if section.title == title else section)
     yield _END
 
 
-def write_album(store: Store, title: str, section: AlbumSection, target: Path) -> bool:
+def _about(sections: Sequence[AlbumSection]) -> str:
+    """Return the days and countries of an album: `1 May 2019 to 3 June 2019 · Portugal, Spain`."""
+    photos = [photo for section in sections for photo in section.photos]
+    days = sorted({photo.taken.date() for photo in photos if photo.taken})
+    countries = Counter(photo.country for photo in photos if photo.country)
+    names = [gazetteer().country_name(country) for country, _ in countries.most_common(_MOST_COUNTRIES)]
+    ends = dict.fromkeys(f"{day.day} {day:%B %Y}" for day in (days[:1] + days[-1:]))
+    return " · ".join(filter(None, [" to ".join(ends), ", ".join(names)]))
+
+
+def write_album(store: Store, title: str, section: AlbumSection, target: Path, root: Path | None = None) -> bool:
     """Write an album of one section, or add it to an existing album; return whether the album existed.
 
-    Any other existing file is left alone and raises `InputError`.
+    Any other existing file is left alone and raises `InputError`. Pictures are made as for `album`.
     """
     exists = os.path.lexists(target)
     if exists:
@@ -111,10 +158,11 @@ def write_album(store: Store, title: str, section: AlbumSection, target: Path) -
         if exists:
             with target.open(encoding="utf-8", newline="\n") as old:
                 out.write(old.read().removesuffix(_END))
-            out.writelines(_section(store, section))
+            with closing(_Pictures(store, root)) as pictures:
+                out.writelines(_section(pictures, section))
             out.write(_END)
         else:
-            out.writelines(album(store, title, [section]))
+            out.writelines(album(store, title, [section], root))
     return exists
 
 
@@ -130,7 +178,7 @@ def _require_album(target: Path) -> None:
         raise InputError(f"{target} exists already and is not an album of this version: it is never overwritten")
 
 
-def _section(store: Store, section: AlbumSection) -> Iterator[str]:
+def _section(pictures: _Pictures, section: AlbumSection) -> Iterator[str]:
     before = section.before or ()
     ids, plain = {photo.id for photo in section.photos}, {photo.id for photo in before}
     parts = [
@@ -145,56 +193,76 @@ def _section(store: Store, section: AlbumSection) -> Iterator[str]:
         for photo in before:
             state = "stays" if photo.id in ids else "went"
             yield (
-                f'\n<figure class="{state}">{_picture(_small(store.thumbnail(photo.id)), photo)}'
+                f'\n<figure class="{state}">{_picture(pictures.small(photo), photo)}'
                 f"<figcaption>{state}</figcaption></figure>"
             )
         yield "\n</div>\n<h3>Steered</h3>"
     prefix = hashlib.sha256(repr((section.title, sorted(ids))).encode()).hexdigest()[:8]
     level = 3 if section.title else 2
-    for heading, photos in _groups(section):
-        yield f"\n<h{level} class='day'>{_bdi(heading)}</h{level}>" if heading else ""
-        yield '\n<div class="photos">'
+    groups = list(_groups(section))
+    anchors = [f"{prefix}-{photo.id}" for _, _, photos in groups for photo in photos]
+    place = 0
+    yield '\n<div class="days">'
+    for day, places, photos in groups:
+        names = f"<small>{_bdi(places)}</small>" if places else ""
+        heading = f"<h{level}>{_bdi(day)} {names}</h{level}>" if day or places else ""
+        size = f"--width: {sum(map(_ratio, photos)):.3f}; --gaps: {len(photos) - 1}"
+        yield f'\n<div class="day" style="{size}">{heading}<div class="photos">'
         for photo in photos:
             is_new = bool(before) and photo.id not in plain
-            yield f"\n{_figure(store, section, photo, is_new, f'{prefix}-{photo.id}')}"
-        yield "\n</div>"
-    yield "\n</section>"
+            yield f"\n{_figure(pictures, section, photo, is_new, anchors, place)}"
+            place += 1
+        yield "\n</div></div>"
+    yield "\n</div></section>"
 
 
-def _groups(section: AlbumSection) -> Iterator[tuple[str, Sequence[Photo]]]:
-    """Yield the photographs of each day, with day and places as heading; those of an explained search as they are."""
+def _groups(section: AlbumSection) -> Iterator[tuple[str, str, Sequence[Photo]]]:
+    """Yield each day, its places and its photographs; those of an explained search are one group in their order."""
     if section.explained:
-        yield "", section.photos
+        yield "", "", section.photos
         return
     dated = sorted((photo for photo in section.photos if photo.taken), key=lambda photo: (photo.taken, photo.id))
     for day, group in groupby(dated, lambda photo: photo.taken and photo.taken.date()):
         photos = list(group)
         places = list(dict.fromkeys(_place_name(photo) for photo in photos if photo.city))[:_MOST_PLACES]
-        yield " · ".join([f"{day:%A}, {day.day} {day:%B %Y}" if day else "", *places]), photos
+        yield f"{day:%A}, {day.day} {day:%B %Y}" if day else "", " · ".join(places), photos
     undated = [photo for photo in section.photos if photo.taken is None]
     if undated:
-        yield "Undated" if dated else "", undated
+        yield "Undated" if dated else "", "", undated
 
 
 def _place_name(photo: Photo) -> str:
     return ", ".join(filter(None, [photo.city, photo.country and gazetteer().country_name(photo.country)]))
 
 
-def _figure(store: Store, section: AlbumSection, photo: Photo, is_new: bool, anchor: str) -> str:
+def _ratio(photo: Photo) -> float:
+    return min(max(photo.width / max(photo.height, 1), 0.3), 4.0)  # a panorama still leaves a row its height
+
+
+def _figure(
+    pictures: _Pictures, section: AlbumSection, photo: Photo, is_new: bool, anchors: Sequence[str], place: int
+) -> str:
     """Return a picture with its caption. A click enlarges it; that needs no script, because it is a link's target."""
-    picture = _picture(store.thumbnail(photo.id), photo)
+    anchor = anchors[place]
+    picture = _picture(pictures.jpeg(photo), photo)
     if section.root is not None:
         picture = f'<a href="{html.escape((section.root / photo.path).as_uri())}">{picture}</a>'
     else:
         picture = f'<a href="#view-{anchor}" aria-label="{_text(f"Enlarge: {_alt_text(photo)}")}">{picture}</a>'
         picture += f'<a class="close" href="#{anchor}">Close</a>'
+        steps = (("previous", "‹", place - 1), ("next", "›", place + 1))
+        picture += "".join(
+            f'<a class="step {name}" href="#view-{anchors[other]}" aria-label="{name.title()} photograph">{sign}</a>'
+            for name, sign, other in steps
+            if 0 <= other < len(anchors)
+        )
     badge = "pinned" if photo.id in section.pinned else "new" if is_new else ""
     lines = [photo.caption or photo.title or ""]
     if section.explained:
         lines += [place_of(photo), time_of(photo), section.reasons.get(photo.id, "")]
-    ratio = min(max(photo.width / max(photo.height, 1), 0.3), 4.0)  # a panorama still leaves a row its height
     return (
-        f'<figure id="{anchor}" style="--ratio: {ratio:.3f}"><div class="view" id="view-{anchor}">{picture}<figcaption>'
+        f'<figure id="{anchor}" style="--ratio: {_ratio(photo):.3f}">'
+        f'<div class="view" id="view-{anchor}">{picture}<figcaption>'
         + (f'<i class="badge">{badge}</i>' if badge else "")
         + "".join(f"<span>{_bdi(line)}</span>" for line in lines if line)
         + "</figcaption></div></figure>"
@@ -208,15 +276,6 @@ def _picture(jpeg: bytes, photo: Photo) -> str:
 
 def _alt_text(photo: Photo) -> str:
     return photo.caption or photo.title or place_of(photo) or "Photograph"
-
-
-def _small(jpeg: bytes) -> bytes:
-    from PIL import Image
-
-    from mascot.photos.files.images import thumbnail
-
-    with Image.open(io.BytesIO(jpeg)) as image:
-        return thumbnail(image.convert("RGB"), _SMALL)
 
 
 def _text(text: str) -> str:

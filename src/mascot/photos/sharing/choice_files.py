@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
@@ -17,6 +16,7 @@ from mascot.photos.database.schema import transaction
 from mascot.photos.database.store import DamagedLibrary, database_errors, write_failure
 from mascot.photos.files.texts import composed, require_text
 from mascot.photos.request import SearchRequest
+from mascot.photos.sharing.export import finished
 
 FILE = "choices.sqlite"  # separate from the library's database, which can be rebuilt; choices cannot
 BACKUP = "choices.json"
@@ -165,17 +165,11 @@ def write_choices(path: Path, choices: Iterable[SavedChoice]) -> None:
     """Write choices as JSON. The file is complete whenever it exists."""
     content = [asdict(choice) for choice in choices]
     text = json.dumps({"checksum": _sum(content), "choices": content}, indent=1)
-    new_path = path.with_name(f"{path.name}.{os.getpid()}.new")
     try:
-        with new_path.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(new_path, path)
+        with finished(path, replace=True) as part:
+            part.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError(write_failure(path.parent, error)) from None
-    finally:
-        new_path.unlink(missing_ok=True)
 
 
 def read_choices(path: Path, must_match: bool = False) -> list[SavedChoice]:

@@ -211,7 +211,7 @@ def _require_free(target: Path) -> None:
 # Archives
 
 
-class _Sink(RawIOBase):
+class _ZipBuffer(RawIOBase):
     """A file for `zipfile` to write to, which buffers bytes until they are fetched."""
 
     def __init__(self) -> None:
@@ -232,7 +232,7 @@ def zip_chunks(files: Sequence[Original], problems: Sequence[str] = ()) -> Itera
 
     The `problems` of missing photographs are written to a text file in the archive.
     """
-    sink = _Sink()
+    sink = _ZipBuffer()
     with zipfile.ZipFile(cast(IO[bytes], sink), "w") as archive:
         for file, name in zip(files, unique_names(file.photo for file in files), strict=True):
             entry = zipfile.ZipInfo.from_file(file.path, name, strict_timestamps=False)

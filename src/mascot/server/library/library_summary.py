@@ -5,17 +5,19 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import chain
 
 from mascot.photos.database.store import Store
 from mascot.photos.library import Library
+from mascot.photos.request import SearchRequest
 from mascot.photos.sharing.overview import overview, points
 from mascot.photos.trips import Period, Trips
 from mascot.photos.wish_text import NAMES
-from mascot.server.schemas import HomeOut, LibraryOut, PeriodOut, Suggestion, TripsOut
+from mascot.server.schemas import MOST_RESULTS, HomeOut, LibraryOut, PeriodOut, Suggestion, TripsOut
 
 _PYTHON = f"{shlex.quote(sys.executable)} -m "  # visitors of the page may not know where this Python is
+_BEST = (30, 10)  # of a trip or a year, the first number that is less than all of them
 _MOST_POINTS = 2000  # on the map
 _FILTERS = ("camera", "country", "rating")
 _MOST_VALUES = 200  # per column to filter by, the most frequent first
@@ -43,6 +45,7 @@ def library_out(library: Library) -> LibraryOut:
         "skipped": len(summary.skipped),
         "notice": library.unfinished or (library.notice or "").replace(_PYTHON, "") or None,
         "attributes": list(NAMES),
+        "best": SearchRequest(k=_BEST[0], best=True).to_dict(),
         "points": [list(point) for point in all_points[::step]],
         "suggestions": suggestions(store),
         "choices": {name: _counts(store, name) for name in _FILTERS},
@@ -50,16 +53,21 @@ def library_out(library: Library) -> LibraryOut:
     return LibraryOut(**{name: values[name] for name in LibraryOut.__struct_fields__})
 
 
-def trips_out(store: Store) -> TripsOut:
+def trips_out(library: Library) -> TripsOut:
     """Return the home, the trips and the years of a library."""
-    trips = Trips.of_library(store)
+    trips = Trips.of_library(library.store)
     home = None if trips.home is None else HomeOut(trips.home.city, trips.home.country)
     return TripsOut(home, [*map(_period_out, trips.trips)], [*map(_period_out, trips.years)])
 
 
 def _period_out(period: Period) -> PeriodOut:
     values = asdict(period) | {"moments": len(period.moments)}
-    return PeriodOut(**values, request={"since": period.since, "until": period.until})
+    photographs = SearchRequest(
+        since=period.since, until=period.until, order="date", k=min(period.photos, MOST_RESULTS)
+    )
+    count = next((count for count in _BEST if count < period.photos), None)
+    best = None if count is None else replace(photographs, k=count, best=True).to_dict()
+    return PeriodOut(**values, request=photographs.to_dict(), best=best)
 
 
 def _counts(store: Store, name: str) -> dict[str, int]:

@@ -36,7 +36,7 @@ _CONVERTING = threading.Semaphore(2)  # photographs at once: decoded, one may ta
 _CONVERTED: LRUCache[tuple[Path, str], bytes] = LRUCache(64 * 1024 * 1024, len)
 
 
-class _File(FileResponse):
+class _PictureResponse(FileResponse):
     """A file, or the requested ranges of it; a range beyond its end is answered 416 in JSON."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -70,7 +70,7 @@ def photograph(request_headers: Mapping[str, str], path: Path, photo: Photo) -> 
         return Response(status_code=304, headers=headers)
     kind = _browser_type(path)
     if kind is not None:
-        return _File(path, media_type=kind, headers=headers, stat_result=status)
+        return _PictureResponse(path, media_type=kind, headers=headers, stat_result=status)
     return Response(_jpeg(path, tag, photo), media_type="image/jpeg", headers=headers)
 
 

@@ -51,8 +51,7 @@ class Service:
         self._library, self._root, self._index = library, library.root, library.store.path
         self._opened_file = self._identity()
         self._hits: LRUCache[tuple[Any, ...], Hits] = LRUCache(_CACHED_PHOTOS, lambda hits: max(len(hits), 1))
-        self._overview: tuple[tuple[Any, ...], schemas.LibraryOut] | None = None
-        self._trips: tuple[tuple[Any, ...], schemas.TripsOut] | None = None
+        self._summaries: LRUCache[tuple[Any, ...], Any] = LRUCache(2)
         self._lock = threading.Lock()
         self._encoding = threading.Lock()  # encoders are not thread-safe
         self.searches, self.files = Threads("search", _SEARCHES), Threads("picture", _FILES)
@@ -125,7 +124,7 @@ class Service:
 
     def _candidates(self, library: Library, retrieval: SearchRequest) -> Hits:
         """Return the candidates of a request; a later one with the same text and filters takes them from a cache."""
-        key = (library.state, self._opened_file, retrieval)
+        key = (library.state, self._opened_file, msgspec.json.encode(retrieval.to_dict()))
 
         def encoded() -> Hits:
             with self._encoding:  # one thread at a time; another may have found the same meanwhile
@@ -201,8 +200,8 @@ class Service:
         store = self.current.store
         photos = store.photos(list(dict.fromkeys(export.photos)))
         if export.format == "album":
-            sections = [AlbumSection(photos)]
-            return pictures.download(self.files.iterate(album(store, export.title, sections)), export.title, "html")
+            parts = album(store, export.title, [AlbumSection(photos)], self._root)
+            return pictures.download(self.files.iterate(parts), export.title, "html")
         files, problems = originals(self._root, photos)
         if not files:
             raise mc.InputError("; ".join(problems[:3]))
@@ -217,19 +216,23 @@ class Service:
 
     def library(self) -> schemas.LibraryOut:
         """Return what the library contains, and which attributes can be steered."""
-        library = self.current
-        state, cached = (self._opened_file, library.store.changes), self._overview
-        if cached is None or cached[0] != state:
-            cached = self._overview = (state, library_out(library))
-        return cached[1]
+        return self._summary(library_out)
 
     def trips(self) -> schemas.TripsOut:
         """Return the trips of the library, which are spans of days away from home, and its years."""
+        return self._summary(trips_out)
+
+    def _summary(self, summary_of: Callable[[Library], Any]) -> Any:
+        """Return a summary of the library, made again only if the library has changed."""
         library = self.current
-        state, cached = (self._opened_file, library.store.changes), self._trips
-        if cached is None or cached[0] != state:
-            cached = self._trips = (state, trips_out(library.store))
-        return cached[1]
+        key = (summary_of, self._opened_file, library.store.changes)
+        with self._lock:
+            summary = self._summaries.get(key)
+        if summary is None:
+            summary = summary_of(library)
+            with self._lock:
+                self._summaries[key] = summary
+        return summary
 
 
 def _check_client() -> None:

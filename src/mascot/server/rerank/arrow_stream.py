@@ -48,7 +48,7 @@ def _require(holds: bool, rule: str) -> None:
         raise BadBody(f"the request must be an Arrow IPC stream: {rule}")
 
 
-class _Table:
+class _FlatTable:
     """A table of a flatbuffer. A position of 0 means that the field is absent."""
 
     def __init__(self, buffer: bytes, start: int) -> None:
@@ -72,27 +72,27 @@ class _Table:
         position = self.position(field)
         return int(self._read(format_, position)) if position else 0
 
-    def table(self, field: int) -> _Table:
+    def table(self, field: int) -> _FlatTable:
         """Return the table that a field refers to."""
         position = self.position(field)
         if not position:
             raise struct.error
-        return _Table(self._buffer, position + self._read("I", position))
+        return _FlatTable(self._buffer, position + self._read("I", position))
 
     def length(self, field: int) -> int:
         """Return the length of a text or of a list (default: 0)."""
         position = self.position(field)
         return int(self._read("I", position + self._read("I", position))) if position else 0
 
-    def tables(self, field: int) -> Iterator[_Table]:
+    def tables(self, field: int) -> Iterator[_FlatTable]:
         """Yield the tables of a list."""
         count = self.length(field)
         first = self.position(field) + self._read("I", self.position(field)) + 4 if count else 0
         for entry in range(first, first + 4 * count, 4):
-            yield _Table(self._buffer, entry + self._read("I", entry))
+            yield _FlatTable(self._buffer, entry + self._read("I", entry))
 
 
-def _messages(body: bytes) -> Iterator[tuple[int, _Table]]:
+def _messages(body: bytes) -> Iterator[tuple[int, _FlatTable]]:
     """Yield the type and the metadata of each message up to the end of the stream."""
     start = 0
     for _ in range(_MOST_MESSAGES):
@@ -105,7 +105,7 @@ def _messages(body: bytes) -> Iterator[tuple[int, _Table]]:
         _require(0 < size <= _MOST_METADATA, f"the metadata of a message must be at most {_MOST_METADATA} bytes")
         metadata = body[start + 8 : start + 8 + size]
         _require(not any(key in metadata for key in _REFUSED), "compression and extension types are not accepted")
-        message = _Table(metadata, *struct.unpack_from("<I", metadata))
+        message = _FlatTable(metadata, *struct.unpack_from("<I", metadata))
         kind, length = message.number(1, "B"), message.number(3, "q")
         _require(kind in (_SCHEMA, _DICTIONARY, _BATCH), "messages must be a schema, dictionaries and record batches")
         _require(0 <= length <= len(body) - start - 8 - size, "a message is cut off")
@@ -114,7 +114,7 @@ def _messages(body: bytes) -> Iterator[tuple[int, _Table]]:
     _require(start == len(body), f"messages must be at most {_MOST_MESSAGES}")
 
 
-def _check_schema(message: _Table, schema: _Table) -> None:
+def _check_schema(message: _FlatTable, schema: _FlatTable) -> None:
     """Check the fields, which may share parts of the metadata: a short schema can describe a huge table."""
     _require(schema.number(0, "h") == 0, "numbers must be little-endian")
     columns = schema.length(1)
@@ -136,7 +136,7 @@ def _check_schema(message: _Table, schema: _Table) -> None:
     _require(sum(pair.length(0) + pair.length(1) for pair in pairs) <= _MOST_METADATA, "the metadata are too large")
 
 
-def _check_field(field: _Table, is_column: bool) -> None:
+def _check_field(field: _FlatTable, is_column: bool) -> None:
     """Check one column, or a part of one."""
     kind, children, is_dictionary = field.number(2, "B"), list(field.tables(5)), field.position(4) != 0
     zone = field.table(3).length(1) if kind == _TIMESTAMP else 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import zlib
 from collections.abc import Callable
 from datetime import datetime, timezone
@@ -14,9 +15,14 @@ import msgspec
 from starlette.types import Scope
 
 import mascot as mc
-from mascot.reasons.explain import Explainer
+from mascot.reasons.explain import Explainer, MissedRule
 from mascot.server.middleware import log
 from mascot.server.schemas import ProfileUsed
+
+try:
+    from fcntl import LOCK_EX, LOCK_UN, lockf
+except ModuleNotFoundError:  # Windows, where there is one process
+    lockf = None  # type: ignore[assignment]
 
 Record = Callable[[Any, mc.Ranking[Any], mc.Candidates, float], None]
 _STANDARD_OUTPUT = "-"
@@ -35,16 +41,6 @@ class AuditedResult(msgspec.Struct):
     code: str
 
 
-class AuditedRule(msgspec.Struct):
-    """A rule that the page does not meet, as `MissedRule` describes it."""
-
-    rule: str
-    value: str
-    count: int
-    target: int
-    cause: str
-
-
 class AuditLine(msgspec.Struct, omit_defaults=True):
     """One line of the audit log."""
 
@@ -56,7 +52,7 @@ class AuditLine(msgspec.Struct, omit_defaults=True):
     seconds: float
     candidates: list[Any]
     results: list[AuditedResult]
-    missed: list[AuditedRule]
+    missed: list[MissedRule]
 
 
 class AuditLog:
@@ -66,7 +62,7 @@ class AuditLog:
     """
 
     def __init__(self, path: str | None, share: float) -> None:
-        self._share, self._file = share, -1
+        self._share, self._file, self._lock = share, -1, threading.Lock()
         try:
             if path == _STANDARD_OUTPUT:
                 self._file = sys.stdout.fileno()
@@ -92,14 +88,20 @@ class AuditLog:
         seconds: float,
     ) -> None:
         time = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-        rules = [
-            AuditedRule(rule.rule, rule.value, rule.count, rule.target, rule.cause) for rule in ranking.missed_rules()
-        ]
-        line = AuditLine(
-            time, request, trace, profile, ranking.k, round(seconds, 6), list(candidates.ids), _results(ranking), rules
-        )
+        ids, missed = list(candidates.ids), ranking.missed_rules()
+        line = AuditLine(time, request, trace, profile, ranking.k, round(seconds, 6), ids, _results(ranking), missed)
+        self.append(msgspec.json.encode(line) + b"\n")
+
+    def append(self, line: bytes) -> None:
+        """Write a whole line. Processes and threads take turns, because a pipe takes a long line in parts."""
         try:
-            os.write(self._file, msgspec.json.encode(line) + b"\n")  # one call, so that processes do not mix lines
+            with self._lock:
+                if lockf is not None:
+                    lockf(self._file, LOCK_EX)
+                while line:
+                    line = line[os.write(self._file, line) :]
+                if lockf is not None:
+                    lockf(self._file, LOCK_UN)
         except OSError as error:
             log.error("the audit log cannot be written: %s", error.strerror)
 

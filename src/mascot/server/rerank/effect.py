@@ -30,29 +30,29 @@ class EffectMetrics:
         def histogram(name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
             return Histogram(f"mascot_profile_{name}", text, _LABELS, buckets=buckets, registry=registry)
 
-        self._kept = histogram("relevance_kept", "Share of the best possible relevance of a page", _SHARES)
+        self._relevance = histogram("relevance_kept", "Share of the best possible relevance of a page", _SHARES)
         self._seconds = histogram("seconds", "Time to re-rank", _SECONDS)
         self._results = counter("results", "Results shown")
         self._moved = counter("results_moved", "Results whose rank differs from their rank by score")
         self._short = counter("short_pages", "Pages with fewer results than k and the candidates allow")
         self._missed = counter("shares_missed", "Shares and minimum counts that a page did not meet")
 
-        names = (self._seconds, self._kept, self._results, self._moved, self._short, self._missed)
+        names = (self._seconds, self._relevance, self._results, self._moved, self._short, self._missed)
         self._series = cache(lambda *labels: [metric.labels(*labels) for metric in names])
 
     def record(self, profile: Any, ranking: mc.Ranking[Any], candidates: mc.Candidates, seconds: float) -> None:
         """Count one page, if it obeys a profile."""
         if profile is UNSET:
             return
-        timer, kept, results, moved, short, missed = self._series(profile.name, profile.variant)
-        shown = len(ranking)
+        timer, share, results, moved, short, missed = self._series(profile.name, profile.variant)
+        count = len(ranking)
         timer.observe(seconds)
-        results.inc(shown)
+        results.inc(count)
         moved.inc(sum(was != rank for rank, was in enumerate(ranking.was.tolist(), 1)))
         relevance = ranking._all_relevance
-        best = float(np.partition(relevance, -shown)[-shown:].sum()) if shown else 0.0
-        kept.observe(float(ranking.relevance.sum()) / best if best > 0 else 1.0)
-        if shown < min(ranking.k, len(candidates)):
+        best = float(np.partition(relevance, -count)[-count:].sum()) if count else 0.0
+        share.observe(float(ranking.relevance.sum()) / best if best > 0 else 1.0)
+        if count < min(ranking.k, len(candidates)):
             short.inc()
         missed.inc(sum(_missed(wish, ranking, candidates) for wish in ranking.wishes if not isinstance(wish, _FREE)))
 

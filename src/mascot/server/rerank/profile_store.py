@@ -46,7 +46,7 @@ class ProfilesOut(Struct):
 
 
 class ProfileStore:
-    """The profiles in the JSON and TOML files of a folder. `errors` has a message for each broken file.
+    """The profiles in the JSON and TOML files of a folder, without hidden files. `errors` names each broken file.
 
     A reader takes a profile once per request, so that a change of its file never mixes two versions in an answer.
     """
@@ -89,31 +89,27 @@ class ProfileStore:
         """Read new, changed and broken files, and forget the profiles of deleted ones."""
         if self._folder is None:
             return
-        errors: dict[str, str] = {}
         try:
-            files = sorted(path for path in self._folder.iterdir() if path.suffix in SUFFIXES)
-            states = {path: _state(path) for path in files}
-            self._states, self._profiles = states, self._read(files, states, errors)
+            files = sorted(path for path in self._folder.iterdir() if path.suffix in SUFFIXES and path.name[0] != ".")
         except OSError as error:
-            errors[self._folder.name] = f"{self._folder} cannot be read: {error.strerror}"
-        self.errors = errors
-
-    def _read(
-        self, files: list[Path], states: dict[Path, tuple[int, ...]], errors: dict[str, str]
-    ) -> dict[str, mc.Profile]:
-        """Return the profiles of the files; a broken file has its last valid version, if there is one."""
-        profiles = {path.stem: self._profiles[path.stem] for path in files if path.stem in self._profiles}
+            self.errors = {self._folder.name: f"{self._folder} cannot be read: {error.strerror}"}
+            return
+        states = {path: _state(path) for path in files}
+        profiles: dict[str, mc.Profile] = {}
+        errors: dict[str, str] = {}
         stems = [path.stem for path in files]
         for path in files:
-            if states[path] == self._states.get(path) and path.name not in self.errors:
-                continue
+            name, last = path.stem, self._profiles.get(path.stem)
+            is_unchanged = states[path] == self._states.get(path) and path.name not in self.errors
             try:
-                rule = f"must be the only file of the profile {path.stem}"
-                require(stems.count(path.stem) == 1, path.name, rule, [file.name for file in files])
-                profiles[path.stem] = _load(path)
+                rule = f"must be the only file of the profile {name}"
+                require(stems.count(name) == 1, path.name, rule, [file.name for file in files])
+                profiles[name] = last if is_unchanged and last else _load(path)
             except mc.MascotError as error:
                 errors[path.name] = str(error)
-        return profiles
+                if last is not None:
+                    profiles[name] = last
+        self._states, self._profiles, self.errors = states, profiles, errors
 
 
 def _load(path: Path) -> mc.Profile:
@@ -124,6 +120,9 @@ def _load(path: Path) -> mc.Profile:
 
 
 def _state(path: Path) -> tuple[int, ...]:
-    """Return what changes when a file is written or replaced."""
-    status = path.stat()
+    """Return what changes when a file is written or replaced; nothing if it cannot be read."""
+    try:
+        status = path.stat()
+    except OSError:
+        return ()
     return status.st_mtime_ns, status.st_size, status.st_ino

@@ -1,34 +1,31 @@
 """Figures of a benchmark, ours beside the published: a pure function of the result files.
 
->>> from mascot.bench import figures  # doctest: +SKIP
+>>> from mascot.bench.report import figures  # doctest: +SKIP
 >>> figures.draw("out/pixelprose-sim", "out/figures").files  # doctest: +SKIP
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
 import mascot as mc
 from mascot.bench.datasets.dataset import Dataset
-from mascot.bench.protocol.published import Published
 from mascot.bench.protocol.search_space import LABELS, published, settings
 from mascot.bench.protocol.tasks import FOCUS, GEO_HOUR, SPREAD, Direction, Point
 from mascot.bench.report import naming, run_results
 from mascot.bench.report.figures import parameter_figures, relevance_figures, style
-from mascot.bench.report.figures.one_query import NEEDED, Picture, of_query, pictures, qualitative
-from mascot.bench.report.figures.relevance_figures import Drawing
-from mascot.bench.report.run_results import RunResults
+from mascot.bench.report.figures.one_query import NEEDED, Picture, of_query, pictures
+from mascot.bench.report.run_results import Builder, RunResults
 from mascot.bench.running.own_method import from_record
 from mascot.bench.running.records import Record
 from mascot.errors import OptionError
 
-__all__ = ["Drawn", "draw", "of_query", "pictures", "qualitative"]
+__all__ = ["Drawn", "draw", "of_query", "pictures"]
 
-# The name of the figures and their study, for the note that they are missing; None as in the tables.
-_BUILDERS: tuple[tuple[str, str | None, Callable[[RunResults, Published], Iterator[Drawing]]], ...] = (
+_BUILDERS: tuple[tuple[str, str | None, Builder], ...] = (
     ("recall curves", "main", relevance_figures.recall),
     ("trade-off", "main", relevance_figures.tradeoff),
     ("clusters found", None, relevance_figures.judged),
@@ -72,14 +69,8 @@ def draw(
     with style.drawing():
         for results in datasets:
             folder = Path(out) / results.dataset if len(datasets) > 1 else Path(out)
-            published = Published(results.dataset)
-            notes += [(results.dataset, note) for note in results.notes]
-            for name, study, builder in _BUILDERS:
-                before = len(files)
-                for stem, figure in builder(results, published):
-                    files += style.save(figure, folder, stem)
-                if len(files) == before and study is not None:
-                    notes.append((results.dataset, f"no {name}: these results lack its study ({study})"))
+            for stem, figure in run_results.build(results, _BUILDERS, notes):
+                files += style.save(figure, folder, stem)
         if dataset is None:
             notes.append((datasets[0].dataset, "no qualitative figure: it needs the dataset itself (--data)"))
         elif lacking := [name for name in NEEDED if name not in dataset.columns]:

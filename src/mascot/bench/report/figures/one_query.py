@@ -1,7 +1,6 @@
 """One query, its results plain, spread and focused: the first results, their places and their hours.
 
-Records hold no positions, so this figure is drawn from a dataset (`of_query`) or from candidates and lists of selected
-positions (`qualitative`).
+Records hold no positions, so the methods select again, from a dataset.
 """
 
 from __future__ import annotations
@@ -20,7 +19,8 @@ import mascot as mc
 from mascot import metrics
 from mascot.bench.datasets.dataset import Dataset, Floats, Ints
 from mascot.bench.datasets.folder import read_folder
-from mascot.bench.protocol.tasks import Method, Point, hours_of
+from mascot.bench.protocol.tasks import FOCUS, GEO_HOUR, SPREAD, Point, hours_of
+from mascot.bench.report import naming
 from mascot.bench.report.figures import style
 from mascot.bench.report.figures.style import Axes, Figure
 
@@ -40,17 +40,20 @@ def of_query(
     dataset: Dataset,
     query: int | None = None,
     *,
-    method: Method | None = None,
     caption: str | None = None,
     picture: Picture | None = None,
     compared: Mapping[str, Point] | None = None,
 ) -> Figure:
     """Draw one query of a dataset (default: the first whose best candidate is right).
 
-    `method` (default: `Mascot()`) spreads and focuses place and hour together; `compared` are other methods, each with
-    its wishes, that are drawn instead. Candidates without a place or a time cannot be drawn and are left out before
-    re-ranking. `caption` is a column that names an image, such as a city (default: the coordinates). `picture` returns
-    the image of a row of the dataset as an array, which is drawn instead of the caption.
+    `Mascot()` spreads and focuses place and hour together; `compared` are other methods, each with its wishes, that are
+    drawn instead. Candidates without a place or a time cannot be drawn and are left out before re-ranking. `caption` is
+    a column that names an image, such as a city (default: the coordinates). `picture` returns the image of a row of the
+    dataset as an array, which is drawn instead of the caption.
+
+    The bar of a result shows its score, from 0 (the worst candidate) to 1 (the best). On the map, grey dots are all
+    candidates, the heat is the density of the results, and stars are the first three results. On the clock, a bar
+    shows the number of results in that hour, and red bars contain the first three.
     """
     if query is None:
         query = _first_right(dataset)
@@ -65,18 +68,18 @@ def of_query(
     columns = {name: column[images] for name, column in dataset.columns.items()}
     vectors = None if dataset.vectors is None else dataset.vectors[images]
     candidates = mc.Candidates(scores=hits.scores[drawable], columns=columns, vectors=vectors)
-    asked = {name: (point.wishes, point.method) for name, point in (compared or {}).items()}
-    lists: dict[str, Sequence[int]] = {}
-    if not compared:
-        lists["Plain"] = range(min(_RESULTS, len(candidates)))
-        attributes: tuple[mc.Attribute, ...] = (mc.Place(), mc.HourOfDay())
-        for name, wish in {"Spread": mc.spread, "Focus": mc.focus}.items():
-            asked[name] = tuple(wish(attribute) for attribute in attributes), method or mc.Mascot()
-    for name, (wishes, rerank_method) in asked.items():
-        lists[name] = mc.rerank(candidates, list(wishes), k=_RESULTS, method=rerank_method).positions.tolist()
+    points = compared or {
+        "Plain": Point(naming.BASE, GEO_HOUR),
+        "Spread": Point("guarded", GEO_HOUR, SPREAD, mc.Mascot()),
+        "Focus": Point("guarded", GEO_HOUR, FOCUS, mc.Mascot()),
+    }
+    lists: dict[str, list[int]] = {
+        name: mc.rerank(candidates, list(point.wishes), k=_RESULTS, method=point.method).positions.tolist()
+        for name, point in points.items()
+    }
     right = set(np.flatnonzero(hits.relevant[drawable]).tolist())
     row_picture = None if picture is None else lambda position: picture(int(images[position]))
-    return qualitative(candidates, lists, caption=caption, right=right, picture=row_picture)
+    return _drawn(candidates, lists, _captions(candidates, caption), right, row_picture)
 
 
 def _first_right(dataset: Dataset) -> int:
@@ -86,26 +89,15 @@ def _first_right(dataset: Dataset) -> int:
     return next(right, int(dataset.splits[_SPLIT].queries[0]))
 
 
-def qualitative(
-    candidates: mc.Candidates,
-    lists: Mapping[str, Sequence[int]],
-    *,
-    caption: str | None = None,
-    right: Collection[int] = (),
-    picture: Picture | None = None,
-) -> Figure:
-    """Draw a row for each list: its first results, a heat map of their places, a clock of their hours.
-
-    The lists are positions among the candidates, best first; `right` are the positions of right answers, and `picture`
-    returns the image of a position. The bar of a result shows its score, from 0 (the worst candidate) to 1 (the best).
-    On the map, grey dots are all candidates, the heat is the density of the results, and stars are the first three
-    results. On the clock, a bar shows the number of results in that hour, and red bars contain the first three.
-    """
+def _drawn(
+    candidates: mc.Candidates, lists: Mapping[str, Sequence[int]], names: Sequence[str], right: Collection[int],
+    picture: Picture | None,
+) -> Figure:  # fmt: skip
+    """Draw a row for each list of positions: its first results, a heat map of their places, a clock of their hours."""
     lat, lon = (candidates.columns[name].astype(float) for name in ("lat", "lon"))
     clock = hours_of(candidates.columns)
     low, high = float(candidates.scores.min()), float(candidates.scores.max())
     relevance = (candidates.scores - low) / (high - low) if high > low else np.ones(len(candidates))
-    names = _captions(candidates, caption, lat, lon)
     extent = _extent(lat, lon)
     selections = {name: np.asarray(positions, dtype=np.int64) for name, positions in lists.items()}
     heats = [_heat(lat[rows], lon[rows], extent) for rows in selections.values()]
@@ -175,7 +167,7 @@ def _diversity(features: Floats) -> float:
     return float(metrics.normalised_vendi(metrics.similarity_kernel(features))[0])
 
 
-def _captions(candidates: mc.Candidates, caption: str | None, lat: Floats, lon: Floats) -> list[str]:
+def _captions(candidates: mc.Candidates, caption: str | None) -> list[str]:
     if caption is not None:
         if caption not in candidates.columns:
             names = ", ".join(candidates.columns)
@@ -183,7 +175,7 @@ def _captions(candidates: mc.Candidates, caption: str | None, lat: Floats, lon: 
         return [str(value) for value in candidates.columns[caption]]
     return [
         f"{abs(y):.1f}°{'N' if y >= 0 else 'S'} {abs(x):.1f}°{'E' if x >= 0 else 'W'}"
-        for y, x in zip(lat, lon, strict=True)
+        for y, x in zip(*(candidates.columns[name].astype(float) for name in ("lat", "lon")), strict=True)
     ]
 
 

@@ -97,7 +97,6 @@ def panels(rows: int, columns: int, size: tuple[float, float], **share: Any) -> 
 
 
 def key(look: Look, *, line: bool = True, hollow: bool = False, pale: bool = False) -> Artist:
-    """Return a handle for a legend."""
     from matplotlib.lines import Line2D
 
     face, edge = ("white", look.colour) if hollow else (look.colour, "white")
@@ -137,7 +136,6 @@ def curve(
 
 
 def hollow(ax: Axes, x: Sequence[float], y: Sequence[float], look: Look) -> None:
-    """Draw published points."""
     marker: Any = {"marker": look.marker, "markersize": look.size, "markerfacecolor": "none"}
     edge: Any = {"markeredgecolor": look.colour, "markeredgewidth": 0.9, "zorder": look.order - 0.5}
     ax.plot(x, y, linestyle="none", **marker, **edge)

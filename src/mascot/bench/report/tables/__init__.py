@@ -1,19 +1,18 @@
 """Tables of a benchmark, ours beside the published: a pure function of the result files.
 
->>> from mascot.bench import tables  # doctest: +SKIP
+>>> from mascot.bench.report import tables  # doctest: +SKIP
 >>> print(tables.write("out/pixelprose-sim", "text"))  # doctest: +SKIP
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mascot.bench.protocol.published import Published
 from mascot.bench.report import run_results
-from mascot.bench.report.run_results import RunResults
+from mascot.bench.report.run_results import Builder, RunResults
 from mascot.bench.report.tables import analysis, comparison, differences, parameter_tables
 from mascot.bench.report.tables.render import FORMATS, render
 from mascot.bench.report.tables.result_table import Column, ResultTable
@@ -22,10 +21,6 @@ from mascot.errors import OptionError
 
 __all__ = ["FORMATS", "Column", "ResultTable", "Sheets", "build", "render", "select", "write"]
 
-Builder = Callable[[RunResults, Published], Iterator[ResultTable]]
-
-# The name of the tables and their study, for the note that they are missing; without a study (None) there is no note,
-# because the data decides whether there is such a table.
 _BUILDERS: tuple[tuple[str, str | None, Builder], ...] = (
     ("sizes", "main", comparison.sizes),
     ("spread and focus tables", "main", comparison.comparison),
@@ -79,13 +74,7 @@ def _build(datasets: Iterable[RunResults], intervals: bool = True) -> Sheets:
     tables: list[ResultTable] = []
     notes: list[tuple[str, str]] = []
     for results in (replace(results, intervals=intervals) for results in datasets):
-        published = Published(results.dataset)
-        notes += [(results.dataset, note) for note in results.notes]
-        for name, study, builder in _BUILDERS:
-            study_tables = [table for table in builder(results, published) if len(table.cells)]
-            if not study_tables and study is not None:
-                notes.append((results.dataset, f"no {name}: these results lack its study ({study})"))
-            tables += study_tables
+        tables += run_results.build(results, _BUILDERS, notes)
     return Sheets(tuple(tables), tuple(notes))
 
 

@@ -55,9 +55,12 @@ def first_gain(results: RunResults, published: Published) -> Iterator[ResultTabl
     """Yield the coverage gain of the first pick: it is not zero, so nothing guarantees the base's first result."""
     main = results.where(study="main").preferred()
     measured = main.frame.dropna(subset=[name for name in GAINS if name in main.frame])
-    shares = result_table.measured(measured, ["not 0, %"], digits=1)
-    cells = result_table.compared(measured, list(GAINS), published.first_gain, digits=2)
-    cells.insert(len(GAINS), shares.columns[0], shares.iloc[:, 0])
+    ours = [
+        result_table.measured(measured, list(GAINS), digits=2),
+        result_table.measured(measured, ["not 0, %"], digits=1),
+    ]
+    paper = result_table.printed(ours[0].index, list(GAINS), published.first_gain, digits=2)
+    cells = pd.concat([*ours, paper], axis=1)
 
     def name(fields: Mapping[str, Any]) -> str:
         return f"{naming.method(fields['label'])}, {naming.display('task', fields['task'])}"

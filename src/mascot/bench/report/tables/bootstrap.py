@@ -12,12 +12,12 @@ from mascot.bench.report.run_results import Average, RunResults
 from mascot.bench.running.measure import dm_per_query
 from mascot.bench.running.records import Record
 
-DRAWS = 2000
+_DRAWS = 2000
 _TAILS = (2.5, 97.5)  # percent
 _LEAST = 1e-9  # DM is a harmonic mean, so a query without diversity makes it almost 0
 
 
-def paired(ours: RunResults, rival: RunResults, measure: str, draws: int = DRAWS) -> Average | None:
+def paired(ours: RunResults, rival: RunResults, measure: str) -> Average | None:
     """Return the difference of two methods on the queries that both have; None if no seed has the values of both.
 
     Each draw resamples the queries of every seed with replacement, the same queries for both methods; the measure is
@@ -32,7 +32,7 @@ def paired(ours: RunResults, rival: RunResults, measure: str, draws: int = DRAWS
         if shared.empty:
             continue
         equal_shares = np.full((1, len(shared)), 1 / len(shared))
-        for shares, into in ((equal_shares, values), (_shares(len(shared), draws, seed), resampled)):
+        for shares, into in ((equal_shares, values), (_shares(len(shared), seed), resampled)):
             first, second = (_of_means(measure, shares @ table.loc[shared].to_numpy()) for table in tables)
             into.append(first - second)
     if not values:
@@ -67,7 +67,7 @@ def _of_means(measure: str, means: Floats) -> Floats:
 
 
 @lru_cache(maxsize=8)
-def _shares(queries: int, draws: int, seed: int) -> Floats:
+def _shares(queries: int, seed: int) -> Floats:
     """Return [B, Q] how often each draw has each query, as a share."""
-    counts = np.random.default_rng([seed, queries]).multinomial(queries, np.full(queries, 1 / queries), size=draws)
+    counts = np.random.default_rng([seed, queries]).multinomial(queries, np.full(queries, 1 / queries), size=_DRAWS)
     return np.asarray(counts / queries, dtype=np.float64)

@@ -91,9 +91,9 @@ def judged(results: RunResults, published: Published) -> Iterator[ResultTable]:
     parts = {"": ("clusters found, ", results)}
     parts |= {f"{name}-": (f"clusters found, {name} topics, ", part) for name, part in subsets(results)}
     for prefix, (heading, part) in parts.items():
-        known = part.filter(part.frame.reindex(columns=_JUDGED).notna().any(axis=1))
+        judged_part = part.filter(part.frame.reindex(columns=_JUDGED).notna().any(axis=1))
         yield from _by_direction_and_point(
-            known, f"judged-{prefix}", heading, keys, keys[:-1], None, (_JUDGED_NOTE,), "f1@20"
+            judged_part, f"judged-{prefix}", heading, keys, keys[:-1], None, (_JUDGED_NOTE,), "f1@20"
         )
     yield from _at_their_best(results)
 
@@ -158,13 +158,9 @@ def _by_direction_and_point(
     main = results.where(study="main")
     for (direction, runs), point in product(main.split("direction"), main.points or [""]):  # "": there is no choice
         part = runs.at(point)
-        if lookup is None:
-            cells = result_table.measured(part.frame, keys, "", ranked)
-        else:
-            cells = result_table.compared(part.frame, keys, lookup, ranked)
-        limits = _intervals(part, cells.index, interval) if interval and results.intervals else cells.iloc[:, :0]
-        for place, column in enumerate(limits):
-            cells.insert(len(keys) + place, column, limits[column])
+        ours = result_table.measured(part.frame, keys, OURS if lookup else "", ranked)
+        limits = _intervals(part, ours.index, interval) if interval and results.intervals else ours.iloc[:, :0]
+        paper = result_table.printed(ours.index, keys, lookup, ranked) if lookup else ours.iloc[:, :0]
 
         def name(fields: Any, part: RunResults = part, point: str = point) -> str:
             return marked(part.where(task=fields["task"]), point, fields["label"])
@@ -173,6 +169,7 @@ def _by_direction_and_point(
         key = prefix + "-".join(filter(None, (direction, point)))
         is_bounded = bool(limits.notna().any(axis=None))
         notes = [*sentences, *([_INTERVAL_NOTE] if is_bounded else []), *stand_ins(part, point).values()]
+        cells = pd.concat([ours, limits, paper], axis=1)
         yield result_table.table(part, key, title, cells, notes, levels=("task",), name=name)
 
 
@@ -194,11 +191,13 @@ def appearance(results: RunResults, published: Published) -> Iterator[ResultTabl
     if main.blind:
         return
 
-    def numbers(*case: str) -> dict[str, float]:
+    def numbers(*case: str) -> dict[str, Any]:
         score = published.appearance(*case)
-        return {} if score is None else {"appearance": score, **published.row(*case)}
+        return {} if score["appearance"] is None else {**score, **published.row(*case)}
 
-    cells = result_table.compared(main.frame, ("appearance", "dm", results.retrieval), numbers)
+    keys = ("appearance", "dm", results.retrieval)
+    ours = result_table.measured(main.frame, keys)
+    cells = ours.join(result_table.printed(ours.index, keys, numbers))
     note = "Appearance is the normalised Vendi score of the image vectors; it is never inverted."
     title = "Appearance diversity, geo + hour"
     yield result_table.table(main, "appearance", title, cells, (note,), levels=("direction",))
@@ -226,7 +225,6 @@ def parameters(results: RunResults, published: Published) -> Iterator[ResultTabl
 
 
 def _texts(record: Record) -> dict[str, str | None]:
-    """Return strength, widths and the other searched settings, as text."""
     method = record["method"]
     texts = {"strength": _text(method.get("strength"))}
     is_own = ":" in method.get("kind", "")

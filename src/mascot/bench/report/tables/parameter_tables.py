@@ -123,10 +123,10 @@ def fronts(frame: pd.DataFrame, by: Sequence[str], retrieval: str) -> pd.DataFra
         reached = metrics.fixed_recall_front(points[retrieval], points["dm"], FLOORS)
         return pd.Series([point and point.diversity for point in reached], FLOORS, dtype=float)
 
-    known = frame.reindex(columns=[*by, "seed", retrieval, "dm"]).dropna(subset=[retrieval, "dm"])
-    if known.empty:
-        return means(known, by, FLOORS)
-    seeds = known.groupby([*by, "seed"], observed=True)[[retrieval, "dm"]].apply(front)
+    measured = frame.reindex(columns=[*by, "seed", retrieval, "dm"]).dropna(subset=[retrieval, "dm"])
+    if measured.empty:
+        return means(measured, by, FLOORS)
+    seeds = measured.groupby([*by, "seed"], observed=True)[[retrieval, "dm"]].apply(front)
     missed = seeds.isna().groupby(level=list(by), observed=True).any()
     return means(seeds.reset_index(), by, FLOORS).mask(missed, "none")
 

@@ -46,6 +46,9 @@ class ResultTable:
     seeds: int = 0  # a mean over fewer seeds is marked
     bold: frozenset[tuple[str, str]] = frozenset()  # row and group of columns that are set in bold
 
+    def __bool__(self) -> bool:
+        return not self.cells.empty
+
     @property
     def columns(self) -> list[Column]:
         return list(self.cells.columns)
@@ -100,14 +103,6 @@ def printed(
     rows = [lookup(*case_of(index.names, entry)) for entry in index]
     numbers = pd.DataFrame({key: [row.get(key) for row in rows] for key in keys}, index, dtype=object)
     return labelled(numbers, PAPER, ranked, digits)
-
-
-def compared(
-    frame: pd.DataFrame, keys: Sequence[str], lookup: Lookup, ranked: Sequence[str] = (), digits: int = 4
-) -> pd.DataFrame:
-    """Return our columns and, beside them, the published ones."""
-    ours = measured(frame, keys, OURS, ranked, digits)
-    return ours.join(printed(ours.index, keys, lookup, ranked, digits))
 
 
 def labelled(cells: pd.DataFrame, group: str, ranked: Sequence[str] = (), digits: int = 4) -> pd.DataFrame:

@@ -16,9 +16,8 @@ struct Config {
     static constexpr int blocks = CONFIG_BLOCKS;          // blocks that should fit on a multiprocessor
 
     // Evaluation. `eager` evaluates all candidates in every step instead of bounding their gains. It needs `lanes` threads for each
-    // candidate. They hold tiles of up to `held_rows` rows and lines of up to `held_bins` bins in registers.
+    // candidate. They hold lines of up to `held_bins` bins in registers.
     static constexpr bool eager = CONFIG_EAGER;
-    static constexpr int held_rows = CONFIG_HELD_ROWS;
     static constexpr int held_bins = CONFIG_HELD_BINS;
     static constexpr int columns = CONFIG_COLUMNS;  // columns of a grid that are processed at once
 

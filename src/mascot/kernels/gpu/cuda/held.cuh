@@ -1,46 +1,21 @@
-// Bins in registers: a lane's share of a candidate's bins of one attribute, multiplied out once for all steps.
+// Bins in registers: a lane's share of a candidate's bins of one line, multiplied out once for all steps.
 #pragma once
 
 #include "shapes.cuh"
 
-constexpr int ROWS_EACH = (Config::held_rows + LANES - 1) / LANES, BINS_EACH = (Config::held_bins + LANES - 1) / LANES;
+constexpr int BINS_EACH = (Config::held_bins + LANES - 1) / LANES;
 
 struct Held {
-    double fx[ROWS_EACH ? ROWS_EACH : 1], fy[COLUMNS];  // TILE
-    u32 bits[ROWS_EACH ? ROWS_EACH : 1];
-    double p[BINS_EACH ? BINS_EACH : 1];  // LINE
+    double p[BINS_EACH ? BINS_EACH : 1];
     int slot, count;
     bool held;
 
     DEVICE_MEMBER void take(const Query& q, const Attribute& attribute, int shape, int i, int lane) {
         held = false;
         if constexpr (Config::neutral) if (attribute.neutral && is_missing(q, attribute, shape, i)) return;
-        if constexpr (Config::held_rows > 0) {
-            const bool fits = attribute.table_size[0] <= Config::held_rows && attribute.table_size[1] <= COLUMNS;
-            if (shape == SHAPE_TILE && fits) take_tile(q, attribute, i, lane);
-        }
         if constexpr (Config::held_bins > 0) {
             if (shape == SHAPE_LINE && attribute.table_size[0] <= Config::held_bins) take_line(q, attribute, i, lane);
         }
-    }
-
-    DEVICE_MEMBER void take_tile(const Query& q, const Attribute& attribute, int i, int lane) {
-        const Patch patch(q, attribute, true, i);
-        double gx = patch.x * lane_power(patch.rx, lane), gy = 1.0;
-        const double r = lanes_power(patch.rx);
-        UNROLL for (int c = 0; c < COLUMNS; ++c) {
-            fy[c] = c < patch.wide ? gy * patch.ty[c] : 0.0;
-            gy *= patch.ry;
-        }
-        UNROLL for (int j = 0; j < ROWS_EACH; ++j) {
-            const int row = lane + j * LANES;
-            const bool inside = row < patch.high;
-            fx[j] = inside ? gx * patch.tx[row] : 0.0;
-            bits[j] = inside ? (u32)(patch.mask >> row * patch.wide) & ((1u << patch.wide) - 1) : 0u;
-            gx *= r;
-        }
-        slot = patch.slot + lane * patch.stride;
-        held = true;
     }
 
     DEVICE_MEMBER void take_line(const Query& q, const Attribute& attribute, int i, int lane) {
@@ -60,14 +35,6 @@ struct Held {
     // Return the sum of p * state. Two sums are kept, so that one addition does not wait for the other.
     DEVICE_MEMBER double worth(const Attribute& attribute, const double* state, int shape) const {
         double even = 0.0, odd = 0.0;
-        if constexpr (Config::held_rows > 0) if (shape == SHAPE_TILE) {
-            const double* bins = state + slot;
-            UNROLL for (int j = 0; j < ROWS_EACH; ++j, bins += LANES * attribute.stride) {
-                double sum = 0.0;
-                UNROLL for (int c = 0; c < COLUMNS; ++c) if (bits[j] >> c & 1) sum += fy[c] * bins[c];
-                if (j & 1) odd += fx[j] * sum; else even += fx[j] * sum;
-            }
-        }
         if constexpr (Config::held_bins > 0) if (shape == SHAPE_LINE) {
             UNROLL for (int j = 0; j < BINS_EACH; ++j) if (j * LANES < count) {
                 if (j & 1) odd += p[j] * state[slot + j * LANES]; else even += p[j] * state[slot + j * LANES];

@@ -6,7 +6,7 @@ import { MAX_PICKS, freshAddress, isNarrow, isSteered, neighboursOf } from "./st
 import { nearOf, withDial, withNear } from "./wishes.js";
 
 const COMPLETING = ["place", "date", "look"]; // dials that are turned to complete a set if none is
-const UNSTEERED = { wishes: [], strength: null, keep: null, order: null };
+const UNSTEERED = { wishes: [], best: false, strength: null, keep: null, order: null };
 
 const without = (ids, id) => ids.filter((other) => other !== id);
 
@@ -26,7 +26,8 @@ export function createActions(store, history) {
 
   /** Change the request. Changes with the same `gesture` are one entry of the history while it lasts. */
   function steer(changes, gesture = null) {
-    change(changes, gesture === null ? push : (address) => history.pushGesture(address, gesture));
+    const isBestLeft = changes.wishes?.length === 0 && changes.best === undefined; // the best are those of wishes
+    change(isBestLeft ? { ...changes, best: false } : changes, gesture === null ? push : (address) => history.pushGesture(address, gesture));
   }
 
   const wishes = () => store.get().wishes;
@@ -100,6 +101,17 @@ export function createActions(store, history) {
     resetSteering: () => steer(UNSTEERED),
     search: (text) => change({ text: text.trim(), like: null, photo: null }),
     searchLike: (id) => change({ like: id, text: "", photo: null }),
+    /** Show the results of a request, such as those of a trip; the tray keeps its photographs. */
+    show(request) {
+      const { pin, large } = store.get();
+      change({ ...freshAddress(), ...stateOf(request), pin, large });
+    },
+    /** Select the best of the photographs that are searched, or all of them again. */
+    toggleBest() {
+      const { best, library } = store.get();
+      const { k, wishes } = library.best;
+      steer(best ? { ...UNSTEERED, k: freshAddress().k } : { ...UNSTEERED, best: true, k, wishes });
+    },
     /** Go back to all photographs; the tray keeps its photographs. */
     startAgain() {
       const { pin, large } = store.get();

@@ -27,6 +27,7 @@ export function fromAddress(search) {
   if (state.like !== null) state.text = "";
   for (const name of FILTERS) state[name] = (READERS[name] ?? textOf)(query.get(name) ?? "");
   state.wishes = wishesOf(query);
+  state.best = query.get("best") === "1";
   state.k = wholeOf(query.get("k"), 1, MAX_RESULTS) ?? state.k;
   state.pin = idsOf(query.get("pin"));
   state.reject = idsOf(query.get("reject"));
@@ -51,6 +52,7 @@ export function toAddress(state) {
   for (const name of ["text", "like"]) if (state[name] !== fresh[name]) query.set(name, state[name]);
   for (const wish of state.wishes) query.append(...wishParameter(wish));
   if (state.wishes.some((wish) => wish.fill)) query.set("fill", "1");
+  if (state.best) query.set("best", "1");
   for (const name of [...FILTERS, "k", "strength", "keep", "protect", "order"]) {
     if (state[name] !== fresh[name]) query.set(name, state[name]);
   }
@@ -146,13 +148,13 @@ function shareOf(text) {
 }
 
 /** The first day of a year, a month or a day; empty for anything else. */
-function firstDayOf(/** @type {string} */ text) {
+export function firstDayOf(/** @type {string} */ text) {
   const missing = { 4: "-01-01", 7: "-01" }[text.length] ?? "";
   return dayOf(`${text}${missing}`);
 }
 
 /** The last day of a year, a month or a day; empty for anything else. */
-function lastDayOf(/** @type {string} */ text) {
+export function lastDayOf(/** @type {string} */ text) {
   const month = text.length === 4 ? `${text}-12` : text;
   const day = firstDayOf(month);
   if (day === "" || month.length > 7) return day;

@@ -15,6 +15,7 @@ export class Refused extends Error {
 export class Unreachable extends Error {}
 
 export const loadLibrary = () => get("/api/library");
+export const loadTrips = () => get("/api/trips");
 export const loadPhoto = (id) => get(`/api/photos/${id}`);
 export const thumbUrl = (id) => `/api/photos/${id}/thumb`;
 export const imageUrl = (id) => `/api/photos/${id}/image`;

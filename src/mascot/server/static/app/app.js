@@ -12,6 +12,7 @@ import { Clock } from "../charts/clock.js";
 import { WorldMap } from "../charts/map.js";
 import { Timeline } from "../charts/timeline.js";
 import { pointValue } from "../text/places.js";
+import { titleOf } from "../text/title.js";
 import { Chips } from "../view/chips.js";
 import { Controls } from "../view/controls.js";
 import { byId, h } from "../view/dom.js";
@@ -20,7 +21,6 @@ import { Filters } from "../view/filters.js";
 import { Grid } from "../view/grid.js";
 import { Options } from "../view/options.js";
 import { renderStore } from "../view/render.js";
-import { titleOf } from "../view/summary.js";
 import { Toast } from "../view/toast.js";
 import { Tray } from "../view/tray.js";
 import { Viewer } from "../view/viewer.js";
@@ -31,11 +31,7 @@ const actions = createActions(store, history);
 const search = createSearch(store); // subscribes first: the server works while the page is rendered
 const views = createViews();
 
-renderStore(store, views, {
-  ...actions, search: searchFor, startAgain,
-  removeWish: (wish) => keepFocus(() => actions.removeWish(wish)),
-  removeFields: (names) => keepFocus(() => actions.removeFields(names)),
-});
+renderStore(store, views, { ...actions, search: searchFor, startAgain, removeFields });
 listen();
 reportIgnored();
 store.subscribe(["library"], () => views.tray.loadChoices());
@@ -70,6 +66,7 @@ function createViews() {
     viewer: new Viewer(byId("viewer"), { pick, reject, searchLike: actions.searchLike, show: actions.showPhoto, closed: photoClosed }),
     tray: new Tray(byId("tray"), {
       change: actions.changeTray, open: (id) => openPhoto(id, store.get().pin), load: actions.loadChoice, say: actions.say,
+      title: () => titleOf(store.get()),
       request: () => savedRequest(requestOf({ ...store.get(), complete: null, reject: [] }), store.get().answer.request),
     }),
     toast: new Toast(byId("toast"), { undo: actions.undoReject, closed: () => actions.say("") }),
@@ -78,9 +75,9 @@ function createViews() {
 
 function createChips() {
   const chips = new Chips(byId("wishes"), byId("ignored"), {
-    search: searchFor, editControl, steer: actions.steer,
+    search: searchFor, editControl, steer: actions.steer, removeFields,
     removeWish: (wish) => keepFocus(() => actions.removeWish(wish)),
-    removeFields: (names) => keepFocus(() => actions.removeFields(names)),
+    toggleBest: () => keepFocus(actions.toggleBest),
     tryRule: (rule, replaced) => tryWishes(withRule(store.get().wishes, rule, replaced)),
   });
   byId("filters").append(h("div", { class: "filter-more" }, chips.rule));
@@ -129,6 +126,10 @@ function startAgain() {
   actions.startAgain();
   byId("text").value = "";
   search.update();
+}
+
+function removeFields(names) {
+  keepFocus(() => actions.removeFields(names));
 }
 
 /** Run an action of a button that it removes; the results take the focus. */
@@ -202,10 +203,11 @@ function listenToButtons() {
     if (k) actions.steer({ k });
   });
   onClick("pick-all", actions.pickAll);
-  onClick("download", () => {
-    const { answer, answered } = store.get();
-    downloadPhotos(answer.results.map(({ photo }) => photo.id), "zip", titleOf(answer, answered), actions.say);
-  });
+  onClick("best", actions.toggleBest);
+  byId("order").addEventListener("change", () => actions.steer({ order: byId("order").value }));
+  for (const [id, format] of [["download", "zip"], ["album", "album"]]) {
+    onClick(id, () => downloadPhotos(store.get().answer.results.map(({ photo }) => photo.id), format, titleOf(store.get()), actions.say));
+  }
   onClick("retry", search.recover);
   onClick("tabs", (event) => event.target.dataset.card && actions.showCard(event.target.dataset.card));
   onClick("bar-steer", () => actions.setPanel(!store.get().panelOpen));

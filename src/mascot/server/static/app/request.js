@@ -1,6 +1,7 @@
 // @ts-check
 // The state as the body of a search, and back. The server decides everything that a request leaves open.
 
+import { firstDayOf, lastDayOf } from "./address.js";
 import { FILTERS, MAX_RESULTS, STEERING, freshAddress } from "./state.js";
 import { attributeOf } from "./wishes.js";
 
@@ -23,6 +24,7 @@ export function requestOf(state) {
   else if (text) request.sentence = text;
   for (const name of FILTERS) if (state[name]) request[name] = SENT[name]?.(state[name]) ?? state[name];
   if (wishes.length) request.wishes = wishes;
+  if (state.best) request.best = true;
   if (complete !== null) request.pin = pin;
   if (reject.length) request.reject = reject;
   for (const name of [...STEERING, "protect"]) if (state[name] !== null) request[name] = state[name];
@@ -54,8 +56,9 @@ export function stateOf(request) {
   /** @type {Record<string, any>} */
   const state = {};
   state.text = request.text ?? "";
-  for (const name of ["like", "wishes", "k", ...STEERING, "protect"]) state[name] = request[name] ?? fresh[name];
+  for (const name of ["like", "wishes", "best", "k", ...STEERING, "protect"]) state[name] = request[name] ?? fresh[name];
   for (const name of FILTERS) state[name] = String(request[name] ?? "");
+  [state.since, state.until] = [firstDayOf(state.since), lastDayOf(state.until)];
   state.wishes = state.wishes.filter(hasName).map(textualNear);
   if (!Number.isInteger(state.like)) state.like = null; // the command line saves a path
   return state;

@@ -1,13 +1,13 @@
 // Keeps the answer in the store up to date with the request that the state means.
 
-import { Refused, Unreachable, isAlive, loadLibrary, search } from "./api.js";
+import { Refused, Unreachable, isAlive, loadLibrary, loadTrips, search } from "./api.js";
 import { isSame, requestOf } from "./request.js";
 import { SearchQueue } from "./searchQueue.js";
 import { FILTERS, STEERING } from "./state.js";
 import { learnPlaces } from "../text/places.js";
 
 const RETRY_MS = 1500; // between attempts to reach a server that is gone
-const REQUEST_KEYS = ["text", "like", ...FILTERS, "wishes", "k", "pin", "reject", "complete", ...STEERING, "protect"];
+const REQUEST_KEYS = ["text", "like", ...FILTERS, "wishes", "best", "k", "pin", "reject", "complete", ...STEERING, "protect"];
 
 /** Connect a store to the server. Returns {load, update, check, recover}. */
 export function createSearch(store) {
@@ -21,9 +21,16 @@ export function createSearch(store) {
       const library = await loadLibrary();
       if (library.photos === 0) store.set({ status: "empty", error: null });
       store.set({ library });
+      loadPeriods();
     } catch (error) {
       failed(error, null);
     }
+  }
+
+  /** Load the trips and years; without them the start page offers words. */
+  async function loadPeriods() {
+    const { trips, years } = await loadTrips().catch(() => ({ trips: [], years: [] }));
+    store.set({ periods: [...trips, ...years] });
   }
 
   /** Send a request, unless the latest one is the same. */

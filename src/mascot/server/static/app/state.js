@@ -6,14 +6,15 @@
 /** @typedef {import("./types.js").SearchRequest} SearchRequest */
 /** @typedef {import("./types.js").SearchAnswer} SearchAnswer */
 
-export const SIZES = [12, 24, 48, 96, 192]; // numbers of photographs that the page offers
+export const SIZES = [10, 20, 24, 30, 36, 48, 96, 192]; // numbers of photographs that the page offers
 export const SET_SIZES = [5, 10, 15, 25]; // numbers of photographs that complete a set
+const MOST_SHOWN = SIZES[SIZES.length - 1];
 export const MAX_RESULTS = 200;
 export const MAX_PICKS = 200;
 /** Texts that a sentence can say, and that have no control. */
 const SAID = ["place", "date", "season", "weekday", "part_of_day", "light", "name"];
 export const FILTERS = ["country", "city", "camera", "rating", "since", "until", "folder", "box", ...SAID];
-export const STEERING = ["strength", "keep", "order"]; // options of a request that have no control
+export const STEERING = ["strength", "keep", "order"]; // options of a request
 
 /**
  * Return the state of the start page.
@@ -22,7 +23,7 @@ export const STEERING = ["strength", "keep", "order"]; // options of a request t
 export function freshAddress() {
   return {
     ...Object.fromEntries(FILTERS.map((name) => [name, ""])), text: "", like: null,
-    wishes: [], k: 24, pin: [], reject: [], complete: null, strength: null, keep: null, protect: null, order: null,
+    wishes: [], best: false, k: 24, pin: [], reject: [], complete: null, strength: null, keep: null, protect: null, order: null,
     compare: false, large: false, photo: null,
   };
 }
@@ -34,7 +35,7 @@ export function freshAddress() {
  */
 export function initialState(address) {
   return {
-    ...address, library: null, answer: null, answered: null, requested: null, status: "loading", error: null, isSlow: false,
+    ...address, library: null, periods: [], answer: null, answered: null, requested: null, status: "loading", error: null, isSlow: false,
     message: "", rejected: null, lastPick: null, neighbours: null, viewerPicks: null, trayOpen: address.pin.length > 0 && !isNarrow(),
     panelOpen: false, card: "card-place",
   };
@@ -50,10 +51,10 @@ export const isSteered = (/** @type {{wishes?: object[]}} */ { wishes }) => Bool
 export const isComparing = (/** @type {State} */ { compare, answered }) => compare && answered !== null && isSteered(answered);
 
 /**
- * The next larger number of photographs, if there is one.
+ * Twice the number of photographs, if the page shows so many.
  * @param {AddressState} state
  */
-export const nextSize = ({ complete, k }) => (complete === null ? SIZES.find((size) => size > k) : undefined);
+export const nextSize = ({ complete, k }) => (complete === null && k < MOST_SHOWN ? Math.min(2 * k, MOST_SHOWN) : null);
 
 /**
  * Return the results in groups, compared with those by relevance alone.

@@ -57,6 +57,7 @@
  * @property {string} [folder] a part of the folder's name
  * @property {number[]} [box] south, west, north and east in degrees
  * @property {Wish[]} [wishes]
+ * @property {boolean} [best] whether quality and stars count as relevance
  * @property {number} [k] the number of results
  * @property {number[]} [pin] ids that are always in the result
  * @property {number[]} [reject] ids that never are
@@ -101,6 +102,7 @@
  * @property {number} start its first code point
  * @property {number} end
  * @property {string} label
+ * @property {Record<string, any>} fields what it means, as fields of a search request
  * @property {boolean} filled whether it filters or limits; otherwise it prefers
  */
 
@@ -130,6 +132,19 @@
  */
 
 /**
+ * A trip or a year.
+ * @typedef {object} Period
+ * @property {string} name
+ * @property {string | null} place null for a year
+ * @property {string} since
+ * @property {string} until
+ * @property {number} photos
+ * @property {number} cover the id of the photograph that represents it
+ * @property {SearchRequest} request the search for its photographs
+ * @property {SearchRequest | null} best the search for its best; null if it has few
+ */
+
+/**
  * The part of the state that the address holds. Filters are text; an empty text is no filter.
  * @typedef {object} AddressState
  * @property {string} text
@@ -143,6 +158,7 @@
  * @property {string} folder
  * @property {string} box
  * @property {Wish[]} wishes
+ * @property {boolean} best whether the best photographs are selected
  * @property {number} k
  * @property {number[]} pin the photographs on the tray
  * @property {number[]} reject
@@ -160,6 +176,7 @@
  * The part of the state that the address does not hold.
  * @typedef {object} SessionState
  * @property {any} library the answer of `/api/library`, once it is loaded
+ * @property {Period[]} periods the trips and years of the library
  * @property {SearchAnswer | null} answer the answer that is shown
  * @property {SearchRequest | null} answered the request of that answer
  * @property {SearchRequest | null} requested the latest request; null if it failed

@@ -126,7 +126,8 @@ class Labels {
     pen.lineJoin = "round";
     pen.lineWidth = 3;
     this.#paintPlaces();
-    if (scene.world) {
+    const isOverview = scene.width <= LARGE && scene.center.scale < 2 * scene.width; // only a few names would fit
+    if (scene.world && !isOverview) {
       this.#paintCountries();
       this.#paintCities();
     }

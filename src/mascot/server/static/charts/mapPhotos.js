@@ -100,11 +100,12 @@ export class MapPhotos {
     return stacks;
   }
 
-  /** Move a photograph at the edge of the map, or below its buttons, until all of it is visible. */
+  /** Move a photograph that the edge of the map or its buttons would cover in part until all of it is visible. */
   #insideEdges([x, y]) {
     const { width, height } = this.view;
     const margin = this.size / 2 + BADGE;
-    const inside = (at, end, limit = end) => (at < 0 || at > end ? at : Math.min(Math.max(at, margin), limit - margin));
+    const half = this.size / 2;
+    const inside = (at, end, limit = end) => (at < -half || at > end + half ? at : Math.min(Math.max(at, margin), limit - margin));
     const isAtButtons = x > width - BUTTONS.width - margin && x <= width;
     return [inside(x, width), inside(y, height, isAtButtons ? height - BUTTONS.height : height)];
   }

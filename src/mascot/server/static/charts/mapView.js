@@ -11,6 +11,7 @@ const GLIDE_MS = 500;
 
 export class MapView {
   #stop = () => {};
+  #goal = null; // {x, y, scale, width} that the map was moved to; a window that was narrow meanwhile does not change it
 
   /** Calls `changed()` whenever the view moves. */
   constructor(changed) {
@@ -19,10 +20,10 @@ export class MapView {
 
   /** Set the size in pixels; the map keeps showing the same part of the world. */
   resize(width, height) {
-    const before = this.width;
+    this.#stop();
     Object.assign(this, { width, height });
-    const { center } = this;
-    this.center = this.#clamped(center ? { ...center, scale: (center.scale * width) / before } : this.#whole);
+    const goal = this.#goal;
+    this.center = this.#clamped(goal ? { ...goal, scale: (goal.scale * width) / goal.width } : this.#whole);
   }
 
   /** The scale at which the world fills the height. If it does not fill the width, it is repeated, and has no edge. */
@@ -45,6 +46,7 @@ export class MapView {
   moveTo(center, isSmooth) {
     this.#stop();
     const to = this.#clamped(center);
+    this.#goal = { ...to, width: this.width };
     if (!isSmooth) {
       this.center = to;
       this.changed();

@@ -21,7 +21,7 @@ export function targetOf(wishes, targets, name) {
 
 /** @param {string} name @param {string} near */
 function parsedTarget(name, near) {
-  if (name === "date") return { date: near };
+  if (name === "date") return /^\d{4}(-\d{2}){0,2}$/.test(near) ? { date: near } : null; // words are left to the server
   const numbers = near.split(name === "place" ? "," : ":").map(Number);
   if (numbers.length !== 2 || numbers.some(Number.isNaN)) return null;
   return name === "place" ? { lat: numbers[0], lon: numbers[1] } : { hour: numbers[0] + numbers[1] / 60 };

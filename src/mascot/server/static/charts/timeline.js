@@ -164,9 +164,9 @@ export class Timeline {
     for (let year = first; year <= last; year += 1) {
       const x = (year * 12 - this.#start) * width;
       if (x >= 0) marks.push(s("line", { x1: x, x2: x, y1: AXIS - 3, y2: AXIS + 3 }));
-      const middle = Math.min(Math.max(x, 0) + Math.min(12 * width * 0.5, LABEL_DISTANCE / 2), this.#width);
-      const fits = middle > 14 && middle < this.#width - 14;
-      if ((year - first) % interval === 0 && fits) marks.push(s("text", { x: middle, y: HEIGHT - 4 }, String(year)));
+      const middle = Math.min(Math.max(x, 0) + Math.min(12 * width * 0.5, LABEL_DISTANCE / 2), this.#width - 14);
+      const fits = middle > 14;
+      if ((last - year) % interval === 0 && fits) marks.push(s("text", { x: middle, y: HEIGHT - 4 }, String(year)));
     }
     return marks;
   }

@@ -1,7 +1,7 @@
 // @ts-check
 // Filters as people read them: "Country Portugal", "Rating ★★★ or more".
 
-import { capitalized, countryName, dateText, stars } from "./labels.js";
+import { capitalized, countryName, dateText, daysText, stars } from "./labels.js";
 
 /** The name of each filter, and how its value reads. Values are those of a request, or their text. */
 const FILTER_TEXTS = {
@@ -24,6 +24,9 @@ const FILTER_TEXTS = {
 
 export const filterName = (/** @type {string} */ filter) => FILTER_TEXTS[filter].name;
 export const filterValue = (/** @type {string} */ filter, /** @type {any} */ value) => FILTER_TEXTS[filter].read(value);
+
+/** The days of a request, from `since` to `until`. */
+export const daysFilterText = (/** @type {any} */ { since = "", until = "" }) => capitalized(daysText(since, until));
 
 export function filterText(/** @type {string} */ filter, /** @type {any} */ value) {
   return `${filterName(filter)} ${filterValue(filter, value)}`;

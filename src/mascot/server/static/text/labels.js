@@ -1,6 +1,8 @@
 // @ts-check
 // Names, dates and counts as people read them.
 
+import { firstDayOf, lastDayOf } from "../app/address.js";
+
 /** @typedef {import("../app/types.js").Photo} Photo */
 
 const LABELS = {
@@ -56,6 +58,14 @@ export function dateText(/** @type {string} */ date) {
   if (/^\d{4}-\d{2}-\d{2}$/.test(date)) return DAY.format(timeOf(`${date}T00:00:00`));
   if (/^\d{4}-\d{2}$/.test(date)) return MONTH.format(timeOf(`${date}-01T00:00:00`));
   return date;
+}
+
+/** The days from `since` to `until`: "2019", "July 2019", "14 – 20 July 2019", "from 1 July 2019". */
+export function daysText(/** @type {string} */ since, /** @type {string} */ until) {
+  const [first, last] = [firstDayOf(since), lastDayOf(until)];
+  if (!first || !last) return first ? `from ${dateText(first)}` : `until ${dateText(last)}`;
+  const whole = [4, 7].map((length) => first.slice(0, length)).find((part) => firstDayOf(part) === first && lastDayOf(part) === last);
+  return whole ? dateText(whole) : DAY.formatRange(timeOf(`${first}T00:00:00`), timeOf(`${last}T00:00:00`));
 }
 
 /** A moment, stored as `2019-07-14 18:05 Lisbon`, as people read it. */

@@ -4,16 +4,15 @@
 import { editRule, editText } from "./chipEditor.js";
 import { h } from "./dom.js";
 import { filtersOf } from "../app/request.js";
-import { STEERING } from "../app/state.js";
 import { attributeOf } from "../app/wishes.js";
-import { filterName, filterText } from "../text/filterText.js";
+import { daysFilterText, filterName, filterText } from "../text/filterText.js";
 import { counted } from "../text/labels.js";
 import { asWords, withWords } from "../text/sentence.js";
 import { optionText, wishText } from "../text/wishText.js";
 
 export class Chips {
   /**
-   * Calls `search(text)`, `removeWish(wish)`, `removeFields(names)`, `steer(changes)`, `tryRule(rule, replaced)`, which
+   * Calls `search(text)`, `removeWish(wish)`, `removeFields(names)`, `steer(changes)`, `toggleBest()`, `tryRule(rule, replaced)`, which
    * returns a message if the server refuses it, and `editControl(kind, name)`, which returns whether there is a control.
    */
   constructor(list, ignored, actions) {
@@ -26,14 +25,17 @@ export class Chips {
   /** Show the chips of an answer and its request. */
   show({ understood = null }, request) {
     const { wishes = [], pin = [] } = request;
-    const options = STEERING.filter((name) => request[name] !== undefined);
+    const options = ["strength", "keep"].filter((name) => request[name] !== undefined);
+    const filters = filtersOf(request).filter((name) => name !== "since" && name !== "until");
     this.list.replaceChildren(
       ...(understood?.chips ?? []).map((chip) => this.#sentenceChip(chip, understood.sentence)),
       ...(pin.length ? [this.#chip("picked", `Completes the ${counted(pin.length, "photograph")} you picked`, "the set",
         () => this.actions.removeFields(["complete"]))] : []),
+      ...(request.best ? [this.#chip("best", "Best photographs", "the choice of the best", this.actions.toggleBest)] : []),
       ...wishes.map((wish) => this.#wishChip(wish)),
       ...options.map((name) => this.#fieldChip("option", name, optionText(name, request[name]))),
-      ...filtersOf(request).map((name) => this.#fieldChip("only", name, filterText(name, request[name]), request[name])),
+      ...(request.since || request.until ? [this.#daysChip(daysFilterText(request))] : []),
+      ...filters.map((name) => this.#fieldChip("only", name, filterText(name, request[name]), request[name])),
     );
     const ignored = understood?.ignored ?? [];
     this.ignored.hidden = ignored.length === 0;
@@ -63,6 +65,11 @@ export class Chips {
     };
     const object = kind === "only" ? `the filter ${text}` : text;
     return this.#chip(kind, text, object, () => this.actions.removeFields([name]), kind === "only" ? edit : null);
+  }
+
+  #daysChip(text) {
+    return this.#chip("only", text, `the filter ${text}`, () => this.actions.removeFields(["since", "until"]),
+      () => this.actions.editControl("filter", "since"));
   }
 
   #editRule(item, opener, wish) {

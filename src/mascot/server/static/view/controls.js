@@ -20,6 +20,7 @@ const FIXED_VALUES = {
 
 class Control {
   #near = null;
+  #submitted = null; // the value that the server checks
   #key = "";
 
   /** Calls `turn(name, lean)`, `setNear(name, near)`, which returns a message if it is refused, and `remove()`. */
@@ -51,7 +52,10 @@ class Control {
     });
     this.input.addEventListener("change", () => this.#submit());
     this.input.addEventListener("keydown", (event) => {
-      if (event.key === "Escape") {
+      if (event.key === "Enter") {
+        event.preventDefault(); // without it a list of values that is open may take the key for itself
+        this.#submit();
+      } else if (event.key === "Escape") {
         event.stopPropagation();
         this.#setInputOpen(false);
         this.opener.focus();
@@ -69,8 +73,10 @@ class Control {
   /** Set the target if the server knows the value; otherwise say why not. */
   async #submit() {
     const near = this.input.value.trim();
-    if (!near) return;
+    if (!near || near === this.#submitted) return;
+    this.#submitted = near;
     const message = await this.setNear(this.name, near);
+    this.#submitted = null;
     this.problem.textContent = message ?? "";
     this.input.setAttribute("aria-invalid", String(Boolean(message)));
     if (!message && document.activeElement === this.input) this.slider.focus({ preventScroll: true });

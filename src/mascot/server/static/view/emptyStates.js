@@ -4,7 +4,7 @@ import { h } from "./dom.js";
 import { thumbUrl } from "../app/api.js";
 import { filtersOf } from "../app/request.js";
 import { FILTERS } from "../app/state.js";
-import { capitalized, counted, yearOf } from "../text/labels.js";
+import { capitalized, counted, dateText, yearOf } from "../text/labels.js";
 import { withWords } from "../text/sentence.js";
 
 const button = (text, onclick) => h("button", { type: "button", class: "tool", onclick }, text);
@@ -19,23 +19,47 @@ export function emptyLibrary() {
   ];
 }
 
-/** The first visit: what the library holds, and searches to begin with. The photographs follow below. */
-export function welcome(library, search) {
+/** The first visit: what the library holds, its trips and years, or words to begin with. The photographs follow below. */
+export function welcome(library, periods, { search, show }) {
   const years = library.first ? [...new Set([library.first, library.last].map(yearOf))].join(" – ") : null;
   const { city = 0, country = 0 } = library.distinct;
   const facts = [city ? counted(city, "place") : null, country ? counted(country, "country", "countries") : null, years];
   const line = facts.filter(Boolean).join(" · ");
-  const card = ({ text, photo }) => h("button", { type: "button", class: "card-search", onclick: () => search(text) },
-    h("img", { src: thumbUrl(photo), alt: "", width: 256, height: 171, decoding: "async" }), h("span", {}, capitalized(text)));
-  const cards = library.suggestions.map((suggestion) => h("li", {}, card(suggestion)));
+  const rows = {
+    Trips: periods.filter(({ place }) => place !== null).map((period) => periodCard(period, show)),
+    Years: periods.filter(({ place }) => place === null).map((period) => periodCard(period, show)),
+    Searches: periods.length ? [] : library.suggestions.map(({ text, photo }) => card(photo, capitalized(text), "", () => search(text))),
+  };
   return [
     h("h2", {}, counted(library.photos, "photograph"), line ? h("small", {}, line) : null),
-    cards.length ? h("ul", { class: "cards", "aria-label": "Searches to begin with" }, ...cards) : null,
-  ].filter(Boolean);
+    ...Object.entries(rows).filter(([, cards]) => cards.length).map(([name, cards]) => h("ul", { class: "cards", "aria-label": name }, ...cards)),
+  ];
+}
+
+function card(photo, title, line, open, ...more) {
+  return h("li", { class: "card-item" },
+    h("button", { type: "button", class: "card-search", onclick: open },
+      h("img", { src: thumbUrl(photo), alt: "", width: 256, height: 171, decoding: "async" }),
+      h("span", {}, title, line ? h("small", {}, line) : null)), ...more);
+}
+
+/** A trip or a year: its photographs by date, and a button for the best of them. */
+function periodCard({ name, place, since, photos, cover, request, best }, show) {
+  const line = [place ? dateText(since.slice(0, 7)) : null, counted(photos, "photo")].filter(Boolean).join(" · ");
+  const button = best ? h("button", { type: "button", class: "card-best", "aria-label": `The best ${best.k} of ${name}`,
+    onclick: () => show(best) }, `Best ${best.k}`) : null;
+  return card(cover, place ?? name, line, () => show(request), button);
+}
+
+/** Buttons that search again without one chip of the sentence. */
+export function dropButtons({ understood }, search) {
+  return (understood?.drop ?? []).map(({ chip, label, count }) => button(
+    `Without ${label}: ${count.toLocaleString("en")}`, () => search(withWords(understood.sentence, understood.chips[chip], ""))));
 }
 
 /** A search without results, and which parts of its sentence to leave out. */
-export function noResults({ understood = null }, request, { search, startAgain, removeFields }) {
+export function noResults(answer, request, { search, startAgain, removeFields }) {
+  const { understood } = answer;
   const isFiltered = filtersOf(request).length > 0;
   const which = isFiltered ? "photograph that the filters allow" : "photograph of the library";
   let reason = `There is no ${which}.`;
@@ -44,8 +68,7 @@ export function noResults({ understood = null }, request, { search, startAgain, 
   return [
     h("h2", {}, "Nothing found"),
     h("p", {}, reason),
-    ...(understood?.drop ?? []).map(({ chip, label, count }) => button(
-      `Without ${label}: ${count.toLocaleString("en")}`, () => search(withWords(understood.sentence, understood.chips[chip], "")))),
+    ...dropButtons(answer, search),
     isFiltered ? button("Remove the filters", () => removeFields(FILTERS)) : null,
     button("Start again", startAgain),
   ].filter(Boolean);

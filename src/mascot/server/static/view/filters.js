@@ -6,7 +6,7 @@ import { filterName, filterValue } from "../text/filterText.js";
 
 const STARS = [1, 2, 3, 4, 5];
 const FIELDS = { country: "choice", camera: "choice", rating: "choice", since: "date", until: "date", folder: "text" };
-const ANY = { country: "Any country", camera: "Any camera", rating: "Any rating" };
+const ANY = { country: "Country", camera: "Camera", rating: "Stars" };
 const INPUTS = {
   date: () => h("input", { type: "date", min: "1000-01-01", max: "9999-12-31" }),
   text: () => h("input", {

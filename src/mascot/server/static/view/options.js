@@ -20,7 +20,7 @@ export class Options {
     });
     host.append(
       h("label", { for: "size" }, "Photographs"), this.size,
-      h("label", { for: "protect" }, "Best matches that always stay"), this.protect,
+      h("label", { for: "protect" }, "Always keep the top"), this.protect,
     );
   }
 

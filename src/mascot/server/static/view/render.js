@@ -1,14 +1,15 @@
 // Shows the state of the page: each function below renders one part of it, and runs when a value that it shows changes.
 
 import { byId, h } from "./dom.js";
-import { emptyLibrary, failedSearch, noResults, welcome } from "./emptyStates.js";
-import { spokenSummary, summary, titleOf } from "./summary.js";
+import { dropButtons, emptyLibrary, failedSearch, noResults, welcome } from "./emptyStates.js";
+import { spokenSummary, summary } from "./summary.js";
 import { thumbUrl } from "../app/api.js";
 import { isStart } from "../app/request.js";
 import { FILTERS, STEERING, comparison, isComparing, isSteered, neighboursOf, nextSize } from "../app/state.js";
 import { targetOf } from "../charts/targets.js";
 import { headingsOf } from "../text/headings.js";
 import { capitalized, counted } from "../text/labels.js";
+import { titleOf } from "../text/title.js";
 
 const NOTICE = "mascot-notice"; // the notice that was dismissed, in the storage of the browser
 const SPEAK_MS = 700; // the screen reader waits until a moving dial has stopped
@@ -20,10 +21,12 @@ export function renderStore(store, views, actions) {
     [["library"], (state) => renderLibrary(state, views)],
     [FILTERS, (state) => views.filters.show(state)],
     [["k", "protect", "answer"], (state) => views.options.show(state)],
-    [["wishes", "compare", ...STEERING], renderSteeringButtons],
+    [["wishes", "best", "compare", ...STEERING], renderSteeringButtons],
     [["large", "box", "since", "until"], (state) => renderCharts(state, views)],
     [["answer", "compare", "pin"], (state, before) => renderLists(state, before, views)],
-    [["answer"], (state, before) => renderAnswer(state, before, views, actions)],
+    [["answer", "periods"], (state, before) => renderAnswer(state, before, views, actions)],
+    [["library", "periods"], (state) => renderWelcome(state, actions)],
+    [["best", "answer"], renderOrder],
     [["wishes", "answer"], (state) => renderTargets(state, views)],
     [["pin", "reject", "complete", "trayOpen", "answer"], (state) => renderTray(state, views)],
     [["photo", "answer", "neighbours", "reject", "compare", "pin"], (state, before) => renderViewer(state, before, views)],
@@ -60,7 +63,7 @@ function renderLibrary({ library }, { controls, filters, chips, map, clock, time
 
 function renderSteeringButtons(state) {
   const canCompare = isSteered(state);
-  byId("reset").hidden = !canCompare && STEERING.every((name) => state[name] === null);
+  byId("reset").hidden = !canCompare && !state.best && STEERING.every((name) => state[name] === null);
   for (const id of ["compare", "bar-compare"]) {
     byId(id).setAttribute("aria-pressed", String(state.compare && canCompare));
     byId(id).disabled = !canCompare;
@@ -126,17 +129,19 @@ function isNewSearch({ answered }, { answered: before }) {
 function renderAnswer(state, before, { map, clock, timeline, chips }, actions) {
   const { answer, answered: request, library } = state;
   if (answer === null) return;
-  const title = titleOf(answer, request);
+  const title = titleOf(state);
   const isEmpty = answer.results.length === 0;
   document.title = isStart(request) ? "MASCOT" : `${title} – MASCOT`;
   byId("heading").textContent = `Photographs: ${title}`;
   byId("welcome").hidden = !isStart(request);
-  if (isStart(request) && !byId("welcome").childElementCount) byId("welcome").replaceChildren(...welcome(library, actions.search));
   byId("summary").hidden = false;
   byId("summary").replaceChildren(...summary(answer, request, isStart(request) ? "Newest first" : title));
   chips.show(answer, request);
   for (const id of ["lists", "after", "take"]) byId(id).hidden = isEmpty;
   byId("download").textContent = `Download these ${answer.results.length}`;
+  const drops = isEmpty ? [] : dropButtons(answer, actions.search);
+  byId("few").hidden = drops.length === 0;
+  byId("few").replaceChildren(`Only ${counted(answer.results.length, "photograph")}.`, ...drops);
   byId("nothing").hidden = !isEmpty;
   if (isEmpty) byId("nothing").replaceChildren(...noResults(answer, request, actions));
   byId("more").hidden = !nextSize(state) || answer.candidates <= answer.results.length || answer.results.length < request.k;
@@ -144,6 +149,21 @@ function renderAnswer(state, before, { map, clock, timeline, chips }, actions) {
   for (const chart of [map, clock, timeline]) chart.show(answer.results, answer.plain);
   if (isNewSearch(state, before)) scrollTo({ top: 0 });
   speak(spokenSummary(answer, request));
+}
+
+function renderWelcome({ library, periods }, actions) {
+  if (library?.photos) byId("welcome").replaceChildren(...welcome(library, periods, actions));
+}
+
+/** Show whether the best are selected, and the order of the photographs. */
+function renderOrder({ best, answer }) {
+  byId("best").setAttribute("aria-pressed", String(best));
+  if (answer === null) return;
+  const { order, text, like, wishes } = answer.request;
+  const [relevance, selection] = byId("order").options;
+  relevance.textContent = text || like ? "Best match first" : wishes ? "Best first" : "Newest first";
+  selection.hidden = !wishes;
+  byId("order").value = order;
 }
 
 /** Show a notice, without what it says in brackets, and a button that removes it until there is another one. */
@@ -156,7 +176,8 @@ function showNotice(notice) {
   let dismissed = null;
   try { dismissed = localStorage.getItem(NOTICE); } catch { /* storage may be forbidden */ }
   byId("notice").hidden = !notice || notice === dismissed;
-  byId("notice").replaceChildren(capitalized(notice ?? "").replace(/ \([^)]*\)/, ""), h("button", { type: "button", class: "undo", "aria-label": "Dismiss the notice", onclick: dismiss }, "×"));
+  const text = capitalized(notice ?? "").replace(/ \([^)]*\)/, "");
+  byId("notice").replaceChildren(h("span", { title: text }, text), h("button", { type: "button", class: "undo", "aria-label": "Dismiss the notice", onclick: dismiss }, "×"));
 }
 
 let speaking = 0;

@@ -1,24 +1,16 @@
-// The lines above the photographs: the title, and counts before and after.
+// The lines above the photographs: counts before and after.
 
 import { h } from "./dom.js";
-import { filtersOf } from "../app/request.js";
 import { isSteered } from "../app/state.js";
 import { capitalized, counted, countValues, percent } from "../text/labels.js";
 
 const SINGULARS = { places: "place", countries: "country", hours: "hour", moments: "moment" };
 
-/** The title of an answer: the words that were searched for, or what was understood. */
-export function titleOf({ candidates, newest_of: all, understood = null }, request) {
-  if (request.like !== undefined) return "Like this photograph";
-  if (understood !== null) return understood.text ?? understood.chips.map((chip) => chip.label).join(", ");
-  if (all > candidates) return `The newest ${candidates.toLocaleString("en")} photographs`;
-  return filtersOf(request).length ? "Photographs" : "All photographs";
-}
-
 /** The summary of an answer. */
 export function summary(answer, request, title) {
   const [before, after] = counts(answer);
-  const stats = Object.keys(after).map((name) => stat(name, isSteered(request) ? before[name] : after[name], after[name]));
+  const names = Object.keys(after).filter((name) => after[name] || before[name]);
+  const stats = names.map((name) => stat(name, isSteered(request) ? before[name] : after[name], after[name]));
   if (isSteered(request) && answer.newest_of === null) stats.push(matchStat(answer.kept));
   return [
     h("p", { class: "title" }, capitalized(title)),

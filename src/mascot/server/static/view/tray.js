@@ -10,9 +10,10 @@ export class Tray {
   #state = null;
   #choices = [];
 
-  /** Calls `change({pin, reject, complete})`, `open(id)`, `load(choice)` and `say(text)`; `request()` returns the search to save. */
-  constructor(root, { change, open, load, say, request }) {
-    Object.assign(this, { root, change, open, load, say, request });
+  /** Calls `change({pin, reject, complete})`, `open(id)`, `load(choice)` and `say(text)`; `title()` returns the
+   * title of the search, `request()` the search to save. */
+  constructor(root, { change, open, load, say, title, request }) {
+    Object.assign(this, { root, change, open, load, say, searchTitle: title, request });
     this.title = h("h2", { tabindex: "-1" });
     this.pictures = h("ul", { class: "tray-pictures", "aria-label": "Picked photographs" });
     this.find = h("select", { "aria-label": "How many photographs to find" },
@@ -125,7 +126,7 @@ export class Tray {
   }
 
   #export(format) {
-    return downloadPhotos(chosenIds(this.#state), format, this.name.value.trim() || "Photographs", this.say);
+    return downloadPhotos(chosenIds(this.#state), format, this.name.value.trim() || this.searchTitle(), this.say);
   }
 
   /** Run a task and show its outcome. */

@@ -3,7 +3,7 @@
 import { breakable, h, s } from "./dom.js";
 import { Stage } from "./stage.js";
 import { imageUrl, loadImageError, loadPhoto, thumbUrl } from "../app/api.js";
-import { capitalized, counted, dayText, momentText, photoName, placeName, pointText, stars, timeText } from "../text/labels.js";
+import { capitalized, counted, dayText, momentText, percent, photoName, placeName, pointText, stars, timeText } from "../text/labels.js";
 
 const ICONS = {
   previous: "M12.5 4 6.5 10l6 6", next: "m7.5 4 6 6-6 6",
@@ -97,6 +97,7 @@ export class Viewer {
       this.about.replaceChildren();
       return;
     }
+    this.#addDetails(photo.id);
     const at = this.#ids.indexOf(photo.id);
     this.position.textContent = at < 0 ? "" : `${at + 1} of ${this.#ids.length}`;
     // Not `disabled`: a button that is disabled while it has the focus loses it.
@@ -108,6 +109,17 @@ export class Viewer {
       ...this.#similar(photo), ...metadata(photo));
     const next = this.#ids[at + 1];
     if (at >= 0 && next !== undefined) new Image().src = imageUrl(next);
+  }
+
+  /** Add what only the photograph's own answer holds: its quality, and the text in the picture. */
+  async #addDetails(id) {
+    const details = await loadPhoto(id).catch(() => null);
+    if (details === null || id !== this.#id) return;
+    const { quality, quality_parts: parts = {}, text } = details;
+    const named = Object.entries(parts).map(([name, share]) => `${name} ${percent(share)}`).join(", ");
+    this.about.querySelector(".known").append(...rowsOf({
+      Quality: quality === null ? null : [percent(quality), h("small", {}, named)], "Text in it": text || null,
+    }));
   }
 
   #renderPicture(photo) {
@@ -187,11 +199,16 @@ function metadata(photo) {
     File: [...breakable(photo.path), ` · ${photo.width} × ${photo.height} · ${size}`],
     Problems: photo.problems.join("; ") || null,
   };
-  const known = Object.entries(rows).filter(([, value]) => value !== null && value !== undefined);
   return [
-    h("dl", { class: "known" }, ...known.map(([key, value]) => h("div", {}, h("dt", {}, key), h("dd", {}, ...[value].flat())))),
+    h("dl", { class: "known" }, ...rowsOf(rows)),
     h("a", { class: "original", href: imageUrl(photo.id), target: "_blank", rel: "noopener" }, "Open the original"),
   ];
+}
+
+/** Rows of names and values; those without a value are left out. */
+function rowsOf(values) {
+  const known = Object.entries(values).filter(([, value]) => value !== null && value !== undefined);
+  return known.map(([key, value]) => h("div", {}, h("dt", {}, key), h("dd", {}, ...[value].flat())));
 }
 
 function positionText(photo) {
