@@ -135,7 +135,7 @@ class _Caller:
         pins = chance.randint(0, min(count, 4))
         fixed = dict(zip(chance.sample(range(count), pins), chance.sample(range(count), pins), strict=True))
         done = native.arrange(np.arange(count), rules, np.arange(count, count + earlier), fixed)
-        assert sorted(done.order + done.left) == list(range(count)), done
+        assert sorted([*done.order, *done.left]) == list(range(count)), done
 
 
 def call(seed: int, first: int, count: int) -> None:
