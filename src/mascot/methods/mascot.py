@@ -155,30 +155,22 @@ class Mascot(Value):
 
 def select_by_kernel(problem: Problem, quotas: Sequence[AnyQuota], options: Options) -> Selection:
     """Select on the backend of the problem."""
-    return _backend(problem)(problem, quotas, options)
-
-
-def _backend(problem: Problem) -> Callable[[Problem, Sequence[AnyQuota], Options], Selection]:
-    """Return the function that selects on the backend of the problem."""
     if problem.backend == "gpu":
-        return _select_gpu
+        return _select_gpu(problem, quotas, options)
     if problem.backend == "native" and not native.available():
         raise OptionError(f"backend 'native' cannot be used: {native.description()}")
-    if problem.backend != "numpy" and native.available():
-        return _select_native
-    if problem.backend == "auto":
+    if problem.backend == "auto" and not native.available():
         reason = f"no native kernel ({native.description()}). Install gcc or clang, then install mascot again"
         warn_once(f"mascot runs on numpy, tens of times slower: {reason}")
-    return _select_numpy
+    return _select_on_host(problem, quotas, options, problem.backend != "numpy")
 
 
-def _select_numpy(problem: Problem, quotas: Sequence[AnyQuota], options: Options) -> Selection:
+def _select_on_host(problem: Problem, quotas: Sequence[AnyQuota], options: Options, fast: bool = True) -> Selection:
+    """Select on the native kernel if `fast` and if there is one, otherwise on numpy."""
+    if fast and native.available():
+        return _select_packed(problem, quotas, options, native.select, pack_bins)
     queries = (problem.arrays_of(q, quotas) for q in range(len(problem)))
     return reference.select(queries, len(problem), len(problem.bins), options)
-
-
-def _select_native(problem: Problem, quotas: Sequence[AnyQuota], options: Options) -> Selection:
-    return _select_packed(problem, quotas, options, native.select, pack_bins)
 
 
 def _select_gpu(problem: Problem, quotas: Sequence[AnyQuota], options: Options) -> Selection:
@@ -188,12 +180,11 @@ def _select_gpu(problem: Problem, quotas: Sequence[AnyQuota], options: Options) 
     if not may_look_ahead(quotas):
         return _select_packed(problem, quotas, options, gpu.select, pack)
     # The GPU does not look ahead. A page that meets all quotas is the same without, unless it is the best of several.
-    on_host = _select_native if native.available() else _select_numpy
     if has_lower_bounds(quotas) or options.keep > 0 or (options.starts > 0 and (problem.signs < 0).any()):
-        return on_host(problem, quotas, options)
+        return _select_on_host(problem, quotas, options)
     selection = _select_packed(problem, quotas, options, gpu.select, pack)
     met = selection.stages == 1
-    return selection if met.all() else selection.where(met, on_host(problem, quotas, options))
+    return selection if met.all() else selection.where(met, _select_on_host(problem, quotas, options))
 
 
 def _select_packed(
