@@ -90,6 +90,16 @@ def attack(
     return add
 
 
+def mutated(content: bytes, chance: random.Random) -> bytes:
+    """Return content with one or some bytes replaced, sometimes cut."""
+    changed = bytearray(content)
+    for _ in range(chance.choice([1, 4, 32])):
+        changed[chance.randrange(len(changed))] = chance.randrange(256)
+    if chance.random() < 0.2:
+        del changed[chance.randrange(len(changed)) :]
+    return bytes(changed)
+
+
 def run_attack(name: str, short: bool, seed: int, folder: Path) -> Tally:
     """Try one attack, and count."""
     entry = ATTACKS[name]

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from PIL import ExifTags, Image
 
 from benchmarks import hostile
-from benchmarks.attacks.frame import Arena, NotHere, Trial, attack
+from benchmarks.attacks.frame import Arena, NotHere, Trial, attack, mutated
 from mascot.errors import MascotError
 from mascot.photos import Library
 from mascot.photos.database.filters import matching
@@ -111,12 +111,7 @@ def mutated_pictures(arena: Arena) -> Iterator[Trial]:
     path = arena.folder / "mutated.jpg"
     with DecoderPool(Limits(max_seconds=5, max_memory_mb=400)) as decoders:
         for _ in range(arena.rounds):
-            content = bytearray(arena.chance.choice(originals))
-            for _ in range(arena.chance.choice([1, 4, 32])):
-                content[arena.chance.randrange(len(content))] = arena.chance.randrange(256)
-            if arena.chance.random() < 0.2:
-                del content[arena.chance.randrange(len(content)) :]
-            path.write_bytes(content)
+            path.write_bytes(mutated(arena.chance.choice(originals), arena.chance))
             try:
                 decoders.read(path)
             except Unreadable:

@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks import raw_clients
 from benchmarks.attacks import arrow_bodies
-from benchmarks.attacks.frame import Arena, NotHere, Trial, attack
+from benchmarks.attacks.frame import Arena, NotHere, Trial, attack, mutated
 
 _MOST_MB = 512  # of all requests, as the settings of the server say by default
 _MOST_WAIT_S = 1.0  # for /healthz, in CPU time of the server
@@ -61,13 +61,7 @@ def raw_sockets(arena: Arena) -> Iterator[Trial]:
     whole = raw_clients.request(raw_clients.rows(3))
     with _served(arena, body_timeout_s=5, header_timeout_s=5) as server:
         for number in range(arena.rounds):
-            content = bytearray(whole)
-            for _ in range(arena.chance.choice([1, 4, 32])):
-                content[arena.chance.randrange(len(content))] = arena.chance.randrange(256)
-            if arena.chance.random() < 0.2:
-                del content[arena.chance.randrange(len(content)) :]
-            if arena.chance.random() < 0.1:
-                content = bytearray(arena.chance.randbytes(500))
+            content = arena.chance.randbytes(500) if arena.chance.random() < 0.1 else mutated(whole, arena.chance)
             answer = b""
             with suppress(ConnectionError, BrokenPipeError), raw_clients.connect(server.port) as client:
                 client.sendall(content)
