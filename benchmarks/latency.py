@@ -16,8 +16,10 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
@@ -278,20 +280,40 @@ def constraints(rounds: int) -> None:
         )
 
 
-def starts(rounds: int) -> None:
-    """What several starts of a focus cost beside a single one. Places and sellers come in groups, as photographs do."""
-    columns, scores = corpus(QUERIES * N), queries(QUERIES, N)
+def kernel_call(work: Callable[[], Any]) -> Callable[[], Any]:
+    """Return the call of the native kernel that `work` makes, alone."""
+    with mock.patch.object(native, "select", wraps=native.select) as select:
+        work()
+    return partial(native.select, *select.call_args.args)
+
+
+def starts(rounds: int, size: int = N) -> None:
+    """What several starts of a focus cost beside a single one, in the kernel alone.
+
+    Places, sellers and vectors come in groups, as photographs do; the grid and places all over the globe do not.
+    """
+    count, k = 200 * N // size, K
+    columns, scores = corpus(count * size), queries(count, size)
     rng = np.random.default_rng(3)
+    columns["vectors"] = (rng.normal(size=(50, 64))[columns["seller"]] + rng.normal(size=(count * size, 64))).astype(
+        "f"
+    )
     for name, centres in (("lat", rng.uniform(-60, 60, 50)), ("lon", rng.uniform(-180, 180, 50))):
-        columns[name] = centres[columns["seller"]] + rng.normal(0, 0.2, QUERIES * N)
-    rows = np.arange(QUERIES * N).reshape(QUERIES, N)
-    for name, attribute in (("place", GLOBE), ("hour", HOUR), ("label", mc.Category("seller"))):
+        columns[f"home_{name}"] = centres[columns["seller"]] + rng.normal(0, 0.2, count * size)
+    rows = np.arange(count * size).reshape(count, size)
+    home = mc.Place("home_lat", "home_lon")
+    cases: dict[str, list[Any]] = {
+        "label": [mc.Category("seller")], "hour": [HOUR], "grid": [GRID], "place": [GLOBE], "home": [home],
+        "home + hour": [home, HOUR], "grid + hour": [GRID, HOUR], "vectors": [mc.Vectors("vectors")],
+    }  # fmt: skip
+    for name, attributes in cases.items():
         tasks: dict[str, Task] = {}
-        for count in (0, mc.Mascot().starts):
-            ranker = mc.Reranker(mc.focus(attribute), mc.Mascot(starts=count)).fit(columns)
-            tasks[str(count)] = (lambda ranker=ranker: ranker.rerank_many(rows, scores, K, threads=1), QUERIES)  # type: ignore[misc]
-        one, several = interleave(tasks, rounds).values()
-        report(f"focus {name}, batch, several starts", "one start", one, several, "bar 0.33x (3 times as long)")
+        for further in (0, mc.Mascot().starts):
+            ranker = mc.Reranker([mc.focus(part) for part in attributes], mc.Mascot(starts=further)).fit(columns)
+            tasks[str(further)] = (kernel_call(lambda r=ranker: r.rerank_many(rows, scores, k, threads=1)), count)  # type: ignore[misc]
+        one, several = interleave(tasks, 2 * rounds).values()
+        bar = "bar 0.33x (3 times as long)"
+        report(f"focus {name}, kernel, several starts", f"one start, N={size}", one, several, bar)
 
 
 FIRST_BATCH = """
@@ -383,7 +405,8 @@ def main() -> None:
     one_query_of_a_corpus(rounds)
     batches(rounds)
     constraints(rounds)
-    starts(rounds)
+    for size in (N, 5 * N):
+        starts(rounds, size)
     explain(rounds)
     fresh_process()
     if options.install:

@@ -199,3 +199,13 @@ def test_real_photographs_are_selected_alike(name: str, method: mc.Mascot, photo
     queries = photographs if method.keep is None else photographs[::3]  # the reference tries some thirty strengths
     for query, ranking in zip(queries, mc.rerank_many(queries, wishes, 20, method), strict=True):
         assert_same(mc.rerank(query, wishes, 20, method, backend="numpy"), ranking)
+
+
+@pytest.mark.parametrize("seed", [1, 20, 27, 30])
+def test_a_missing_hour_among_the_leaders_is_like_those_on_both_sides_of_midnight(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    hours = np.where(rng.random(40) < 0.2, np.nan, rng.uniform(0, 24, 40))
+    candidates = mc.Candidates(rng.uniform(0.2, 0.5, 40), columns={"hour": hours})
+    wish, method = mc.focus(mc.HourOfDay("hour", missing="neutral")), mc.Mascot(0.3, starts=3)
+    numpy, kernel = (mc.rerank(candidates, wish, 10, method, backend=backend) for backend in ("numpy", "native"))
+    assert kernel.positions.tolist() == numpy.positions.tolist()

@@ -48,6 +48,9 @@ typedef struct {
     int64_t *centres, centre_count; /* further starts */
     Run *runs, *plain;           /* the runs that compete, and the most relevant results, which compete too */
     int64_t run_count;           /* 0 until the runs were selected */
+    const int64_t *leading;      /* the k most relevant candidates, or more, best first */
+    double strength;             /* at which the runs compete; below 0: at several */
+    double bar;                  /* a run that cannot reach this objective any more ends; NEVER: runs are completed */
 
     Arena *arena;
     Plan *plan;                 /* NULL until looking ahead is necessary */
@@ -153,6 +156,7 @@ static void compare_list(const Query *q, int64_t a, const int64_t *list, int64_t
 /* Compute the sums and gains of the listed candidates again. Returns the largest gain. */
 INLINE double evaluate(const Query *q, const int64_t *list, int64_t count, double lam, double *state) {
     double top = NEVER;
+    if (count == 0) return top;
     for (int64_t a = 0; a < q->attributes; a++)
         if (q->bins[a].novelty) compare_list(q, a, list, count);
         else visit_list(WORTH, q->bins + a, list, count, q->changed, bit_of(a), state, NULL, q->worth[a]);
@@ -184,9 +188,35 @@ INLINE void mark(const Query *q, int64_t a, int64_t shape, int64_t best, double 
     }
 }
 
-/* Update the worth and the bounds of all candidates after picks were added. If candidates are compared lazily, bounds follow from
- * what is known; a missing vector under the rule NEUTRAL has the mean novelty. */
-static void follow_picks(const Query *q, int64_t a, double lam) {
+/* Update the worth and the bounds of all candidates after a pick was added, from what is stored of it. */
+static void follow_pick(const Query *q, int64_t a, double lam) {
+    const Bins *b = q->bins + a;
+    const Novelty *v = b->novelty;
+    const double *similar = v->similar[v->picks - 1];
+    const vector picks = all((double)v->picks), each = all(1.0 / (double)v->picks), unseen = all(v->unseen);
+    for (int64_t i = 0; i < q->n; i += LANES) {
+        mask has_vector = (load(b->unknown + i) == all(0.0)) & (LANE_NUMBERS < q->n - i), *saw = (mask *)(v->seen + i);
+        vector nearest = load(v->nearest + i), total = load(v->total + i), seen = __builtin_convertvector(*saw, vector);
+        if (similar) {
+            vector s = load(similar + i);
+            mask follows = has_vector & (s == s) & (seen == picks - all(1.0));
+            store(v->nearest + i, nearest = choose_lanes(follows, larger(s, nearest), nearest));
+            store(v->total + i, total += where(follows, s));
+            *saw -= follows; /* -1 in lanes that are set */
+            seen += where(follows, all(1.0));
+        }
+        mask behind = has_vector & (seen < picks);
+        nearest = choose_lanes(behind & (unseen > all(0.0)), all(1.0), nearest);
+        vector mean = v->nearest_only ? nearest : (total + unseen * (picks - seen)) * each;
+        vector worth = load(q->worth[a] + i), value = all(v->factor) * (all(1.0) - (nearest + mean) * all(0.5));
+        *(mask *)(q->changed + i) |= behind & bit_of(a);
+        store(q->bound + i, load(q->bound + i) + where(has_vector, all(lam * b->sign) * (value - worth)));
+        store(q->worth[a] + i, choose_lanes(has_vector, value, worth));
+    }
+}
+
+/* Compare all candidates with all picks; a missing vector under the rule NEUTRAL has the mean novelty. */
+static void compare_all(const Query *q, int64_t a, double lam) {
     const Bins *b = q->bins + a;
     Novelty *v = b->novelty;
     double *worth = q->worth[a], mean = 0.0;
@@ -194,11 +224,9 @@ static void follow_picks(const Query *q, int64_t a, double lam) {
         if (pass == 1 && (b->rule != MISSING_NEUTRAL || !v->known || v->known == q->n)) break;
         for (int64_t i = 0; i < q->n; i++) {
             if ((b->unknown[i] != 0.0) != pass) continue;
-            if (!pass && v->lazy) recall(v, i);
-            else if (!pass) catch_up(v, i, q->rows[i]);
+            if (!pass) catch_up(v, i, q->rows[i]);
             double value = pass ? mean / (double)v->known : novelty_worth(v, i);
             if (!pass) mean += value;
-            if (!pass && v->seen[i] < v->picks) q->changed[i] |= bit_of(a);
             q->bound[i] += lam * b->sign * (value - worth[i]);
             worth[i] = value;
         }
@@ -213,7 +241,8 @@ static double pick_vector(const Query *q, int64_t a, int64_t best, double lam) {
     double gain = b->sign * (known ? novelty_worth(b->novelty, best) : q->worth[a][best]);
     if (!known) return gain;
     add_pick(b->novelty, best, q->rows[best], q->n);
-    follow_picks(q, a, lam);
+    if (!b->novelty->lazy) compare_all(q, a, lam);
+    else if (lam > 0.0) follow_pick(q, a, lam);
     return gain;
 }
 
@@ -248,9 +277,12 @@ static void begin_novelty(const Query *q, int64_t a, double lam) {
     Novelty *v = q->bins[a].novelty;
     v->picks = 0;
     for (int64_t i = 0; i < q->n; i++) v->nearest[i] = v->total[i] = 0.0, v->seen[i] = 0;
-    for (int64_t j = 0; j < q->already_count; j++)
-        if (q->bins[a].unknown[q->already[j]] == 0.0) add_pick(v, q->already[j], q->rows[q->already[j]], q->n);
-    if (v->picks || !v->lazy) follow_picks(q, a, lam);
+    for (int64_t j = 0; j < q->already_count; j++) {
+        if (q->bins[a].unknown[q->already[j]] != 0.0) continue;
+        add_pick(v, q->already[j], q->rows[q->already[j]], q->n);
+        if (v->lazy) follow_pick(q, a, lam);
+    }
+    if (!v->lazy) compare_all(q, a, lam);
 }
 
 /* Compute all sums and gains, and close what may not be chosen. */
@@ -259,7 +291,11 @@ static void begin_pass(const Query *q, double lam, double *state, int64_t padded
     memset(q->changed, 0, (size_t)padded * sizeof(int64_t));
     memset(q->taken, 0, (size_t)q->n * sizeof(double));
     for (int64_t i = q->n; i < padded; i++) q->bound[i] = NEVER;
-    evaluate(q, q->everyone, q->n, lam, state);
+    memcpy(q->bound, q->base, (size_t)q->n * sizeof(double));
+    for (int64_t a = 0; a < q->attributes; a++) {
+        double *restrict worth = q->worth[a], *restrict bound = q->bound, share = lam * q->bins[a].sign;
+        for (int64_t i = 0; i < q->n; i++) bound[i] += share * worth[i];
+    }
     for (int64_t a = 0; a < q->attributes; a++)
         if (q->bins[a].novelty) begin_novelty(q, a, lam);
     for (int64_t j = 0; j < q->already_count; j++) q->taken[q->already[j]] = 1.0;

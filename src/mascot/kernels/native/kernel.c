@@ -309,13 +309,13 @@ static void select_one(Arena *arena, const Batch *batch, int64_t query, int64_t 
         write_nothing(batch, query);
         return;
     }
-    Query q = {.n = n, .attributes = batch->attributes, .k = k, .quotas = batch->quotas, .quota = batch->quota, .counts = counts, .arena = arena};
+    Query q = {.n = n, .attributes = batch->attributes, .k = k, .quotas = batch->quotas, .quota = batch->quota, .counts = counts, .bar = NEVER, .arena = arena};
     load_query(arena, &q, batch, query);
     measure_relevance(arena, &q, batch->flags);
     pack_attributes(arena, &q, batch);
     choose_protected(arena, &q, batch->protect);
     weigh_attributes(arena, &q, batch, query);
-    if (batch->strength > 0.0 || batch->keep > 0.0) prepare_starts(arena, &q, batch->starts);
+    if (batch->strength > 0.0 || batch->keep > 0.0) prepare_starts(arena, &q, batch->starts, batch->keep > 0.0 ? -1.0 : batch->strength);
 
     Run run = {.positions = positions};
     double strength = batch->strength;

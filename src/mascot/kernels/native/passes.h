@@ -31,8 +31,18 @@ static int plan_meets_all(Query *q) {
     return plan && plan->paired && plan->size == q->k && plan->cost == 0;
 }
 
-/* Complete `run`, the protected candidates first. */
+/* Return the largest objective that a run of a focus can still reach: the missing results are the most relevant, and free. */
+static double highest_objective(const Query *q, const Run *run) {
+    double relevance = run->relevance;
+    const int64_t *next = q->leading;
+    for (int64_t missing = q->k - run->count; missing > 0; next++)
+        if (q->taken[*next] == 0.0) relevance += q->relevance[*next], missing--;
+    return (1.0 - q->strength) * relevance + q->strength * run->wishes;
+}
+
+/* Complete `run`, the protected candidates first. A run that cannot win any more loses its results. */
 static void complete_run(Query *q, double lam, double tie, double *state, int64_t stage, Run *run) {
+    enum { BETWEEN_CHECKS = 4 };
     int64_t padded = whole_blocks(q->n), last = 1;
     for (int64_t c = 0; c < q->quotas; c++)
         if (q->quota[c].stages == FILLED) last = q->k + 1;
@@ -55,6 +65,10 @@ static void complete_run(Query *q, double lam, double tie, double *state, int64_
         }
         take_result(q, best, lam, state, run);
         if (q->quotas && count_labels(q, best, 1)) close_candidates(q, stage);
+        if (q->bar > NEVER && run->count % BETWEEN_CHECKS == 0 && highest_objective(q, run) < q->bar) {
+            run->count = 0;
+            break;
+        }
     }
     for (int64_t j = 0; q->quotas && j < run->count; j++) count_labels(q, run->positions[j], -1);
     run->stages = stage < 2 ? stage + 1 : 3;

@@ -10,15 +10,25 @@
 #include "passes.h"
 #include "relevance.h"
 
-/* Set the bins to the memberships of candidate i. */
+/* Set the bins, which are all 0, to the memberships of candidate i. */
 static void set_memberships(const Bins *b, int64_t i, double *state) {
     if (b->mean && b->unknown[i] != 0.0) {
         memcpy(state + b->origin, b->mean, (size_t)b->size * sizeof(double));
+        repeat_bins(b, state);
         return;
     }
-    clear_bins(b, state);
     visit(ADD, b, i, state, 1.0);
-    settle_bins(ADD, b, state);
+    if (b->circle) join_bins(ADD, b, state);
+    else if (b->shape == SHAPE_LINE || b->shape == SHAPE_PLANE) {
+        int64_t at = b->slot[i] - b->origin;
+        clear_padding(b, state, at / b->stride, b->rows, at % b->stride, b->blocks * LANES);
+    }
+}
+
+/* Set the bins of candidate i back to 0. */
+static void clear_memberships(const Bins *b, int64_t i, double *state) {
+    if (b->circle || (b->mean && b->unknown[i] != 0.0)) clear_bins(b, state);
+    else visit(CLEAR, b, i, state, 1.0);
 }
 
 /* Set shared[i] to the similarity of leaders c and i; 0 if either has no vector. */
@@ -39,6 +49,7 @@ static void measure_likeness(const Query *q, const int64_t *leaders, int64_t cou
     memset(like, 0, MASCOT_LEADERS * MASCOT_LEADERS * sizeof(double));
     for (int64_t a = 0; a < q->attributes; a++) {
         if (q->stake[a] == 0.0) continue;
+        clear_bins(q->bins + a, q->live);
         for (int64_t c = 0; c < count; c++) {
             if (q->bins[a].novelty) {
                 compare_leaders(q, q->bins + a, leaders, count, c, shared[c]);
@@ -46,6 +57,7 @@ static void measure_likeness(const Query *q, const int64_t *leaders, int64_t cou
             }
             set_memberships(q->bins + a, leaders[c], q->live);
             visit_list(WORTH, q->bins + a, leaders + c, count - c, q->changed, 1, q->live, NULL, q->sums);
+            clear_memberships(q->bins + a, leaders[c], q->live);
             for (int64_t i = c; i < count; i++) shared[c][i] = shared[i][c] = q->sums[leaders[i]];
         }
         for (int64_t c = 0; c < count; c++)
@@ -112,19 +124,22 @@ static void select_plain(Query *q, const int64_t *order, int64_t count, Run *pla
     for (int64_t j = 0; j < plain->count; j++) count_labels(q, plain->positions[j], -1);
 }
 
-/* Prepare several runs, if a wish is a focus. */
-static void prepare_starts(Arena *arena, Query *q, int64_t starts) {
+/* Prepare several runs, if a wish is a focus. They compete at `strength`, or, below 0, at several strengths. */
+static void prepare_starts(Arena *arena, Query *q, int64_t starts, double strength) {
     q->several = q->run_count = 0;
     q->fixed = 1;
+    q->strength = q->quotas ? -1.0 : strength;
     for (int64_t a = 0; a < q->attributes; a++) {
         q->several |= starts > 0 && q->stake[a] > 0.0;
         q->fixed &= q->bins[a].sign < 0;
+        if (q->bins[a].sign > 0 || (q->bins[a].novelty && q->bins[a].novelty->nearest_only)) q->strength = -1.0;
     }
     if (!q->several) return;
     int64_t *order = take_integers(arena, q->n), leading = q->k > MASCOT_LEADERS ? q->k : MASCOT_LEADERS, count = 0;
     leading = best_positions(arena, q->relevance, q->scores, q->n, q->quotas ? q->n : leading + q->already_count, order);
     for (int64_t j = 0; j < leading; j++)
         if (!is_already(q, order[j])) order[count++] = order[j];
+    q->leading = order;
     choose_centres(arena, q, starts, order, count);
     int64_t most = 3 + 2 * (q->centre_count ? q->centre_count : 1);
     q->runs = arena_take(arena, (size_t)most * sizeof(Run));
@@ -138,35 +153,46 @@ static void prepare_starts(Arena *arena, Query *q, int64_t starts) {
 /* Return how close two gains are that count as equal. */
 INLINE double tie_of(const Query *q, double lam) { return MASCOT_TIE * ((1.0 - lam) * q->largest_relevance + lam * q->total_worth); }
 
-/* Add a run with strength `lam` that starts from the protected results and, unless it is below 0, centre c. */
-static void add_run(Query *q, double lam, int64_t c) {
+INLINE double objective_of(const Run *run, double lam) { return (1.0 - lam) * run->relevance + lam * run->wishes; }
+
+/* Raise the bar to a run that was completed. It stays below it by more ties than runs, each of which a tie can let win, so that a run
+ * below the bar changes nothing. */
+static void raise_bar(Query *q, const Run *run) {
+    double bar = objective_of(run, q->strength) - 8 * MASCOT_LEADERS * tie_of(q, q->strength);
+    if (q->strength >= 0.0 && run->count == q->k && bar > q->bar) q->bar = bar;
+}
+
+/* Select a run with strength `lam` that starts from the protected results and, unless it is below 0, centre c. */
+static void select_run(Query *q, double lam, int64_t c, Run *run) {
     for (int64_t i = 0; i < q->n; i++) q->base[i] = (1.0 - lam) * q->relevance[i] + lam * q->offset[i];
     memcpy(q->live, q->state, (size_t)q->size * sizeof(double));
     if (c >= 0) q->protected_positions[q->protected_count++] = q->centres[c];
-    select_greedily(q, lam, tie_of(q, lam), q->live, q->runs + q->run_count++);
+    select_greedily(q, lam, tie_of(q, lam), q->live, run);
     if (c >= 0) q->protected_count--;
+    raise_bar(q, run);
 }
 
 /* Select the runs that compete at strength `lam`. */
 static void select_runs(Query *q, double lam) {
-    if (q->fixed && q->run_count) return;
-    q->run_count = 0;
-    if (!q->fixed) {
-        for (int64_t c = -1; c < q->centre_count; c++) add_run(q, lam, c);
-        return;
-    }
     static const double protected_steps[] = MASCOT_PROTECTED_STEPS, centre_steps[] = MASCOT_CENTRE_STEPS;
-    for (int64_t j = 0; j < 2; j++) add_run(q, protected_steps[j], -1);
-    for (int64_t c = q->centre_count ? 0 : -1; c < q->centre_count; c++)
-        for (int64_t j = 0; j < 2; j++) add_run(q, centre_steps[j], c);
+    if (q->fixed && q->run_count) return;
+    q->run_count = q->fixed ? 2 + 2 * (q->centre_count ? q->centre_count : 1) : 1 + q->centre_count;
+    raise_bar(q, q->plain);
+    for (int64_t j = 0; j < q->run_count; j++) {
+        /* The run with strength 1 comes last, because it ends soonest if others are better. */
+        int64_t run = j == 0 || !q->fixed ? j : j + 1 < q->run_count ? j + 1 : 1;
+        if (!q->fixed) select_run(q, lam, run - 1, q->runs + run);
+        else if (run < 2) select_run(q, protected_steps[run], -1, q->runs + run);
+        else select_run(q, centre_steps[run % 2], q->centre_count ? run / 2 - 1 : -1, q->runs + run);
+    }
+    q->bar = NEVER;
 }
 
 /* Return whether run `other` beats `best`: more results, then fewer broken quotas, then the larger objective at strength `lam`. */
 static int beats(const Query *q, double lam, const Run *other, const Run *best) {
     if (other->count != best->count) return other->count > best->count;
     if (other->stages != best->stages) return other->stages < best->stages;
-    double objective = (1.0 - lam) * other->relevance + lam * other->wishes;
-    return objective > (1.0 - lam) * best->relevance + lam * best->wishes + tie_of(q, lam);
+    return objective_of(other, lam) > objective_of(best, lam) + tie_of(q, lam);
 }
 
 /* Select with strength `lam`. */

@@ -1,14 +1,15 @@
 /* Loops over the bins of candidates.
  *
  * An operation sums up what the bins are worth (WORTH), covers them and sums up by how much they fell (COVER), raises them
- * to a maximum (PEAK), or adds to them (ADD). It is a constant at every call, so that each operation has a loop of its own.
+ * to a maximum (PEAK), adds to them (ADD), or sets them to 0 (CLEAR). It is a constant at every call, so that each operation has a
+ * loop of its own.
  */
 #ifndef MASCOT_VISIT_H
 #define MASCOT_VISIT_H
 
 #include "bins.h"
 
-enum { WORTH, COVER, PEAK, ADD };
+enum { WORTH, COVER, PEAK, ADD, CLEAR };
 
 /* Apply an operation to one vector of bins. WORTH and COVER return what to add up; the others return zeros. */
 INLINE vector apply(int operation, vector p, double *bins, double factor) {
@@ -19,7 +20,7 @@ INLINE vector apply(int operation, vector p, double *bins, double factor) {
         store(bins, old - fall);
         return fall;
     }
-    store(bins, operation == PEAK ? larger(p * all(factor), old) : old + p * all(factor));
+    store(bins, operation == CLEAR ? all(0.0) : operation == PEAK ? larger(p * all(factor), old) : old + p * all(factor));
     return all(0.0);
 }
 
@@ -96,12 +97,24 @@ INLINE vector visit_labels(int operation, const Bins *b, int64_t i, double *stat
         }
         if (operation == PEAK) *bin = part > *bin ? part : *bin;
         if (operation == ADD) *bin += part;
+        if (operation == CLEAR) *bin = 0.0;
     }
     return total;
 }
 
-/* Join bins that exist twice and clear the padding, after PEAK or ADD over candidates. */
-static void settle_bins(int operation, const Bins *b, double *state) {
+/* Clear the padding among these rows and columns. */
+static void clear_padding(const Bins *b, double *state, int64_t row, int64_t rows, int64_t column, int64_t columns) {
+    if (b->shape != SHAPE_PLANE && (b->shape != SHAPE_LINE || b->circle)) return;
+    for (int64_t end = row + rows; row < end; row++) {
+        double *line = state + b->origin + row * b->stride;
+        int real = row >= b->pad_rows && row < b->pad_rows + b->count_rows;
+        for (int64_t j = column; j < column + columns; j++)
+            if (!real || j < b->pad || j >= b->pad + b->count) line[j] = 0.0;
+    }
+}
+
+/* Join bins that exist twice, after PEAK or ADD over candidates. */
+static void join_bins(int operation, const Bins *b, double *state) {
     double *bins = state + b->origin;
     for (int64_t j = 0; j < b->mirror; j++) {
         double twin = bins[b->circle + j];
@@ -109,15 +122,12 @@ static void settle_bins(int operation, const Bins *b, double *state) {
         else bins[j] += twin;
     }
     repeat_bins(b, state);
-    if (b->shape == SHAPE_PLANE || (b->shape == SHAPE_LINE && !b->circle)) {
-        int64_t rows = b->count_rows + 2 * b->pad_rows;
-        for (int64_t row = 0; row < rows; row++) {
-            double *line = bins + row * b->stride;
-            int real = row >= b->pad_rows && row < b->pad_rows + b->count_rows;
-            for (int64_t j = 0; j < b->stride; j++)
-                if (!real || j < b->pad || j >= b->pad + b->count) line[j] = 0.0;
-        }
-    }
+}
+
+/* Join bins that exist twice and clear the padding, after PEAK or ADD over candidates. */
+static void settle_bins(int operation, const Bins *b, double *state) {
+    join_bins(operation, b, state);
+    clear_padding(b, state, 0, b->count_rows + 2 * b->pad_rows, 0, b->stride);
 }
 
 /* Visit the bins of a missing value, under the rule NEUTRAL. */

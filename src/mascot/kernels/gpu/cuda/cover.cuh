@@ -3,29 +3,41 @@
 
 #include "visitors.cuh"
 
-// Lower a bin by its share p, and return by how much it fell.
-DEVICE double lower_bin(double* bin, double p) {
-    const double old = *bin, fall = p * old;
-    *bin = old - fall;
-    return fall;
-}
+// Lower a bin by its share p. Returns by how much it fell.
+struct Lower {
+    static DEVICE_MEMBER double change(double* bin, double p) {
+        const double old = *bin, fall = p * old;
+        *bin = old - fall;
+        return fall;
+    }
+};
+
+// Set a bin to p.
+struct Put {
+    static DEVICE_MEMBER double change(double* bin, double p) {
+        *bin = p;
+        return 0.0;
+    }
+};
 
 // Return the part of a bin that one whole membership covers.
 DEVICE double coverage_per_result(const Query& q, const Attribute& attribute) {
     return Config::balance ? q.arena[attribute.fit + FIT_COVERAGE] : 1.0;
 }
 
+template <class Change>
 DEVICE double cover_mean(const Query& q, const Attribute& attribute, double coverage, int t) {
     double fall = 0.0;
     for (int j = t; j < attribute.slots; j += THREADS) {
         const bool copy = attribute.cycle && j >= attribute.cycle;
         const double mean = q.arena[attribute.mean + (copy ? j - attribute.cycle : j)];
-        const double less = lower_bin(q.state + attribute.origin + j, coverage * mean);
+        const double less = Change::change(q.state + attribute.origin + j, coverage * mean);
         if (!copy) fall += less;
     }
     return fall;
 }
 
+template <class Change>
 DEVICE double cover_line(const Query& q, const Attribute& attribute, bool circle, double coverage, int i, int t) {
     const i64 most = q.plan.most;
     const double* data = q.arena + attribute.data;
@@ -39,12 +51,13 @@ DEVICE double cover_line(const Query& q, const Attribute& attribute, bool circle
         const double p = circle ? circle_membership(attribute, data[i], j, size)
                                 : data[i] * power(data[most + i], j) * q.arena[attribute.table[0] + j];
         if (circle && !(p > 0.0)) continue;
-        fall += lower_bin(bins + bin, coverage * p);
-        if (has_copy(attribute, bin)) lower_bin(bins + bin + attribute.cycle, coverage * p);
+        fall += Change::change(bins + bin, coverage * p);
+        if (has_copy(attribute, bin)) Change::change(bins + bin + attribute.cycle, coverage * p);
     }
     return fall;
 }
 
+template <class Change>
 DEVICE double cover_patch(const Query& q, const Attribute& attribute, bool tile, double coverage, int i, int t) {
     const Patch patch(q, attribute, tile, i);
     double fall = 0.0;
@@ -55,12 +68,13 @@ DEVICE double cover_patch(const Query& q, const Attribute& attribute, bool tile,
             const double x = power(patch.rx, row) * patch.tx[row], y = power(patch.ry, c) * patch.ty[c];
             const double p = patch.x * x * (patch.y * y);
             if (tile ? (patch.mask >> (row * patch.wide + c) & 1) != 0 : p >= MASCOT_CUTOFF)
-                fall += lower_bin(q.state + patch.slot + row * patch.stride + c, coverage * p);
+                fall += Change::change(q.state + patch.slot + row * patch.stride + c, coverage * p);
         }
     }
     return fall;
 }
 
+template <class Change>
 DEVICE double cover_globe(const Query& q, const Attribute& attribute, double coverage, int i, int t) {
     const u64 word = ((const u64*)(q.arena + attribute.data))[i], at = word >> 32;
     if (word == ~0ull) return 0.0;
@@ -68,27 +82,33 @@ DEVICE double cover_globe(const Query& q, const Attribute& attribute, double cov
     double* bins = q.state + attribute.origin;
     double fall = 0.0;
     for (int j = t; j < (int)(word & 0xffffffffu); j += THREADS)
-        fall += lower_bin(bins + slots[at + j], coverage * q.arena[attribute.pool + at + j]);
+        fall += Change::change(bins + slots[at + j], coverage * q.arena[attribute.pool + at + j]);
     return fall;
 }
 
+template <class Change>
 DEVICE double cover_labels(const Query& q, const Attribute& attribute, double coverage, int i, int t) {
     const u64* words = (const u64*)(q.arena + attribute.data);
     double* bins = q.state + attribute.origin;
     double fall = 0.0;
     for (i64 j = (i64)words[i] + t; j < (i64)words[q.plan.most + i]; j += THREADS) {
         const double p = attribute.values ? attribute.values[j] : 1.0;
-        fall += lower_bin(bins + slot_of(attribute, q.arena, (i64)attribute.indices[j], false), coverage * p);
+        fall += Change::change(bins + slot_of(attribute, q.arena, (i64)attribute.indices[j], false), coverage * p);
     }
     return fall;
 }
 
+// Change the bins of candidate i that belong to thread t by `share` of its memberships. Returns by how much they fell in all.
+template <class Change>
+DEVICE double change_bins(const Query& q, const Attribute& attribute, int shape, double share, int i, int t) {
+    if (is_neutral(q, attribute, shape, i)) return cover_mean<Change>(q, attribute, share, t);
+    if (shape == SHAPE_LINE || shape == SHAPE_CIRCLE) return cover_line<Change>(q, attribute, shape == SHAPE_CIRCLE, share, i, t);
+    if (shape == SHAPE_PLANE || shape == SHAPE_TILE) return cover_patch<Change>(q, attribute, shape == SHAPE_TILE, share, i, t);
+    if (shape == SHAPE_GLOBE) return cover_globe<Change>(q, attribute, share, i, t);
+    return cover_labels<Change>(q, attribute, share, i, t);
+}
+
 // Cover the bins of candidate i that belong to thread t. Returns by how much they fell in all.
 DEVICE double cover(const Query& q, const Attribute& attribute, int shape, int i, int t) {
-    const double coverage = coverage_per_result(q, attribute);
-    if (is_neutral(q, attribute, shape, i)) return cover_mean(q, attribute, coverage, t);
-    if (shape == SHAPE_LINE || shape == SHAPE_CIRCLE) return cover_line(q, attribute, shape == SHAPE_CIRCLE, coverage, i, t);
-    if (shape == SHAPE_PLANE || shape == SHAPE_TILE) return cover_patch(q, attribute, shape == SHAPE_TILE, coverage, i, t);
-    if (shape == SHAPE_GLOBE) return cover_globe(q, attribute, coverage, i, t);
-    return cover_labels(q, attribute, coverage, i, t);
+    return change_bins<Lower>(q, attribute, shape, coverage_per_result(q, attribute), i, t);
 }

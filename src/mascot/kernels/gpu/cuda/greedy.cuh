@@ -170,16 +170,31 @@ DEVICE void close_full_labels(const Query& q, const Bounds& bounds, int best, in
     }
 }
 
-// Select candidate `best`: cover its bins, close it and what its labels fill. Returns by how much focus bins fell, if that is needed.
-DEVICE double take_result(Query& q, const Bounds& bounds, int best, int stage, int done) {
+// What covering the bins of a result changes, the part of one thread.
+struct Covered {
+    double fall, gain;  // by how much focus bins fell; what the result gains by all wishes
+};
+
+// Cover the bins of candidate `best` that belong to thread t.
+DEVICE Covered cover_all(const Query& q, int best, int t) {
+    Covered covered = {0.0, 0.0};
+    EACH_ATTRIBUTE(q.plan) {
+        const Attribute& attribute = q.plan.attribute[a];
+        const double fall = cover(q, attribute, shape_of(q.plan, a), best, a & 1 ? THREADS - 1 - t : t);
+        if (attribute.sign < 0) covered.fall += fall;
+        if (Config::starts) covered.gain += attribute.sign * fall / coverage_per_result(q, attribute);
+    }
+    return covered;
+}
+
+// Select candidate `best`: cover its bins, close it and what its labels fill. Adds what each thread's bins gain to `wishes`.
+// Returns by how much focus bins fell, if that is needed.
+DEVICE double take_result(Query& q, const Bounds& bounds, int best, int stage, int done, Private<double>& wishes) {
     Private<double> fall;
     EACH_THREAD {
-        MY(fall) = 0.0;
-        EACH_ATTRIBUTE(q.plan) {
-            const Attribute& attribute = q.plan.attribute[a];
-            const double less = cover(q, attribute, shape_of(q.plan, a), best, a & 1 ? THREADS - 1 - t : t);
-            if (bounds.focus && attribute.sign < 0) MY(fall) += less;
-        }
+        const Covered covered = cover_all(q, best, t);
+        MY(fall) = covered.fall;
+        if (Config::starts) MY(wishes) += covered.gain;
         if (t == 0) {
             bounds.close(best);
             q.selected[done] = best;
@@ -201,6 +216,8 @@ DEVICE int select_greedily(Query& q, int* last_stage) {
     if constexpr (Config::quotas) {
         ROLLED for (int c = 0; c < (int)q.plan.quotas; ++c) if (q.plan.quota[c].stages == FILLED) last = q.wanted + 1;
     }
+    Private<double> wishes;
+    EACH_THREAD MY(wishes) = 0.0;
     Private<HeldBins> held;
     if constexpr (Config::eager) {
         EACH_THREAD if (t / LANES < q.n) EACH_ATTRIBUTE(q.plan)
@@ -223,10 +240,11 @@ DEVICE int select_greedily(Query& q, int* last_stage) {
                 continue;
             }
         }
-        fallen += take_result(q, bounds, best, stage, done);
+        fallen += take_result(q, bounds, best, stage, done, wishes);
         EACH_ATTRIBUTE(q.plan) refresh_neutral(q, q.plan.attribute[a]);
         ++done;
     }
+    if (Config::starts) q.wishes = block_sum(q.team, wishes);
     *last_stage = stage < 2 ? stage : 2;
     return done;
 }

@@ -108,6 +108,7 @@ struct Query {
     int protected_count;       // results that are selected first
     bool several;              // a focus starts several times
     int leader_count, centre_count, plain_count;  // see starts.cuh
+    double wishes, plain_wishes;  // what the results of the last pass, and the most relevant ones, gain by all wishes
 
     DEVICE_MEMBER Query(const Plan& plan_, const Input& in, i64 query, double* arena_) : plan(plan_), arena(arena_) {
         first_row = in.ptr ? in.ptr[query] : query * in.width;

@@ -163,9 +163,9 @@ DEVICE int select_with_strength(Query& q, int* stage) {
             count = select_once(q, &reached);
         }
         set_strength(q, strength);
-        restore_state(q);
         const int* positions = is_plain ? starts.plain : q.selected;
-        best.compare(q, positions, count, reached, objective_of(q, positions, count), starts.best);
+        const double wishes = is_plain ? q.plain_wishes : q.wishes;
+        best.compare(q, positions, count, reached, objective_of(q, positions, count, wishes), starts.best);
     }
     q.protected_count = protected_count;
     EACH_THREAD for (int j = t; j < best.count; j += THREADS) q.selected[j] = starts.best[j];

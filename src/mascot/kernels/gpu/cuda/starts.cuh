@@ -5,34 +5,10 @@
 
 constexpr int LEADERS = MASCOT_LEADERS;
 
-// Set bins to p.
-struct SetBins : OneByOne<SetBins> {
-    const Attribute& attribute;
-    double *arena, *state;
-
-    DEVICE_MEMBER SetBins(const Attribute& attribute_, double* arena_, double* state_)
-        : attribute(attribute_), arena(arena_), state(state_ + attribute_.origin) {}
-    DEVICE_MEMBER void operator()(int slot, double p, bool) { set(home_of(attribute, slot), p); }
-    DEVICE_MEMBER void at(i64 key, double p) { set(slot_of(attribute, arena, key, false), p); }
-    DEVICE_MEMBER void set(int bin, double p) {
-        state[bin] = p;
-        if (has_copy(attribute, bin)) state[bin + attribute.cycle] = p;
-    }
-};
-
-// Set the state of an attribute to the memberships of candidate i.
-DEVICE void set_memberships(Query& q, const Attribute& attribute, int shape, int i) {
-    const bool neutral = is_neutral(q, attribute, shape, i);
-    EACH_THREAD for (int j = t; j < attribute.slots; j += THREADS) q.state[attribute.origin + j] = 0.0;
+// Set the bins of candidate i to `share` of its memberships.
+DEVICE void set_memberships(Query& q, const Attribute& attribute, int shape, int i, double share) {
+    EACH_THREAD change_bins<Put>(q, attribute, shape, share, i, t);
     SYNC;
-    EACH_THREAD {
-        SetBins set(attribute, q.arena, q.state);
-        const double* mean = q.arena + attribute.mean;
-        if (neutral) for (int j = t; j < (attribute.cycle ? attribute.cycle : attribute.slots); j += THREADS) set.set(j, mean[j]);
-        else if (t < LANES) visit(q, attribute, shape, i, t, set);
-    }
-    SYNC;
-    refresh_neutral(q, attribute);
 }
 
 // The memory of the starts. like[c * LEADERS + i] is how much of the bins of leader c leader i has.
@@ -89,8 +65,11 @@ DEVICE void find_leaders(Query& q, const Starts& starts) {
 
 // Add the likeness of all leaders by one attribute, whose part of all stakes is `share`.
 DEVICE void measure_likeness(Query& q, const Starts& starts, const Attribute& attribute, int shape, double share) {
+    EACH_THREAD for (int j = t; j < attribute.slots; j += THREADS) q.state[attribute.origin + j] = 0.0;
+    SYNC;
     ROLLED for (int c = 0; c < q.leader_count; ++c) {
-        set_memberships(q, attribute, shape, starts.leaders[c]);
+        set_memberships(q, attribute, shape, starts.leaders[c], 1.0);
+        refresh_neutral(q, attribute);
         ROLLED for (int first = 0; first < q.leader_count; first += GROUPS) {
             Private<double> sum;
             EACH_THREAD {
@@ -107,7 +86,7 @@ DEVICE void measure_likeness(Query& q, const Starts& starts, const Attribute& at
         const double own = starts.shared[c];
         EACH_THREAD for (int i = t; i < q.leader_count && own > 0.0; i += THREADS)
             starts.like[c * LEADERS + i] += share * (starts.shared[i] / own);
-        SYNC;
+        set_memberships(q, attribute, shape, starts.leaders[c], 0.0);
     }
 }
 
@@ -141,6 +120,17 @@ DEVICE void choose_centres(Query& q, const Starts& starts) {
     }
 }
 
+// Return what positions gain by all wishes, in the order of selection. Uses up the state.
+DEVICE double wishes_of(Query& q, const int* positions, int count) {
+    Private<double> sum;
+    EACH_THREAD MY(sum) = 0.0;
+    ROLLED for (int j = 0; j < count; ++j) {
+        EACH_THREAD MY(sum) += cover_all(q, positions[j], t).gain;
+        SYNC;
+    }
+    return block_sum(q.team, sum);
+}
+
 // Prepare further starts, if there is something to focus. Uses up the state.
 DEVICE void prepare_starts(Query& q) {
     const Starts starts(q);
@@ -149,6 +139,7 @@ DEVICE void prepare_starts(Query& q) {
     q.several = stakes > 0.0;
     if (!q.several) return;
     find_leaders(q, starts);
+    q.plain_wishes = wishes_of(q, starts.plain, q.plain_count);
     EACH_THREAD for (int j = t; j < LEADERS * LEADERS; j += THREADS) starts.like[j] = 0.0;
     SYNC;
     EACH_ATTRIBUTE(q.plan) {
@@ -159,22 +150,14 @@ DEVICE void prepare_starts(Query& q) {
     choose_centres(q, starts);
 }
 
-// Return the sum of the gains of positions in the order of selection. Uses up the state.
-DEVICE double objective_of(Query& q, const int* positions, int count) {
+// Return the sum of the gains of positions, of which `wishes` are by all wishes.
+DEVICE double objective_of(Query& q, const int* positions, int count, double wishes) {
     Private<double> sum;
     EACH_THREAD {
         MY(sum) = 0.0;
         for (int j = t; j < count; j += THREADS) MY(sum) += fixed_gain(q, positions[j]);
     }
-    ROLLED for (int j = 0; j < count; ++j) {
-        EACH_THREAD EACH_ATTRIBUTE(q.plan) {
-            const Attribute& attribute = q.plan.attribute[a];
-            const double fall = cover(q, attribute, shape_of(q.plan, a), positions[j], t);
-            MY(sum) += q.strength * attribute.sign * fall / coverage_per_result(q, attribute);
-        }
-        SYNC;
-    }
-    return block_sum(q.team, sum);
+    return block_sum(q.team, sum) + q.strength * wishes;
 }
 
 // The best run so far: its number of results, the stage of the quotas that it reached, and its objective.
