@@ -89,3 +89,14 @@ def test_numbers_that_hardly_differ_are_selected_alike(spread: float) -> None:
         wish = (mc.spread, mc.focus)[seed % 2](mc.Number("number"))
         slow, fast = (mc.rerank(query, wish, 12, backend=backend).ids for backend in ("numpy", "native"))
         assert slow == fast, values.tolist()
+
+
+def test_days_among_a_million_bins_are_selected_alike() -> None:
+    rng = np.random.default_rng(127506)
+    for seed in range(20):
+        days = np.datetime64("1753-01-01") + rng.integers(0, 184_000, 37).astype("m8[D]")
+        query = mc.Candidates(rng.choice([0.0, 0.5, 1.0], 37), columns={"taken": days})
+        wish = (mc.spread, mc.focus)[seed % 2](mc.Date(sigma_days=0.1))
+        method = mc.Mascot(1.0, protect=0, bin_weight="query")
+        slow, fast = (mc.rerank(query, wish, 12, method, backend=backend).ids for backend in ("numpy", "native"))
+        assert slow == fast, days.tolist()

@@ -60,16 +60,15 @@ class Axis:
         count = math.ceil((high - low) / step) + 1 + 2 * MARGIN
         return Axis(-MARGIN * step, step, count, sigma, self.period, self.smallest, floor, ceiling, origin=low)
 
-    def relative(self, values: Floats) -> Floats:
-        """Return the distances of values from the first bin centre; outliers count as `floor` or `ceiling`."""
-        return np.clip(values, self.floor, self.ceiling) - self.origin - self.start
+    def positions(self, values: Floats) -> Floats:
+        """Return where values lie among the bins, 0 at the first centre, rounded as in C."""
+        return (np.clip(values, self.floor, self.ceiling) - self.origin - self.start) * (1 / self.step)
 
     def window(self, values: Floats) -> tuple[Ints, Ints]:
         """Return the first bin (possibly outside the axis) and the number of bins within reach of each value."""
-        reach = REACH * self.sigma
-        values = self.relative(values)
-        first = np.clip(np.ceil((values - reach) / self.step - 1e-9), -_FAR, _FAR).astype(np.int64)
-        last = np.clip(np.floor((values + reach) / self.step + 1e-9), -_FAR, _FAR).astype(np.int64)
+        positions, reach = self.positions(values), REACH * self.sigma / self.step + 1e-9
+        first = np.clip(np.ceil(positions - reach), -_FAR, _FAR).astype(np.int64)
+        last = np.clip(np.floor(positions + reach), -_FAR, _FAR).astype(np.int64)
         if self.period > 0:
             last = np.minimum(last, first + self.count - 1)
         else:
@@ -78,11 +77,11 @@ class Axis:
 
     def squared(self, values: Floats, bins: Ints) -> Floats:
         """Return the squared distance to the centres of `bins`, in widths."""
-        distance = self.relative(values) - self.step * bins
+        distance = self.positions(values) - bins
         if self.period > 0:
-            distance = np.abs(distance) % self.period
-            distance = np.minimum(distance, self.period - distance)
-        return np.asarray((distance / self.sigma) ** 2)
+            distance = np.abs(distance) % self.count
+            distance = np.minimum(distance, self.count - distance)
+        return np.asarray((distance * (self.step / self.sigma)) ** 2)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
