@@ -54,7 +54,8 @@ static void complete_run(Query *q, double lam, double tie, double *state, int64_
             continue;
         }
         take_result(q, best, lam, state, run);
-        if (q->quotas && count_labels(q, best, 1)) close_candidates(q, stage);
+        uint64_t full = count_labels(q, best, 1);
+        if (full) close_candidates(q, stage, full);
     }
     for (int64_t j = 0; q->quotas && j < run->count; j++) count_labels(q, run->positions[j], -1);
     run->stages = stage < 2 ? stage + 1 : 3;
