@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from mascot.kernels.arrange import Arrangement, PlaceRule
-from mascot.kernels.native.pack import GLOBE, LABELS, LINE, PLANE, VECTORS, PackedBins
+from mascot.kernels.native.pack import AXIS_FIELDS, GLOBE, LABELS, LINE, PLANE, VECTORS, PackedBins
 from mascot.kernels.novelty import CopyQuota
 from mascot.kernels.quotas import AnyQuota
 from mascot.kernels.reference import Floats, Ints, Options, Selection
@@ -32,9 +32,9 @@ __all__ = [
 
 LAST, NEUTRAL = 0, 1  # what a missing value gets
 QUERY_WEIGHT, NORMALIZE, SCALE, ROBUST, BALANCE, BY_RELEVANCE = 1, 2, 4, 8, 16, 32  # bits of `Options.flags`
-ABI = 5
+ABI = 6
 
-_ATTRIBUTE = struct.Struct("2q2d5Q16dQq")
+_ATTRIBUTE = struct.Struct(f"2q2d5Q{2 * AXIS_FIELDS}dQq")
 _QUOTA = struct.Struct("4Q2qQqdQq")
 _BATCH = struct.Struct("6q2d14Q")
 _PLACE_RULE = struct.Struct("3Q2q")

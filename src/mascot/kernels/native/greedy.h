@@ -239,8 +239,18 @@ static double cover(const Query *q, int64_t best, double lam, double *state, int
 
 /* Close candidates that are not allowed at this stage. */
 static void close_candidates(const Query *q, int64_t stage) {
-    for (int64_t i = 0; i < q->n; i++)
-        if (q->bound[i] > NEVER && (q->taken[i] != 0.0 || !allowed(q, i, stage))) q->bound[i] = NEVER;
+    for (int64_t i = 0; i < q->n; i++) q->bound[i] = q->taken[i] != 0.0 ? NEVER : q->bound[i];
+    for (int64_t c = 0; c < q->quotas; c++) { /* one quota after the other, which is faster than `allowed` */
+        const Quota quota = q->quota[c];
+        int64_t raised = raised_by(&quota, stage), *counts = q->counts[c];
+        for (int64_t i = 0; i < q->n && raised >= 0 && !quota.vectors; i++) {
+            int64_t j, end;
+            for (labels_of(&quota, q->rows[i], &j, &end); j < end; j++) {
+                int64_t label = quota.labels[j];
+                if (label >= 0 && counts[label] - raised >= quota.capacity[label]) q->bound[i] = NEVER;
+            }
+        }
+    }
 }
 
 /* Forget all picks but the results of earlier pages. */
@@ -269,14 +279,17 @@ static void begin_pass(const Query *q, double lam, double *state, int64_t padded
 /* Return the candidate with the largest gain, or -1 if none may be chosen. */
 INLINE int64_t choose_best(const Query *q, double lam, double tie, double *state, int64_t padded) {
     enum { AT_ONCE = 48 };
-    vector tops = all(NEVER), exact = all(NEVER);
+    vector exact = all(NEVER), changed = all(NEVER);
     for (int64_t i = 0; i < padded; i += LANES) {
         vector bound = load(q->bound + i);
-        tops = larger(bound, tops);
-        exact = larger(choose_lanes(*(mask *)(q->changed + i) == 0, bound, all(NEVER)), exact);
+        mask known = *(mask *)(q->changed + i) == 0;
+        exact = larger(choose_lanes(known, bound, all(NEVER)), exact);
+        changed = larger(choose_lanes(known, all(NEVER), bound), changed);
     }
-    double top = largest(tops), bar = largest(exact) - tie;
-    if (top <= NEVER / 2) return -1;
+    double known = largest(exact), bar = known - tie, top = largest(changed);
+    if (known <= NEVER / 2 && top <= NEVER / 2) return -1;
+    if (top < bar) return first_from(q->bound, q->n, bar);
+    top = known > top ? known : top;
     /* The candidate with the highest bound raises the bar. Then all candidates that reach it are listed, some at a time, and
      * evaluated. Listing first keeps one gain from waiting for another. */
     int64_t at = 0, count = 1;
