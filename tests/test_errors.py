@@ -68,7 +68,7 @@ class Silent:
 COVER = [[1.0], [0.0]]
 EXPECTED = "a list or an array of values"
 TIMES = "must hold times (ISO, EXIF or datetime)"
-WISHES = "wishes must be spread(...), focus(...), limit(...), share(...) or at_least(...)"
+WISHES = "wishes must be spread(...), focus(...), limit(...), at_least(...) or share(...)"
 LABEL = "Category near must be a label or a list of labels"
 WITHIN = "focus(hour).within must be"
 
