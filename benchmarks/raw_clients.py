@@ -56,8 +56,12 @@ class Server:
     def workers(self) -> list[int]:
         """Process ids of the workers, if there are several."""
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text("ascii").split()
-        commands = {int(pid): Path(f"/proc/{pid}/cmdline") for pid in children}
-        return [pid for pid, path in commands.items() if b"multiprocessing.spawn" in path.read_bytes()]
+        workers = []
+        for pid in children:
+            with suppress(OSError):  # it has ended meanwhile
+                if b"multiprocessing.spawn" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    workers.append(int(pid))
+        return workers
 
     @property
     def answers(self) -> bool:

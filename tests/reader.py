@@ -216,7 +216,7 @@ class Reader:
         )
 
     def gave_way(self, i: int, place: int, name: str, places: str) -> bool:
-        parts = [re.fullmatch(r"(\d+) of (\d+) from (.*)", part) for part in places.split(", ")]
+        parts = [re.fullmatch(r"(\d+) of (\d+) (?:from|with \w+) (.*)", part) for part in places.split(", ")]
         own = set(self.values(name, i)) & set(self.shares[name].named)
         return not own and all(
             part is not None and int(part[1]) == self.count(name, part[3]) > 0 and int(part[2]) == len(self.page)
@@ -316,10 +316,10 @@ def _is_pinned(reader: Reader, i: int, place: int) -> bool:
 RESULTS: dict[str, Callable[..., bool]] = {
     "pinned": _is_pinned,
     "moved back: .*": Reader.moved_back,
-    r"(\w+) of at most (\w+) from (.*?)( in every \d+)?": Reader.nth_of_limit,
-    r"(\w+) from (.*), over the limit of (\w+) (to fill the page|because of a pin)": Reader.over_limit,
-    r"the only one from (.*)": Reader.only_from,
-    r"one of (\d+) from (.*)": Reader.one_of,
+    r"(\w+) of at most (\w+) (?:from|with \w+) (.*?)( in every \d+)?": Reader.nth_of_limit,
+    r"(\w+) (?:from|with \w+) (.*), over the limit of (\w+) (to fill the page|because of a pin)": Reader.over_limit,
+    r"the only one (?:from|with (?!a )\w+) (.*)": Reader.only_from,
+    r"one of (\d+) (?:from|with \w+) (.*)": Reader.one_of,
     r"the only one with a (.*)": Reader.only_with,
     r"(\w+) unknown": Reader.unknown,
     r"(\S+), (\S+) from (the nearest other result|\d\S*)": Reader.apart,

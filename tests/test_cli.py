@@ -265,6 +265,8 @@ def test_values_that_json_lacks_are_null_or_text(tmp_path: Path) -> None:
         (["--score", "sim"], HITS, "standard input has no column 'sim'; its columns: id, city, lat, lon, taken"),
         (["--focus", "camera=Leica"], HITS, "column 'camera' has no value 'Leica'; its values: X100V"),
         ([], HITS + "{oops}\n", "standard input line 61: not JSON"),
+        (["--share", "city=Oia:60"], HITS, "'city=Oia:60': a share is a percentage, such as 60%, or a number from 0"),
+        (["--input-format", "json"], '{"hits": {}}', "the response of an engine its name, such as --input-format"),
         (["nowhere.jsonl"], "", "nowhere.jsonl: No such file or directory"),
         (
             ["--focus", "camera", "--focus", "hour"],
@@ -278,6 +280,16 @@ def test_errors_are_one_line_and_exit_code_two(typed: list[str], given: str, mes
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert done.stderr.startswith("mascot: ")
     assert message in done.stderr
+
+
+def test_missed_rules_are_named_in_a_pipe() -> None:
+    done = run_command("rerank", "-k", "4", "--share", "city=Atlantis\x1b:25%", stdin=HITS)
+    assert (done.returncode, done.stdout.count("\n")) == (0, 4)
+    assert done.stderr == f"mascot: share city: 0 of 1 from Atlantis{REPLACED} (no candidate has it)\n"
+    two = "".join(json.dumps({**json.loads(line), "query": n % 2}) + "\n" for n, line in enumerate(HITS.splitlines()))
+    assert run_command("rerank", "--share", "city=Atlantis:25%", stdin=two).stderr == (
+        "mascot: 2 of 2 queries do not meet every rule; --format table names the rules\n"
+    )
 
 
 def test_wrong_usage_is_said_without_a_traceback() -> None:

@@ -68,7 +68,7 @@ class Silent:
 COVER = [[1.0], [0.0]]
 EXPECTED = "a list or an array of values"
 TIMES = "must hold times (ISO, EXIF or datetime)"
-WISHES = "wishes must be spread(...), focus(...), limit(...) or share(...)"
+WISHES = "wishes must be spread(...), focus(...), limit(...), at_least(...) or share(...)"
 LABEL = "Category near must be a label or a list of labels"
 WITHIN = "focus(hour).within must be"
 
@@ -141,6 +141,7 @@ INPUT = {
     # Calls
     "rerank needs Candidates, got Batch: rerank_many": lambda: mc.rerank(mc.Batch([[1.0]]), []),
     "rerank needs Candidates, got float": lambda: mc.rerank(0.9, []),
+    "rerank needs Candidates, got dict: pass a list of records": lambda: mc.rerank({"hits": []}, []),
     "rerank_many needs at least one query, got none": lambda: mc.rerank_many([], []),
     "rerank_many needs a Batch or a list of Candidates, got Candidates": lambda: mc.rerank_many(hits(), []),
     "rerank_many needs a Batch or a list of Candidates, got int": lambda: mc.rerank_many([hits(), 3], []),

@@ -78,3 +78,25 @@ def test_longitudes_outside_the_grid(sigma: float, column: str) -> None:
         wishes = [mc.spread(mc.Place.grid(sigma=sigma))]
         slow, fast = (mc.rerank(query, wishes, 12, backend=backend).ids for backend in ("numpy", "native"))
         assert slow == fast
+
+
+@pytest.mark.parametrize("spread", [1e-16, 1e-14, 1e-10, 1e-6])
+def test_numbers_that_hardly_differ_are_selected_alike(spread: float) -> None:
+    rng = np.random.default_rng(5)
+    for seed in range(40):
+        values = rng.choice([1.7e9, 3.0, -5e7, 1e60]) * (1 + spread * rng.integers(0, 9, 30))
+        query = mc.Candidates(rng.random(30).round(2), columns={"number": values})
+        wish = (mc.spread, mc.focus)[seed % 2](mc.Number("number"))
+        slow, fast = (mc.rerank(query, wish, 12, backend=backend).ids for backend in ("numpy", "native"))
+        assert slow == fast, values.tolist()
+
+
+def test_days_among_a_million_bins_are_selected_alike() -> None:
+    rng = np.random.default_rng(127506)
+    for seed in range(20):
+        days = np.datetime64("1753-01-01") + rng.integers(0, 184_000, 37).astype("m8[D]")
+        query = mc.Candidates(rng.choice([0.0, 0.5, 1.0], 37), columns={"taken": days})
+        wish = (mc.spread, mc.focus)[seed % 2](mc.Date(sigma_days=0.1))
+        method = mc.Mascot(1.0, protect=0, bin_weight="query")
+        slow, fast = (mc.rerank(query, wish, 12, method, backend=backend).ids for backend in ("numpy", "native"))
+        assert slow == fast, days.tolist()

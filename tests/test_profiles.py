@@ -94,13 +94,17 @@ def test_variants_are_assigned_by_weight_and_stay() -> None:
     [
         ("[1]", "x.json: a profile must be a dictionary, got [1]"),
         ('{"k": 1, "k": 2}', "x.json: a key must occur once in an object, got 'k'"),
-        ("{", "x.json: Expecting property name"),
+        ("{", "x.json: not JSON: Expecting property name"),
         ({"wish": []}, "x.json: a profile has the fields wishes, k, method, strength, keep, protect, order, allow"),
         ({"k": 0}, "x.json: k must be a whole number >= 1, got 0"),
         ({"wishes": [{"spread": "a"}, {"limit": "seller", "n": 0}]}, "x.json: wishes[1]: limit(seller).n must be"),
         ({"wishes": [{"spread": {"kind": "Place", "lat": 3, "size": 1}}]}, "x.json: wishes[0]: Place does not take"),
+        ({"wishes": [{"limit": "seller"}]}, "x.json: wishes[0]: limit needs 'n', got {}"),
         ({"wishes": {"spread": "a"}}, "x.json: wishes must be a list"),
-        ({"wishes": ["seller=2"]}, "x.json: wishes must be spread(...), focus(...), limit(...) or share(...), got"),
+        (
+            {"wishes": ["seller=2"]},
+            "x.json: wishes must be spread(...), focus(...), limit(...), at_least(...) or share(...), got",
+        ),
         (
             {"k": 10, "wishes": [{"limit": "ad", "n": 1}, {"at_least": "ad", "counts": {"1": 3}}]},
             "x.json: limit(ad) contradicts at_least(ad): '1' is to have 3 of 10 results, and at most 1",

@@ -24,7 +24,7 @@ WITH_AD = {**FIVE, "columns": {"ad": [0, 0, 0, 0, 1]}}
 @pytest.mark.parametrize(
     ("candidates", "wish", "options", "lines"),
     [
-        (WITH_AD, mc.share("ad", {1: 0.25}), {"k": 4}, ["d  gave way to the share of ad: 1 of 4 from 1"]),
+        (WITH_AD, mc.share("ad", {1: 0.25}), {"k": 4}, ["d  gave way to the share of ad: 1 of 4 with ad 1"]),
         (WITH_AD, mc.share("ad", {0: 0.5}), {"k": 2}, ["b  0 already has its share of one"]),
         (
             BY_SELLER, mc.limit("s", 1, fill=True), {"k": 4},
@@ -49,7 +49,7 @@ WITH_AD = {**FIVE, "columns": {"ad": [0, 0, 0, 0, 1]}}
             ["b  first of at most one from p in every 2; moved back: at most 1 per s", "d  p already has three"],
         ),
         (SEVEN, mc.limit("ad", {1: 0}, first=2), {"k": 4}, ["a  moved back: at most 0 from 1 among the first 2"]),
-        (SEVEN, mc.at_least("ad", {1: 3}), {"k": 4}, ["c  gave way to the minimum of ad: 3 of 4 from 1"]),
+        (SEVEN, mc.at_least("ad", {1: 3}), {"k": 4}, ["c  gave way to the minimum of ad: 3 of 4 with ad 1"]),
         (SEVEN, mc.at_least("s", {"r": 2}), {"k": 4}, ["at least s: 1 of 2 from r (the candidates have no more)"]),
         (SEVEN, [], {"k": 4, "pin": {"g": 3}}, ["g  pinned at position 3"]),
         (
@@ -59,7 +59,7 @@ WITH_AD = {**FIVE, "columns": {"ad": [0, 0, 0, 0, 1]}}
         (
             {**SEVEN, "columns": {"ad": [0, 0, 0, 0, 1, 1, 1], "s": list("pqrsppq")}},
             [mc.limit("s", 1), mc.share("ad", {1: 0.5})], {"k": 4, "protect": 0},
-            ["a  gave way to the share of ad: 2 of 4 from 1", "f  p already has one"],
+            ["a  gave way to the share of ad: 2 of 4 with ad 1", "f  p already has one"],
         ),
         (BY_SELLER, mc.limit("s", 1, window=2), {"k": 3, "already": ["e"], "pin": ["b"]}, ["a  fits no place: at"]),
         ({**SEVEN, "columns": {"s": ["x"] * 7}}, mc.limit("s", 1, window=2), {"k": 4, "already": ["a"]}, ["b  fits"]),

@@ -83,6 +83,7 @@ MISREADINGS: dict[str, Callable[[], Any]] = {
     ),
     "Category needs column 'seller.nme', got": lambda: mc.rerank(DICTIONARIES, mc.spread("seller.nme")),
     "Category needs column 'seller.town', got": lambda: mc.rerank(WITHIN, mc.focus("seller.town")),
+    "a field of 'seller' is written 'seller.name'": lambda: mc.rerank(DICTIONARIES, mc.spread("name")),
     "Number needs column 'price', got": lambda: mc.rerank(DICTIONARIES, mc.focus(mc.Number("price"), near=3)),
     "Place needs column 'geo', got": lambda: mc.rerank(DICTIONARIES, mc.spread(mc.Place("geo"))),
     "already must be positions, because the records have no ids": lambda: mc.rerank(NAMELESS, [], already=["L1"]),

@@ -13,7 +13,7 @@ import numpy as np
 
 from mascot.kernels import native
 from mascot.kernels.arrange import PlaceRule
-from mascot.kernels.native.pack import PackedBins, pack_axes, pack_globe
+from mascot.kernels.native.pack import AXIS_FIELDS, PackedBins, pack_axes, pack_globe
 from mascot.kernels.novelty import CopyQuota
 from mascot.kernels.quotas import MOST_QUOTAS, Quota
 from mascot.kernels.reference import Options
@@ -48,14 +48,15 @@ class _Caller:
         values = self.numbers(rows)
         span = float(np.nanmax(values, initial=0.0) - np.nanmin(values, initial=0.0))
         sigma = self.chance.choice([0.0, -1.0, min(max(span * self.chance.choice([1e-4, 0.2, 1e6]), 1e-150), 1e150)])
-        return pack_axes((0.0, 0.0, 0.0, sigma, 0.0, self.chance.choice([0.0, 1e-6]), -math.inf, math.inf), (values,))
+        smallest = self.chance.choice([0.0, 1e-6])
+        return pack_axes((0.0, 0.0, 0.0, sigma, 0.0, smallest, -math.inf, math.inf, 0.0), (values,))
 
     def axis(self, count: int) -> tuple[float, ...]:
-        """Return start, step, count, sigma, period, smallest, floor and ceiling of even bins."""
+        """Return start, step, count, sigma, period, smallest, floor, ceiling and origin of even bins."""
         step = self.chance.choice([1e-6, 0.01, 1.0, 24.0])
         ends = self.chance.choice([(-math.inf, math.inf), (0.0, 1.0)])
         start, sigma = self.chance.choice(_NUMBERS[:9]), step * self.chance.choice([1e-12, 0.1, 1.0, 40.0, 1e12])
-        return start, step, float(count), sigma, self.chance.choice([0.0, step * count]), 0.0, *ends
+        return start, step, float(count), sigma, self.chance.choice([0.0, step * count]), 0.0, *ends, 0.0
 
     def bins(self, rows: int) -> PackedBins:
         kind = self.chance.randrange(6)
@@ -74,7 +75,8 @@ class _Caller:
         if kind == 4:
             return self.line(rows)
         nearest_only = self.chance.choice([0.0, 1.0])
-        return PackedBins(native.VECTORS, axes=(nearest_only,) + (0.0,) * 15, vectors=self.vectors(rows))
+        fields = (nearest_only,) + (0.0,) * (2 * AXIS_FIELDS - 1)
+        return PackedBins(native.VECTORS, axes=fields, vectors=self.vectors(rows))
 
     def vectors(self, rows: int) -> Any:
         width = self.chance.randint(1, 9)

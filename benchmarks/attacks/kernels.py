@@ -74,7 +74,7 @@ def _candidates(rng: np.random.Generator) -> mc.Candidates[int]:
     """Return candidates whose numbers lie at the edges of what is accepted."""
     n = int(rng.integers(1, 40))
     scaled = rng.normal(size=n) * 10.0 ** rng.integers(-100, 100)
-    close = 1e60 + rng.normal(size=n) * 1e54
+    close = 1e60 * (1 + rng.choice([1e-15, 1e-12, 1e-6]) * rng.normal(size=n))
     number = (np.full(n, rng.choice([1e60, -1e98, 1.7e18, 5e-324, 0.0])), scaled, close, rng.uniform(-200, 200, n))
     columns = {
         "x": number[rng.integers(4)], "label": rng.choice(list("abc"), n), "lat": rng.uniform(-90, 90, n),

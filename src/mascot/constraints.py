@@ -107,7 +107,7 @@ class Limit(Value):
         if not self.places or isinstance(quota, CopyQuota):
             return quota
         if isinstance(self.n, int):
-            capacity = np.full_like(quota.capacity, self._page_count(self.n, k))
+            capacity = np.array([self._page_count(self.n, k)] * len(quota.capacity), np.int64)
         else:
             capacity = np.array([self._page_count(n, k) for n in quota.capacity.tolist()], np.int64)
         return Quota(quota.indptr, quota.labels, capacity, quota.stages)

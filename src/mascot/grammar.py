@@ -167,7 +167,7 @@ def split_limit(text: str) -> tuple[str, dict[str, Any]]:
     counts, window, first = parts.groups() if parts else ("", None, None)
     n = int(counts) if re.fullmatch(r"[0-9]{1,18}", counts) else _split_counts(counts)
     if n == {}:
-        raise OptionError(f"{text!r}: write NAME=N, such as seller=2, seller=2/5 or seller=acme:5")
+        raise OptionError(f"{text!r}: write NAME=N, such as city=2, city=2/5 or city=Porto:5")
     places = {"window": window, "first": first}
     return name, {"n": n} | {option: int(length) for option, length in places.items() if length is not None}
 
@@ -215,6 +215,8 @@ def split_share(text: str) -> tuple[str, dict[str, Any]]:
         shares = {}
     if not shares or "" in shares:
         raise OptionError(f"{text!r}: write NAME=VALUE:SHARE,..., such as region=Europe:60%,Asia:40%")
+    if "%" not in text and max(shares.values()) > 1:
+        raise OptionError(f"{text!r}: a share is a percentage, such as 60%, or a number from 0 to 1")
     if len(bounds) > 1:
         raise OptionError(f"{text!r}: write min or max before every share, or write two shares")
     return name, {"shares": shares} | ({} if bounds == {"exactly"} else {"bound": bounds.pop()})

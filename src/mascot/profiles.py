@@ -266,7 +266,10 @@ def _read(path: Path) -> Any:
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}") from None
     if path.suffix == ".json":
-        return json.loads(text, object_pairs_hook=_distinct)
+        try:
+            return json.loads(text, object_pairs_hook=_distinct)
+        except json.JSONDecodeError as error:
+            raise InputError(f"not JSON: {error}") from None
     try:
         return import_module("tomllib").loads(text)
     except ModuleNotFoundError:

@@ -67,4 +67,6 @@ def _call(owner: str, make: Any, arguments: tuple[Any, ...], parameters: dict[st
     try:
         return make(*arguments, **parameters)
     except TypeError as error:
+        if "missing" in str(error):  # f() missing 1 required positional argument: 'n'
+            raise OptionError(f"{owner} needs {str(error).rpartition(': ')[2]}, got {parameters!r}") from None
         raise OptionError(f"{owner} does not take {parameters!r}: {error}") from None

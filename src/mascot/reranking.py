@@ -196,6 +196,8 @@ def as_candidates(candidates: Any, owner: str = "rerank") -> Candidates[Any]:
     if not is_list and (not isinstance(candidates, Iterable) or isinstance(candidates, (str, Mapping))):
         needs = "rerank needs" if owner == "rerank" else "rerank_many needs a Batch or a list of"
         remedy = ": rerank_many ranks several queries" if isinstance(candidates, Batch) else ""
+        if isinstance(candidates, Mapping):
+            remedy = ": pass a list of records; mascot.connect.converters read the response of an engine"
         raise InputError(f"{needs} Candidates, got {type(candidates).__name__}{remedy}")
     return Candidates.from_records(candidates)
 

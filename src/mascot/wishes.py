@@ -116,7 +116,8 @@ def check_wishes(wishes: Wishes, k: int | None = None, backend: str = "auto") ->
     checked: tuple[Any, ...] = tuple(wishes) if many else (wishes,)  # type: ignore[arg-type]
     for wish in checked:
         if not isinstance(wish, (Wish, Limit, AtLeast, Share)):
-            raise OptionError(f"wishes must be spread(...), focus(...), limit(...) or share(...), got {wish!r}")
+            kinds = "spread(...), focus(...), limit(...), at_least(...) or share(...)"
+            raise OptionError(f"wishes must be {kinds}, got {wish!r:.80}")
         if backend == "gpu" and isinstance(wish.attribute, Vectors):
             raise OptionError("backend 'gpu' cannot compare Vectors: use backend='native'")
         if backend == "gpu" and isinstance(wish, (Limit, AtLeast, Share)) and not _is_simple(wish):

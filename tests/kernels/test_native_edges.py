@@ -13,7 +13,8 @@ from mascot.kernels import native
 from mascot.kernels.native.pack import PackedBins, pack_axes, pack_globe
 
 X = np.linspace(0, 1, 8)
-CIRCLE, LINE = (0.0, 1e-9, 2.0**61, 1.0, 24.0, 0.0, -math.inf, math.inf), (0.0, 0.5, 3.0, 1.0, 0.0, 0.0, 0.0, 1.0)
+CIRCLE = (0.0, 1e-9, 2.0**61, 1.0, 24.0, 0.0, -math.inf, math.inf, 0.0)
+LINE = (0.0, 0.5, 3.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
 
 
 @pytest.mark.skipif(not native.available(), reason="no native kernel")
@@ -23,7 +24,7 @@ CIRCLE, LINE = (0.0, 1e-9, 2.0**61, 1.0, 24.0, 0.0, -math.inf, math.inf), (0.0, 
         pack_axes(CIRCLE, (X,)),
         pack_axes((*CIRCLE[:2], math.nan, *CIRCLE[3:]), (X,)),
         pack_axes((*LINE, *LINE[:2], 2.0**62, *LINE[3:]), (X, X)),
-        pack_axes((0.0, 0.0, 0.0, 1e-300, 0.0, 0.0, -math.inf, math.inf), (X,)),
+        pack_axes((0.0, 0.0, 0.0, 1e-300, 0.0, 0.0, -math.inf, math.inf, 0.0), (X,)),
         pack_globe(X, X, 1e-300),
     ],
     ids=["circle", "no number", "plane", "line", "globe"],

@@ -203,7 +203,7 @@ def test_like_a_photograph(library: Library) -> None:
     assert {photo.city for photo in found.photos} == {"Sydney"}
     outside = write_jpeg(library.root.parent / "outside.jpg", "Sunset and tower", "Tokyo", "2020-11-09T18:00:00")
     assert library.search(like=outside, k=1).photos[0].city == "Tokyo"
-    with pytest.raises(mc.OptionError, match="a text or a photograph to be like, and not both"):
+    with pytest.raises(mc.OptionError, match="a text or like \\(a photograph\\), not both"):
         library.search("x", like=inside)
     with pytest.raises(mc.InputError, match="cannot be read: No such file"):
         library.search(like=library.root / "none.jpg")

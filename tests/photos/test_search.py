@@ -186,7 +186,7 @@ def test_choices_survive_moving_indexing_and_repair(library: Library) -> None:
         assert (choice.missing, choice.query) == (1, {"text": "sunset"})
         again.choices.delete("Été")
         assert again.choices.all() == []
-        with pytest.raises(mc.InputError, match="no choice is called 'Été'; there are: none"):
+        with pytest.raises(mc.InputError, match="no choice is called 'Été'; none is saved"):
             again.choices.get("Été")
 
 
@@ -272,7 +272,7 @@ def test_a_saved_search_continues_on_the_command_line(library: Library) -> None:
         ({"since": "yesterday"}, "since must be a date like 2019-07-14, 2019-07 or 2019, got 'yesterday'"),
         ({"box": [10, 0, 5, 0]}, "box must be south, west, north and east in degrees, south below north"),
         ({"wishes": "place"}, "wishes must be a list of wishes, got 'place'"),
-        ({"text": "a", "like": 3}, "a text or a photograph to be like, and not both"),
+        ({"text": "a", "like": 3}, r"a text or like \(a photograph\), not both"),
         ({"pin": [1.5]}, r"pin must be ids of photographs, got \[1.5\]"),
     ],
 )
@@ -306,7 +306,7 @@ def test_mistakes_are_named(shared: Library) -> None:
     for words, message in {
         "search --pin nothing.jpg": "--pin: the library .* holds no photograph 'nothing.jpg'",
         "search --pin 1 --pin 2 -k 1": "k must be at least 2",
-        "search --choice none": "no choice is called 'none'; there are: none",
+        "search --choice none": "no choice is called 'none'; none is saved",
         "choices --delete": "--delete: needs the NAME of a choice",
         "search --source lance:///x --pin 1": "--library, --pin: not with --source",
     }.items():

@@ -77,7 +77,10 @@ def column_of(columns: Columns, name: str, owner: str) -> NDArray[Any]:
         if any(value is not None for value in values):
             return as_array(values)
     available = ", ".join(sorted(columns)) or "none"
-    raise InputError(f"{owner} needs column {name!r}, got columns: {available}")
+    first = {stem: values[0] for stem, values in columns.items() if len(values)}
+    outer = [stem for stem, value in first.items() if isinstance(value, Mapping) and name in value]
+    remedy = f"; a field of {outer[0]!r} is written {f'{outer[0]}.{name}'!r}" if outer else ""
+    raise InputError(f"{owner} needs column {name!r}, got columns: {available}{remedy}")
 
 
 def single(columns: Columns, name: str, owner: str) -> NDArray[Any]:

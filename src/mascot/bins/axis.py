@@ -22,7 +22,7 @@ _FAR = 2.0**60  # bins; the largest that fits an int64 with room to add
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """Evenly spaced bin centres `start + step * j`, j < count, each a bump of width `sigma`.
+    """Evenly spaced bin centres `origin + start + step * j`, j < count, each a bump of width `sigma`.
 
     `period` > 0 closes the axis to a circle. An axis with step 0 follows its rows: centres are 1.5 widths apart, and a
     width of 0 stands for an eighth of the root-mean-square distance between two rows, and a width below 0 for the same
@@ -38,6 +38,7 @@ class Axis:
     smallest: float = 0.0  # least self-scaled width, in the unit of the axis
     floor: float = -math.inf  # lower values count as this
     ceiling: float = math.inf  # higher values count as this
+    origin: float = 0.0  # lowest value of a self-scaled axis: differences from it keep the digits of dates
 
     def resolve(self, values: Floats) -> Axis:
         """Return the axis with its width fixed by these values."""
@@ -57,15 +58,17 @@ class Axis:
                 ceiling, high = (float(last), float(last)) if high > last else (ceiling, high)
         step = SPACING * sigma
         count = math.ceil((high - low) / step) + 1 + 2 * MARGIN
-        start = low - MARGIN * step
-        return replace(self, start=start, step=step, count=count, sigma=sigma, floor=floor, ceiling=ceiling)
+        return Axis(-MARGIN * step, step, count, sigma, self.period, self.smallest, floor, ceiling, origin=low)
+
+    def positions(self, values: Floats) -> Floats:
+        """Return where values lie among the bins, 0 at the first centre, rounded as in C."""
+        return (np.clip(values, self.floor, self.ceiling) - self.origin - self.start) * (1 / self.step)
 
     def window(self, values: Floats) -> tuple[Ints, Ints]:
         """Return the first bin (possibly outside the axis) and the number of bins within reach of each value."""
-        reach = REACH * self.sigma
-        values = np.clip(values, self.floor, self.ceiling)
-        first = np.clip(np.ceil((values - reach - self.start) / self.step - 1e-9), -_FAR, _FAR).astype(np.int64)
-        last = np.clip(np.floor((values + reach - self.start) / self.step + 1e-9), -_FAR, _FAR).astype(np.int64)
+        positions, reach = self.positions(values), REACH * self.sigma / self.step + 1e-9
+        first = np.clip(np.ceil(positions - reach), -_FAR, _FAR).astype(np.int64)
+        last = np.clip(np.floor(positions + reach), -_FAR, _FAR).astype(np.int64)
         if self.period > 0:
             last = np.minimum(last, first + self.count - 1)
         else:
@@ -74,11 +77,11 @@ class Axis:
 
     def squared(self, values: Floats, bins: Ints) -> Floats:
         """Return the squared distance to the centres of `bins`, in widths."""
-        distance = np.clip(values, self.floor, self.ceiling) - (self.start + self.step * bins)
+        distance = self.positions(values) - bins
         if self.period > 0:
-            distance = np.abs(distance) % self.period
-            distance = np.minimum(distance, self.period - distance)
-        return np.asarray((distance / self.sigma) ** 2)
+            distance = np.abs(distance) % self.count
+            distance = np.minimum(distance, self.count - distance)
+        return np.asarray((distance * (self.step / self.sigma)) ** 2)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -107,7 +110,7 @@ class AxisBins:
             lat = rows.start + bin_ // columns.count * rows.step
             return place_name(lat, columns.start + bin_ % columns.count * columns.step, rows.step)
         (axis,) = self.axes
-        return _value_name(self.unit, axis, axis.start + axis.step * bin_)
+        return _value_name(self.unit, axis, axis.origin + axis.start + axis.step * bin_)
 
     def take(self, rows: Ints) -> AxisBins:
         return replace(self, values=tuple(values[rows] for values in self.values))
@@ -129,7 +132,7 @@ class AxisBins:
     def packed(self) -> PackedBins:
         numbers: tuple[float, ...] = ()
         for a in self.axes:
-            numbers += (a.start, a.step, a.count, a.sigma, a.period, a.smallest, a.floor, a.ceiling)
+            numbers += (a.start, a.step, a.count, a.sigma, a.period, a.smallest, a.floor, a.ceiling, a.origin)
         return pack_axes(numbers, self.values)
 
 

@@ -102,7 +102,8 @@ def _check_axis(axis: Axis, values: NDArray[Any], name: str) -> None:
     """Raise unless an axis is one that an attribute can make."""
     fields = (axis.start, axis.step, axis.sigma, axis.period, axis.smallest)
     numbers = all(is_number(field) and abs(field) <= _LARGEST for field in fields) and is_whole(axis.count)
-    check_saved(numbers and axis.floor == -math.inf and axis.ceiling == math.inf, f"{name} has an impossible axis")
+    unbounded = axis.floor == -math.inf and axis.ceiling == math.inf and axis.origin == 0
+    check_saved(numbers and unbounded, f"{name} has an impossible axis")
     check_saved(axis.step >= 0 and axis.period >= 0 and axis.smallest >= 0, f"{name} has an axis below 0")
     check_saved(axis.sigma == 0 or abs(axis.sigma) >= 1 / _LARGEST, f"{name} has an axis without width")
     if axis.step > 0:

@@ -34,7 +34,11 @@ _FILES = (".npz", ".parquet")
 
 
 class _BenchGroup(TyperGroup):
-    """Say after Ctrl-C how to continue."""
+    """Describe commands without cutting the sentences, and say after Ctrl-C how to continue."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.get_short_help_str(200)) for name, command in self.commands.items()])
 
     def invoke(self, ctx: Any) -> Any:
         try:

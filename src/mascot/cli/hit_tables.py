@@ -271,7 +271,10 @@ def json_lines(stream: Iterable[bytes], name: str, first: int = 1) -> Iterator[t
 def _json_array(stream: BinaryIO, name: str) -> Iterator[tuple[int, Record]]:
     records = _parsed(stream.read(), name)
     if not isinstance(records, list):
-        raise InputError(f"{name}: must be an array of objects; JSON lines need --input-format jsonl")
+        raise InputError(
+            f"{name}: must be an array of objects; JSON lines need --input-format jsonl, the response of an "
+            "engine its name, such as --input-format elasticsearch"
+        )
     for number, record in enumerate(records, 1):
         yield number, _object(record, f"{name} record {number}")
 

@@ -132,6 +132,19 @@ def rerank(
             printing.show(printing.ranking_table(*pair, explain))
         else:
             printing.show_records(printing.result_records(*pair, explain), as_array=False)
+    if shape == "jsonl":
+        _note_missed_rules(rankings)
+
+
+def _note_missed_rules(rankings: Sequence[mc.Ranking]) -> None:
+    """Name the rules that the results of one query do not meet, or count such queries; limits may be exceeded."""
+    missed = [[str(rule) for rule in ranking.missed_rules() if rule.cause != "over"] for ranking in rankings]
+    count = sum(map(bool, missed))
+    if len(rankings) == 1:
+        for rule in missed[0]:
+            printing.note(printing.visible(rule))
+    elif count:
+        printing.note(f"{count} of {len(rankings)} queries do not meet every rule; --format table names the rules")
 
 
 def probe(

@@ -17,7 +17,7 @@ from mascot.fitting.fitted_wishes import Call, FittedWishes, Queries, reduced
 from mascot.kernels import native
 from mascot.kernels.arrange import Arrangement, PlaceRule, arrange
 from mascot.kernels.quotas import AnyQuota, Quota
-from mascot.methods.method import Problem, Selection
+from mascot.methods.method import NO_POSITIONS, Problem, Selection
 
 _MOST_EXCHANGES = 32  # selections with smaller capacities, before the page is cut short
 
@@ -34,24 +34,21 @@ class Rules(NamedTuple):
     arrange: Callable[..., Arrangement]  # of the backend
 
     @classmethod
-    def of(
-        cls, fitted: FittedWishes, queries: Queries, backend: str, q: int = 0, fixed: Mapping[int, int] | None = None
-    ) -> Rules:
-        """Return the rules for one query."""
+    def of(cls, fitted: FittedWishes, already: Ints, backend: str, fixed: Mapping[int, int]) -> Rules:
+        """Return the rules for one query; `already` are the rows of the results of earlier pages."""
         numbers, rules = [], []
         for number, (wish, quota) in enumerate(zip(fitted.constraints, fitted.quotas, strict=True)):
             if isinstance(wish, Limit) and wish.places and isinstance(quota, Quota):
                 numbers.append(number)
                 rules.append(PlaceRule(quota, wish.window or wish.first or 0, wish.first is not None))
         longest = max((rule.length for rule in rules), default=1) - 1
-        already = queries.already_rows(q)
-        before = already[len(already) - min(longest, len(already)) :]
         kernel = native.arrange if backend != "numpy" and native.available() else arrange
-        return cls(tuple(numbers), tuple(rules), before, fixed or {}, kernel)
+        return cls(tuple(numbers), tuple(rules), already[max(len(already) - longest, 0) :], fixed, kernel)
 
     def arranged(self, positions: Ints, rows: Ints) -> Arrangement:
         """Return an arrangement of positions, which are in the wanted order; `rows` are those of all candidates."""
-        fixed, last = dict[int, int](), len(positions) - 1
+        fixed: dict[int, int] = {}
+        last = len(positions) - 1
         for position, place in sorted(self.fixed.items(), key=lambda pin: -pin[1]):
             if position in positions:  # a page that is too short shows pinned results further up
                 fixed[min(place, last)] = positions.tolist().index(position)
@@ -80,10 +77,11 @@ def select_shown(
     """
     pinned, count = problem.remaining.from_input(0, queries.pinned), call.k - len(queries.pinned)
     places = range(len(pinned)) if queries.places is None else queries.places
-    rules = Rules.of(fitted, queries, call.backend, q, dict(zip(pinned.tolist(), places, strict=True)))
+    already = queries.already_rows(q)
+    rules = Rules.of(fitted, already, call.backend, dict(zip(pinned.tolist(), places, strict=True)))
     rows = problem.rows_of(0)
     _check_pins(fitted, rules, rows, exact=queries.places is not None)
-    quotas = _session_quotas(fitted, problem.quotas, queries.already_rows(q))
+    quotas = _session_quotas(fitted, problem.quotas, already) if len(already) else problem.quotas
 
     def select(quotas: Sequence[AnyQuota]) -> Selection:
         own = problem if quotas is problem.quotas else replace(problem, quotas=tuple(quotas))
@@ -106,7 +104,7 @@ def select_each_shown(
 def _session_quotas(fitted: FittedWishes, quotas: tuple[AnyQuota, ...], rows: Ints) -> tuple[AnyQuota, ...]:
     """Return the quotas of one query, in which limits over a session count the rows of earlier pages."""
     sessions = [isinstance(wish, Limit) and wish.session for wish in fitted.constraints]
-    if not len(rows) or not any(sessions):
+    if not any(sessions):
         return quotas
     return tuple(reduced(quota, rows) if own else quota for own, quota in zip(sessions, quotas, strict=True))
 
@@ -129,16 +127,20 @@ def _arranged(quotas: Sequence[AnyQuota], rows: Ints, rules: Rules, select: Sele
     selects again, which exchanges its last results for the next best. At last the page is cut short.
     `rows` are those of the candidates.
     """
-    quotas, pages = list(quotas), list[tuple[Ints, Selection]]()
+    quotas, tried = list(quotas), []
     for _ in range(_MOST_EXCHANGES):
         wanted = selection.ranked[0]
         wanted = wanted[wanted >= 0]
         arrangement = rules.arranged(wanted, rows)
-        pages.append((rules.cut_short(arrangement, wanted, rows), selection))
+        tried.append((arrangement, wanted, selection))
         if not len(arrangement.left) or not _lower(quotas, rules, arrangement, rows[wanted]):
             break
         selection = select(quotas)
-    order, selection = max(pages, key=lambda page: len(page[0]))
+    order = NO_POSITIONS
+    for arrangement, wanted, own in reversed(tried):  # the longest page, and of several the first
+        if len(arrangement.order) >= len(order):
+            page = rules.cut_short(arrangement, wanted, rows)
+            order, selection = (page, own) if len(page) >= len(order) else (order, selection)
     selection.ranked = order[None]
     if selection.positions.shape[1] > len(order):
         selection.positions = selection.positions[:, np.isin(selection.positions[0], order)]

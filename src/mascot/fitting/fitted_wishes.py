@@ -109,9 +109,9 @@ class FittedWishes:
 
     def dropped(self, rows: Ints | None) -> Bools | None:
         """Return which candidates are dropped because they were removed or lack a value; None: no candidate is."""
-        all_bins = (*self.bins, *(focus.bins for focus in self.focuses))
-        binned = zip((*self.coverage, *self.aims), all_bins, strict=True)
-        masks = [bins.missing(rows) for wish, bins in binned if missing_rule(wish.attribute) == "drop"]
+        masks = [bins.missing(rows) for rule, bins in zip(self.rules, self.bins, strict=True) if rule == "drop"]
+        aimed = zip(self.aims, self.focuses, strict=True)
+        masks += [focus.bins.missing(rows) for wish, focus in aimed if missing_rule(wish.attribute) == "drop"]
         pairs = zip(self.constraints, self.labels, strict=True)
         masks += [labels.missing(rows) for wish, labels in pairs if isinstance(wish, Limit) and wish.missing == "drop"]
         if self.removed is not None:
@@ -124,12 +124,10 @@ class FittedWishes:
         ptr, scores, rows, tables = queries.ptr, queries.scores, queries.rows, self.tables
         already, pinned = queries.already, queries.pinned
         located = [focus.located(queries) for focus in self.focuses]
-        quotas = tuple(
-            reduced(wish.for_k(quota, call.k), pinned if rows is None else rows[pinned])
-            for wish, quota in zip(self.constraints, self.quotas, strict=True)
-        )
-        if already is not None and len(pinned):
-            already = [np.concatenate([*already, pinned])]
+        quotas = tuple(wish.for_k(quota, call.k) for wish, quota in zip(self.constraints, self.quotas, strict=True))
+        if len(pinned):
+            quotas = tuple(reduced(quota, pinned if rows is None else rows[pinned]) for quota in quotas)
+            already = already and [np.concatenate([*already, pinned])]
         remaining, dropped = ALL_REMAIN, self.dropped(rows)
         if dropped is not None:
             dropped = dropped.copy()
@@ -161,8 +159,6 @@ class FittedWishes:
 
 def reduced(quota: AnyQuota, rows: Ints) -> AnyQuota:
     """Return a quota without the places that the results `rows` take."""
-    if not len(rows):
-        return quota
     if isinstance(quota, CopyQuota):
         return replace(quota, pinned=rows)
     labels = np.concatenate([quota.of(int(row)) for row in rows])

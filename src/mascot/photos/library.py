@@ -58,7 +58,7 @@ class Library(AbstractContextManager["Library"]):
     def __init__(self, root: _Path, device: str = "auto", exact: int = EXACT, index: _Path | None = None) -> None:
         root = Path(root)
         if index is None and not root.is_dir():
-            raise InputError(f"a library is a folder of photographs, and there is no folder {root}")
+            raise InputError(f"there is no folder {root}: a library is a folder of photographs")
         self.root = root.resolve()
         require_text(str(self.root), "the path of a library")
         self.folder = self.root / FOLDER if index is None else Path(index).resolve()
@@ -331,7 +331,7 @@ class Library(AbstractContextManager["Library"]):
     ) -> NDArray[np.float32]:
         """Return the query vector of a text, or of a photograph."""
         if (text is None) == (like is None):
-            raise OptionError("a search takes a text or a photograph to be like, and not both")
+            raise OptionError("a search takes a text or like (a photograph), not both")
         require_text(text or "", "the text to search for")
         id_ = self.id_of(like)
         if id_ is not None and id_ in self._photos.open_nearest():

@@ -122,7 +122,7 @@ class SearchRequest:
             if isinstance(value, str) and not value.strip():
                 self._set(name, None)
         if self.text is not None and self.like is not None:
-            raise OptionError("a search takes a text or a photograph to be like, and not both")
+            raise OptionError("a search takes a text or like (a photograph), not both")
         valid = self.like is None or is_whole(self.like) or isinstance(self.like, (str, os.PathLike))
         require(valid, "like", "must be the id or the path of a photograph", self.like)
         for name in ("since", "until"):

@@ -15,6 +15,8 @@ from mascot.bins import AxisBins, Bins, Bools, GlobeBins, Ints, SparseBins, Vect
 from mascot.bins.distance import UNITS, distances, nearest_distances, unit_of
 from mascot.wishes import Wish
 
+_TRUTH_VALUES = ("0", "1", "false", "true", "no", "yes")
+
 
 def near_texts(wish: Wish, bins: Bins, point: Bins, rows: Ints) -> list[str]:
     """Return for each row for example "2 km from Paris" or "18:12, 12 minutes from 18:00"."""
@@ -44,10 +46,12 @@ def coverage_texts(wish: Wish, bins: Bins, rows: Ints) -> list[str]:
     """Return how the value of each row, a result, compares with those of the other results."""
     missing, name = bins.missing(rows), wish.attribute.name
     if isinstance(bins, SparseBins):
-        article = "from" if isinstance(wish.attribute, Category) else "of"
         codes = codes_of(bins.indptr, bins.indices, rows)
         counts = Counter(code for own in codes for code in own)
-        texts = [count_text(counts[own[0]], f"{article} {bins.name(own[0])}") if own else "" for own in codes]
+        is_label = isinstance(wish.attribute, Category)
+        names = [bins.name(own[0]) if own else "" for own in codes]
+        origins = [origin_text(name, label) if is_label else f"of {label}" for label in names]
+        texts = [count_text(counts[own[0]], text) if own else "" for own, text in zip(codes, origins, strict=True)]
         return _or_unknown(texts, missing, name)
     if len(rows) < 2 or not isinstance(bins, (GlobeBins, AxisBins, VectorBins)):
         return _or_unknown([""] * len(rows), missing, name)
@@ -74,6 +78,15 @@ def _or_unknown(texts: list[str], missing: Bools, name: str) -> list[str]:
 def codes_of(indptr: Ints, codes: Ints, rows: Ints) -> list[list[int]]:
     """Return the labels of each row; row r has `codes[indptr[r]:indptr[r + 1]]`."""
     return [codes[a:b].tolist() for a, b in zip(indptr[rows].tolist(), indptr[rows + 1].tolist(), strict=True)]
+
+
+def origin_text(name: str, label: str) -> str:
+    """Return "from Porto", or "with ad 1" for a label that says nothing by itself.
+
+    >>> origin_text("city", "Porto"), origin_text("ad", "1")
+    ('from Porto', 'with ad 1')
+    """
+    return f"with {name} {label}" if label.lower() in _TRUTH_VALUES else f"from {label}"
 
 
 def count_text(count: int, origin: str) -> str:

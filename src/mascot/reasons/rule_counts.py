@@ -7,7 +7,7 @@ from collections import Counter
 from mascot.bins import Ints, SparseBins
 from mascot.constraints import UNLIMITED, Constraint, Limit, Share
 from mascot.kernels.quotas import Quota
-from mascot.reasons.phrases import codes_of, count_text, number_text, ordinal_text
+from mascot.reasons.phrases import codes_of, count_text, number_text, ordinal_text, origin_text
 
 
 class RuleCounts:
@@ -38,7 +38,10 @@ class RuleCounts:
         if isinstance(self.wish, Limit):
             return [self._limit_text(self.wish, place, is_pinned) for place, is_pinned in enumerate(pinned)]
         named = [[code for code in own if self.names(code)] for own in self.selected]
-        return [count_text(self.counts[own[0]], f"from {self.names(own[0])}") if own else "" for own in named]
+        return [count_text(self.counts[own[0]], self._origin(own[0])) if own else "" for own in named]
+
+    def _origin(self, code: int) -> str:
+        return origin_text(self.wish.attribute.name, self.names(code))
 
     def _limit_text(self, wish: Limit, place: int, is_pinned: bool) -> str:
         """Return the number of a result among those with its value."""
@@ -46,14 +49,14 @@ class RuleCounts:
         if code < 0 or self.quota.capacity[code] >= UNLIMITED or place >= (wish.first or self.k):
             return ""
         counted = [*self.before, *self.selected[: place + 1]][-(wish.window or 0) :]
-        count, most, name = sum(code in own for own in counted), int(self.quota.capacity[code]), self.names(code)
+        count, most, origin = sum(code in own for own in counted), int(self.quota.capacity[code]), self._origin(code)
         ordinal, where = ordinal_text(count, words=True), ""
         if wish.places:
             where = f" in every {wish.window}" if wish.window else f" among the first {wish.first}"
         if count <= most:
-            return f"{ordinal} of at most {number_text(most)} from {name}{where}"
+            return f"{ordinal} of at most {number_text(most)} {origin}{where}"
         cause = "to fill the page" if wish.fill and not is_pinned else "because of a pin"
-        return f"{ordinal} from {name}, over the limit of {number_text(most)} {cause}"
+        return f"{ordinal} {origin}, over the limit of {number_text(most)} {cause}"
 
     def is_full(self, codes: list[int]) -> bool:
         """Return whether a limit has no place left for a candidate with these labels."""
@@ -80,8 +83,6 @@ class RuleCounts:
         at_minimum = [code for code in least if code not in own and 0 < self.counts[code] <= least[code]]
         if not at_minimum or any(code in least for code in own):
             return ""
-        places = ", ".join(
-            f"{self.counts[code]} of {len(self.selected)} from {self.names(code)}" for code in at_minimum
-        )
+        places = ", ".join(f"{self.counts[code]} of {len(self.selected)} {self._origin(code)}" for code in at_minimum)
         word = "share" if isinstance(wish, Share) else "minimum"
         return f"gave way to the {word} of {wish.attribute.name}: {places}"

@@ -49,7 +49,9 @@ def results_table(library: Library, results: Results, explain: bool, pictures: b
     parts: list[Any] = [grid]
     good_count = sum(bool(result.good) for result in results)
     if results.good_matches and good_count < len(results):
-        parts.append(Text(f"{good_count} of these {len(results)} match well", "dim"))
+        parts.append(
+            Text(f"{good_count} of these {len(results)} {'matches' if good_count == 1 else 'match'} well", "dim")
+        )
     if explain and reasons.left_out:
         parts.append(Text("left out"))
         for reason in reasons.left_out:

@@ -379,7 +379,7 @@ def _print_notes(library: Library, request: SearchRequest, results: Results) -> 
         is_named_place = wish.get("focus") == "place" and isinstance(wish.get("near"), str)
         place = library.place_meant(wish["near"]) if is_named_place else None
         note(place and f"place: {place}")
-    note(None if len(results) else "no photograph matches these conditions")
+    note(None if len(results) else "no photograph matches these conditions; mascot library lists what there is")
     for shortfall in results.explain().notes if any("share" in wish for wish in request.wishes) else ():
         note(shortfall)
     note("nothing fits well; these are the nearest" if results.good_matches == 0 and len(results) else None)

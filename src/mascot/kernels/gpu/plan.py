@@ -20,6 +20,7 @@ from mascot.errors import OptionError, require
 from mascot.kernels import native
 from mascot.kernels.constants import BEYOND, LEADERS, REACH, SCALE, SPACING
 from mascot.kernels.native import GLOBE, LABELS, LINE, PLANE, Options, PackedBins
+from mascot.kernels.native.pack import AXIS_FIELDS
 from mascot.kernels.quotas import Quota
 
 MOST_CANDIDATES, MOST_RESULTS, MOST_WISHES, MOST_QUOTAS = 2048, 256, 8, 8
@@ -27,7 +28,6 @@ MOST_BINS = 4_000_000  # of one query, where they do not fit into shared memory
 CIRCLE, TILE = 4, 5  # shapes: a line whose bumps meet themselves; a plane whose bumps have up to 64 bins
 
 _SOURCES = (Path(__file__).with_name("cuda"), Path(__file__).parent.parent / "native")
-_AXIS = 8  # numbers that describe an axis
 _FIT = 12  # numbers computed per attribute and query
 _SHARED = 200 * 1024  # bytes of shared memory beyond which arenas are better off in global memory
 _BLOCK_OVERHEAD = 1024  # bytes of shared memory that a block takes besides its arena
@@ -42,7 +42,7 @@ _PAIR_LANES = 4  # threads that read a row of explicit bins side by side
 def _record_types() -> dict[str, np.dtype[Any]]:
     """Return the records of `layout.cuh` as numpy types; every field takes eight bytes."""
     text = re.sub(r"//.*", "", (_SOURCES[0] / "layout.cuh").read_text(encoding="utf-8"))
-    sizes = {"AXIS_FIELDS": _AXIS, "MOST_ATTRIBUTES": MOST_WISHES, "MOST_QUOTAS": MOST_QUOTAS, "2": 2}
+    sizes = {"AXIS_FIELDS": AXIS_FIELDS, "MOST_ATTRIBUTES": MOST_WISHES, "MOST_QUOTAS": MOST_QUOTAS, "2": 2}
     types: dict[str, Any] = {"i64": "i8", "double": "f8"}
     for record in ("Attribute", "Quota", "Plan", "Input", "Output"):
         fields = []
@@ -105,7 +105,7 @@ class KernelBins:
     @classmethod
     def of(cls, packed: PackedBins, xp: Any = np) -> KernelBins:
         """Return the bins on the host or the device; values that are there already are not copied."""
-        axes = np.array(packed.axes).reshape(2, _AXIS)
+        axes = np.array(packed.axes).reshape(2, AXIS_FIELDS)
         parts = (packed.x, packed.y, packed.indptr, packed.indices, packed.values)
         xs, ys, indptr, indices, values = (None if part is None else xp.asarray(part) for part in parts)
         bins, each = 0, _CELLS

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from mascot.kernels.arrange import Arrangement, PlaceRule
-from mascot.kernels.native.pack import GLOBE, LABELS, LINE, PLANE, VECTORS, PackedBins
+from mascot.kernels.native.pack import AXIS_FIELDS, GLOBE, LABELS, LINE, PLANE, VECTORS, PackedBins
 from mascot.kernels.novelty import CopyQuota
 from mascot.kernels.quotas import AnyQuota
 from mascot.kernels.reference import Floats, Ints, Options, Selection
@@ -32,9 +32,9 @@ __all__ = [
 
 LAST, NEUTRAL = 0, 1  # what a missing value gets
 QUERY_WEIGHT, NORMALIZE, SCALE, ROBUST, BALANCE, BY_RELEVANCE = 1, 2, 4, 8, 16, 32  # bits of `Options.flags`
-ABI = 5
+ABI = 6
 
-_ATTRIBUTE = struct.Struct("2q2d5Q16dQq")
+_ATTRIBUTE = struct.Struct(f"2q2d5Q{2 * AXIS_FIELDS}dQq")
 _QUOTA = struct.Struct("4Q2qQqdQq")
 _BATCH = struct.Struct("6q2d14Q")
 _PLACE_RULE = struct.Struct("3Q2q")
@@ -76,12 +76,12 @@ def description() -> str:
 
 def _address(data: Any) -> int:
     """Return the address of an array or a bytearray, 0 if it is None or empty. The caller keeps the object alive."""
-    if data is None or not len(data):
+    if data is None:
         return 0
     try:
         return _address_of(_from_buffer(data))  # four times as fast as array.ctypes.data
-    except (TypeError, ValueError):  # read-only, or rows of nothing
-        return int(data.ctypes.data)
+    except (TypeError, ValueError):  # read-only, or empty
+        return int(data.ctypes.data) if len(data) else 0
 
 
 def select(
@@ -95,7 +95,8 @@ def select(
     `already` are positions within each query that earlier pages showed. `bins` to `rules` describe the A attributes.
     """
     count, k = len(ptr) - 1, options.k
-    attributes = bytearray().join(map(_packed_attribute, bins, rules, signs.tolist(), weights.tolist()))
+    packed = map(_packed_attribute, bins, rules, signs.tolist(), weights.tolist())
+    attributes = bytearray().join(packed) if bins else None
     limits = bytearray().join(map(_packed_quota, quotas)) if quotas else None
     results, numbers = np.empty((2, count, k), np.int64), np.empty((3, count, len(bins)))
     strengths, stages = np.empty(count), np.empty(count, np.int64)
@@ -138,7 +139,7 @@ def arrange(rows: Ints, rules: Sequence[PlaceRule], before: Ints, fixed: Mapping
     )
     pins = np.array(sorted(fixed.items()), np.int64) if fixed else None
     order = np.empty(len(rows), np.int64)
-    arguments = map(_address, (rows, before, packed, pins, order))
+    arguments = map(_address, (rows, before if len(before) else None, packed, pins, order))
     count = _library()[0].mascot_arrange(_PAGE_RULES.pack(len(rows), len(before), len(rules), len(fixed), *arguments))
     if count < 0:
         raise MemoryError(_OUT_OF_MEMORY)

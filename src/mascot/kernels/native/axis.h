@@ -108,7 +108,7 @@ static void pack_line(Arena *arena, Bins *b, const double *x, double *axis, int6
     double *u = take_doubles(arena, n), inverse = 1.0 / axis[AXIS_STEP], around = (double)count;
     for (int64_t i = 0; i < n; i++) {
         double value = x[i] < axis[AXIS_FLOOR] ? axis[AXIS_FLOOR] : x[i] > axis[AXIS_CEILING] ? axis[AXIS_CEILING] : x[i];
-        u[i] = (value - axis[AXIS_START]) * inverse;
+        u[i] = (value - axis[AXIS_ORIGIN] - axis[AXIS_START]) * inverse;
         if (b->circle && !(u[i] > -0.5 && u[i] < around)) u[i] -= floor(u[i] / around) * around;
     }
     if (!whole) place_windows(&bump, u, n);

@@ -37,7 +37,7 @@
 
 enum { SHAPE_LINE = 0, SHAPE_PLANE = 1, SHAPE_GLOBE = 2, SHAPE_LABELS = 3, SHAPE_VECTORS = 4 };
 enum { MISSING_LAST = 0, MISSING_NEUTRAL = 1 };
-enum { AXIS_START, AXIS_STEP, AXIS_COUNT, AXIS_SIGMA, AXIS_PERIOD, AXIS_SMALLEST, AXIS_FLOOR, AXIS_CEILING, AXIS_FIELDS };
+enum { AXIS_START, AXIS_STEP, AXIS_COUNT, AXIS_SIGMA, AXIS_PERIOD, AXIS_SMALLEST, AXIS_FLOOR, AXIS_CEILING, AXIS_ORIGIN, AXIS_FIELDS };
 enum {
     FLAG_QUERY_WEIGHT = 1, /* a bin is worth its peak relevance; otherwise it is worth 1 */
     FLAG_NORMALIZE = 2,    /* relevance runs from 0 to 1; otherwise raw scores are used */

@@ -74,7 +74,8 @@ static void fit_axis(Arena *arena, double *values, int64_t n, double *axis) {
     }
     axis[AXIS_SIGMA] = sigma;
     axis[AXIS_STEP] = MASCOT_SPACING * sigma;
-    axis[AXIS_START] = low - MASCOT_MARGIN * axis[AXIS_STEP];
+    axis[AXIS_ORIGIN] = low; /* differences from it keep the digits of dates */
+    axis[AXIS_START] = -MASCOT_MARGIN * axis[AXIS_STEP];
     axis[AXIS_COUNT] = ceil((high - low) / axis[AXIS_STEP]) + 1 + 2 * MASCOT_MARGIN;
 }
 

@@ -92,9 +92,9 @@ static int allowed(const Query *q, int64_t i, int64_t stage) {
     return 1;
 }
 
-/* Add `by` to the counts of candidate i's labels. Returns whether a label became full. */
-static int count_labels(const Query *q, int64_t i, int64_t by) {
-    int full = 0;
+/* Add `by` to the counts of candidate i's labels. Returns the quotas of which a label became full, one bit for each. */
+static uint64_t count_labels(const Query *q, int64_t i, int64_t by) {
+    uint64_t full = 0;
     for (int64_t c = 0; c < q->quotas; c++) {
         const Quota *quota = q->quota + c;
         if (quota->vectors) continue;
@@ -104,7 +104,8 @@ static int count_labels(const Query *q, int64_t i, int64_t by) {
             if (label < 0) continue;
             q->counts[c][label] += by;
             int64_t excess = q->counts[c][label] - quota->capacity[label];
-            full |= excess == 0 || (excess > 0 && quota->stages != SHARED); /* a share beyond its capacity closes nothing */
+            int closes = excess == 0 || (excess > 0 && quota->stages != SHARED); /* not a share beyond its capacity */
+            full |= (uint64_t)closes << c;
         }
     }
     return full;
@@ -266,10 +267,21 @@ static double cover(const Query *q, int64_t best, double lam, double *state, int
     return gain;
 }
 
-/* Close candidates that are not allowed at this stage. */
-static void close_candidates(const Query *q, int64_t stage) {
-    for (int64_t i = 0; i < q->n; i++)
-        if (q->bound[i] > NEVER && (q->taken[i] != 0.0 || !allowed(q, i, stage))) q->bound[i] = NEVER;
+/* Close candidates that the quotas with a bit in `full` do not allow at this stage. */
+static void close_candidates(const Query *q, int64_t stage, uint64_t full) {
+    for (int64_t i = 0; i < q->n; i++) q->bound[i] = q->taken[i] != 0.0 ? NEVER : q->bound[i];
+    for (int64_t c = 0; c < q->quotas; c++) { /* one quota after the other, which is faster than `allowed` */
+        const Quota quota = q->quota[c];
+        int64_t raised = raised_by(&quota, stage), *counts = q->counts[c];
+        if (!(full >> c & 1) || raised < 0 || quota.vectors) continue;
+        for (int64_t i = 0; i < q->n; i++) {
+            int64_t j, end;
+            for (labels_of(&quota, q->rows[i], &j, &end); j < end; j++) {
+                int64_t label = quota.labels[j];
+                if (label >= 0 && counts[label] - raised >= quota.capacity[label]) q->bound[i] = NEVER;
+            }
+        }
+    }
 }
 
 /* Forget all picks but the results of earlier pages. */
@@ -299,20 +311,23 @@ static void begin_pass(const Query *q, double lam, double *state, int64_t padded
     for (int64_t a = 0; a < q->attributes; a++)
         if (q->bins[a].novelty) begin_novelty(q, a, lam);
     for (int64_t j = 0; j < q->already_count; j++) q->taken[q->already[j]] = 1.0;
-    if (q->already_count || q->quotas) close_candidates(q, 0);
+    if (q->already_count || q->quotas) close_candidates(q, 0, ~(uint64_t)0);
 }
 
 /* Return the candidate with the largest gain, or -1 if none may be chosen. */
 INLINE int64_t choose_best(const Query *q, double lam, double tie, double *state, int64_t padded) {
     enum { AT_ONCE = 48 };
-    vector tops = all(NEVER), exact = all(NEVER);
+    vector exact = all(NEVER), changed = all(NEVER);
     for (int64_t i = 0; i < padded; i += LANES) {
         vector bound = load(q->bound + i);
-        tops = larger(bound, tops);
-        exact = larger(choose_lanes(*(mask *)(q->changed + i) == 0, bound, all(NEVER)), exact);
+        mask known = *(mask *)(q->changed + i) == 0;
+        exact = larger(choose_lanes(known, bound, all(NEVER)), exact);
+        changed = larger(choose_lanes(known, all(NEVER), bound), changed);
     }
-    double top = largest(tops), bar = largest(exact) - tie;
-    if (top <= NEVER / 2) return -1;
+    double known = largest(exact), bar = known - tie, top = largest(changed);
+    if (known <= NEVER / 2 && top <= NEVER / 2) return -1;
+    if (top < bar) return first_from(q->bound, q->n, bar);
+    top = known > top ? known : top;
     /* The candidate with the highest bound raises the bar. Then all candidates that reach it are listed, some at a time, and
      * evaluated. Listing first keeps one gain from waiting for another. */
     int64_t at = 0, count = 1;

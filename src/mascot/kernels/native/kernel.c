@@ -89,8 +89,8 @@ static void choose_protected(Arena *arena, Query *q, int64_t protect) {
     int64_t *order = take_integers(arena, q->n);
     q->protected_positions = take_integers(arena, q->n);
     if (protect <= 0) return;
-    int64_t count = q->quotas ? q->n : protect;
-    for (int64_t a = 0; a < q->attributes && !q->quotas; a++)
+    int64_t count = q->quotas ? protect + FEW_MORE : protect;
+    for (int64_t a = 0; a < q->attributes; a++)
         if (q->bins[a].novelty && q->bins[a].sign > 0) count = protect + FEW_MORE;
     if (!protect_best(arena, q, protect, count, order) && count > protect && count < q->n)
         protect_best(arena, q, protect, q->n, order);

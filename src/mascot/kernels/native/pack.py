@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mascot.kernels.reference import Floats, Ints
 
 LINE, PLANE, GLOBE, LABELS, VECTORS = 0, 1, 2, 3, 4  # shapes of bins
-_AXIS_FIELDS = 8
+AXIS_FIELDS = 9
 
 
 class PackedBins(NamedTuple):
@@ -21,7 +21,7 @@ class PackedBins(NamedTuple):
     shape: int
     x: Floats | None = None  # LINE, PLANE: values along the axes; GLOBE: latitude and longitude in radians
     y: Floats | None = None
-    axes: tuple[float, ...] = (0.0,) * 2 * _AXIS_FIELDS  # start, step, count, sigma, period, smallest, floor, ceiling
+    axes: tuple[float, ...] = (0.0,) * 2 * AXIS_FIELDS  # the fields of `bins.axis.Axis`, one axis after the other
     indptr: Ints | None = None  # LABELS
     indices: Ints | None = None
     values: Floats | None = None  # None: every membership is 1
@@ -50,15 +50,15 @@ pack_once: Callable[..., PackedBins] = lru_cache(maxsize=16)(pack_bins)
 
 
 def pack_axes(axes: tuple[float, ...], values: tuple[Floats, ...]) -> PackedBins:
-    """Pack Gaussian bins on one or two axes, each described by the eight numbers of `PackedBins.axes`."""
+    """Pack Gaussian bins on one or two axes, each described by the numbers of `PackedBins.axes`."""
     if len(values) == 2:
         return PackedBins(PLANE, _contiguous(values[0]), _contiguous(values[1]), axes)
-    return PackedBins(LINE, _contiguous(values[0]), None, (*axes, *(0.0,) * _AXIS_FIELDS))
+    return PackedBins(LINE, _contiguous(values[0]), None, (*axes, *(0.0,) * AXIS_FIELDS))
 
 
 def pack_globe(lat: Floats, lon: Floats, sigma_km: float) -> PackedBins:
     """Pack Gaussian bins on the globe."""
-    axes = (0.0, 0.0, 0.0, sigma_km) + (0.0,) * (2 * _AXIS_FIELDS - 4)
+    axes = (0.0, 0.0, 0.0, sigma_km) + (0.0,) * (2 * AXIS_FIELDS - 4)
     return PackedBins(GLOBE, _contiguous(lat), _contiguous(lon), axes)
 
 

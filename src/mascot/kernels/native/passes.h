@@ -64,7 +64,8 @@ static void complete_run(Query *q, double lam, double tie, double *state, int64_
             continue;
         }
         take_result(q, best, lam, state, run);
-        if (q->quotas && count_labels(q, best, 1)) close_candidates(q, stage);
+        uint64_t full = count_labels(q, best, 1);
+        if (full) close_candidates(q, stage, full);
         if (q->bar > NEVER && run->count % BETWEEN_CHECKS == 0 && highest_objective(q, run) < q->bar) {
             run->count = 0;
             break;

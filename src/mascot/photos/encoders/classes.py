@@ -80,9 +80,9 @@ def _names(probabilities: NDArray[np.float32]) -> list[ClassName]:
 
 
 def colour_cues(image: Image) -> list[ClassName]:
-    """Return `forest` if most of a picture is green and structured, and `flowers` if it has vivid colours among green.
+    """Return `forest` if most of a picture is green and structured, `flowers` for structured vivid colours among green.
 
-    The network has no classes for them. The limits were set before they were measured.
+    The network has no classes for them. The limits were set before they were measured, but for that of petals.
     """
     small = np.asarray(image.convert("RGB").resize((_CUE_SIDE, _CUE_SIDE)).convert("HSV"), np.float32)
     hue, saturation, value = small[:, :, 0] * (360 / 255), small[:, :, 1] / 255, small[:, :, 2] / 255
@@ -90,10 +90,11 @@ def colour_cues(image: Image) -> list[ClassName]:
     pink = (hue > 275) & (hue < 350) & (saturation > 0.2) & (value > 0.4)
     yellow = (hue > 40) & (hue < 62) & (saturation > 0.6) & (value > 0.6)
     red = ((hue < 12) | (hue > 350)) & (saturation > 0.65) & (value > 0.45)
-    vivid, structure = float((pink | yellow | red).mean()), float(np.abs(np.diff(value, axis=1)).mean())
+    vivid, grain = (pink | yellow | red)[:, 1:], np.abs(np.diff(value, axis=1))
+    petals = float(grain[vivid].mean()) if vivid.any() else 0.0  # an evening sky is vivid, but smooth
     cues = {
-        "forest": _share(green, 0.4, 0.75) * _share(structure, 0.02, 0.05),
-        "flowers": _share(vivid, 0.06, 0.2) * _share(green, 0.05, 0.2),
+        "forest": _share(green, 0.4, 0.75) * _share(float(grain.mean()), 0.02, 0.05),
+        "flowers": _share(float(vivid.mean()), 0.06, 0.2) * _share(green, 0.05, 0.2) * _share(petals, 0.02, 0.05),
     }
     return [ClassName(name, probability) for name, probability in cues.items() if probability >= _LEAST]
 

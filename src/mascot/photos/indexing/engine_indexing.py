@@ -57,7 +57,7 @@ def index_into(
     """
     limits = limits or Limits()
     if not root.is_dir():
-        raise InputError(f"a library is a folder of photographs, and there is no folder {root}")
+        raise InputError(f"there is no folder {root}: a library is a folder of photographs")
     with ExitStack() as stack:
         local_device = device if runner is None else "cpu"
         if isinstance(into, str):

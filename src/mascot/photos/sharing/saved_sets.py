@@ -50,7 +50,7 @@ class Choices:
         for choice in self._with_ids(self._file.read(normal_name)):
             return choice
         names = ", ".join(repr(choice.name) for choice in self._file.read()[:8])
-        raise InputError(f"no choice is called {normal_name!r}; there are: {names or 'none'}")
+        raise InputError(f"no choice is called {normal_name!r}; {f'there are: {names}' if names else 'none is saved'}")
 
     def _with_ids(self, saved: Sequence[SavedChoice]) -> list[Choice]:
         ids = self._ids(identity for choice in saved for identity in (*choice.photos, *choice.rejected))

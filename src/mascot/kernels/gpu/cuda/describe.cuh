@@ -13,7 +13,8 @@ struct Bump {
     DEVICE_MEMBER Bump(const double* axis, double x, bool circle) : ratio(1.0), first(0) {
         const double inverse = 1.0 / axis[AXIS_STEP], step = axis[AXIS_STEP] / axis[AXIS_SIGMA];
         const double reach = MASCOT_REACH * axis[AXIS_SIGMA] * inverse;
-        const double u = (fmin(fmax(x, axis[AXIS_FLOOR]), axis[AXIS_CEILING]) - axis[AXIS_START]) * inverse;
+        const double clipped = fmin(fmax(x, axis[AXIS_FLOOR]), axis[AXIS_CEILING]);
+        const double u = (clipped - axis[AXIS_ORIGIN] - axis[AXIS_START]) * inverse;
         const bool periodic = axis[AXIS_PERIOD] > 0.0;
         const int size = (int)axis[AXIS_COUNT];
         value = u;

@@ -91,7 +91,8 @@ DEVICE void fit_axis(Query& q, const Attribute& attribute, double* axis) {
     }
     axis[AXIS_SIGMA] = sigma;
     axis[AXIS_STEP] = MASCOT_SPACING * sigma;
-    axis[AXIS_START] = lowest - MASCOT_MARGIN * axis[AXIS_STEP];
+    axis[AXIS_ORIGIN] = lowest;  // differences from it keep the digits of dates
+    axis[AXIS_START] = -MASCOT_MARGIN * axis[AXIS_STEP];
     axis[AXIS_COUNT] = ceil((highest - lowest) / axis[AXIS_STEP]) + 1 + 2 * MASCOT_MARGIN;
 }
 
