@@ -210,7 +210,7 @@ def test_a_changed_file_is_used_and_a_broken_one_is_reported(service: httpx.Clie
     assert result_ids(rerank(service, profile="new")) == ["a", "c", "d"]
     version = versions(service)["home"]
     for broken, text in [
-        ("{", "home.json: Expecting property name"),
+        ("{", "home.json: not JSON: Expecting property name"),
         ({"k": 5000}, "home.json: k must be at most 200, got 5000"),
         (
             {"wishes": [{"limit": "ad", "n": 1}, {"at_least": "ad", "counts": {"1": 3}}]},
