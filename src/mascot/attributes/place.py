@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mascot.attributes.attribute import Columns, Missing, check_missing
-from mascot.attributes.category import text_labels
+from mascot.attributes.category import Category, text_labels
 from mascot.attributes.columns import as_array, cells, column_of, is_missing, numbers_within, printable
 from mascot.attributes.nested import as_mapping
 from mascot.bins import Axis, AxisBins, Floats, GlobeBins, SparseBins
@@ -185,6 +185,9 @@ class Place(_Located):
         ignored, so that one city and the whole world both work; at least 50 m, and for a focus at most 350 km).
     missing, name
         What a candidate without a place gets (``"last"``, ``"neutral"``, ``"drop"``); name in explanations.
+    names
+        Column of the names of the places, such as cities: a focus never shows more of them than the plain results do,
+        and `limit` and `share` count them (default: None).
 
     Examples
     --------
@@ -198,6 +201,7 @@ class Place(_Located):
     sigma_km: float | None = None
     missing: Missing = "last"
     name: str = "place"
+    names: str | None = None
     grid = staticmethod(Grid)  # the paper's grid
 
     def __post_init__(self) -> None:
@@ -210,15 +214,26 @@ class Place(_Located):
         check_missing("Place", self.missing)
 
     def membership(self, columns: Columns, vectors: Floats | None) -> GlobeBins:
-        return self._globe_bins(columns, self.sigma_km or 0.0)
+        lat, lon = self._coordinates(columns, wrap=True)
+        return GlobeBins(np.radians(lat), np.radians(lon), self.sigma_km or 0.0)
 
     def focus_membership(self, columns: Columns, vectors: Floats | None) -> GlobeBins:
-        return self._globe_bins(columns, self.sigma_km or -_FOCUS_KM)
+        bins = self.membership(columns, vectors)
+        return replace(bins, sigma_km=self.sigma_km or -_FOCUS_KM, names=self._name_codes(columns))
 
-    def _globe_bins(self, columns: Columns, sigma_km: float) -> GlobeBins:
-        lat, lon = self._coordinates(columns, wrap=True)
-        return GlobeBins(np.radians(lat), np.radians(lon), sigma_km)
+    def _name_codes(self, columns: Columns) -> Floats | None:
+        """Return the number of each place's name, NaN for a place without one; None if names are not given."""
+        if self.names is None:
+            return None
+        labels = self.labels(columns, None)
+        named = np.diff(labels.indptr) > 0
+        codes = np.full(len(named), np.nan)
+        codes[named] = labels.indices[labels.indptr[:-1][named]]
+        return codes
 
     def labels(self, columns: Columns, vectors: Floats | None) -> SparseBins:
-        """Raise: places have no names to count, but a column of cities has."""
-        raise OptionError("limit and share count named values: use a column of cities or countries, got Place")
+        """Return the name of each place: what `limit` and `share` count."""
+        if self.names is None:
+            rule = "use a column of cities or countries, got Place without names"
+            raise OptionError(f"limit and share count named values: {rule}")
+        return Category(self.names).membership(columns, vectors)

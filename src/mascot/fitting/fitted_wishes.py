@@ -246,7 +246,11 @@ def _join_bins(parts: Sequence[Bins]) -> Bins:
         return replace(first, values=tuple(np.concatenate(column) for column in columns))
     if isinstance(first, GlobeBins) and all(isinstance(p, GlobeBins) and p.sigma_km == first.sigma_km for p in parts):
         globes = [p for p in parts if isinstance(p, GlobeBins)]
-        return replace(first, lat=np.concatenate([p.lat for p in globes]), lon=np.concatenate([p.lon for p in globes]))
+        columns = zip(*((p.lat, p.lon) for p in globes), strict=True)
+        lat, lon = (np.concatenate(column) for column in columns)
+        # Queries are ranked one by one, so names of different queries may share numbers.
+        names = None if first.names is None else np.concatenate([p.names for p in globes])
+        return replace(first, lat=lat, lon=lon, names=names)
     if isinstance(first, VectorBins):
         vectors = [p.vectors for p in parts if isinstance(p, VectorBins)]
         sizes = sorted({part.shape[1] for part in vectors})

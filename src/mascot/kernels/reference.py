@@ -166,6 +166,8 @@ class QueryBins(NamedTuple):
     weight: float
     neutral: bool  # a missing value gets the mean membership; otherwise the candidate comes last
     labels: bool = False  # explicit bins: labels, clusters, those of a user
+    names: Floats | None = None  # [N] the whole part is the name of a value, NaN a name of its own
+    name_price: float = 0.0  # what a name costs a list of results that competes, in new bins
 
     @property
     def last(self) -> Bools:
@@ -197,6 +199,8 @@ class WeighedAttribute(NamedTuple):
     gain_factor: float  # worth of one unit of coverage, negative under a focus
     largest_gain: float  # largest coverage of a single candidate
     coverage_per_result: float  # part of a bin that one whole membership covers
+    names: Floats | None = None  # [N] as in `QueryBins`
+    name_price: float = 0.0
 
     @property
     def worth(self) -> Floats:
@@ -268,7 +272,8 @@ def weigh_attribute(
         price = LABEL_PRICE if bins.labels and bins.sign < 0 else 1.0
         gain_factor = gain_factor * price / total_weight / (largest_gain or 1.0)
     filled = coverage_per_result(membership, k) if options.balance and bins.sign > 0 else 1.0
-    return WeighedAttribute(membership, bin_weights, bins.last, gain_factor, largest_gain, filled)
+    weighed = WeighedAttribute(membership, bin_weights, bins.last, gain_factor, largest_gain, filled)
+    return weighed._replace(names=bins.names, name_price=bins.name_price) if bins.sign < 0 else weighed
 
 
 def coverage_per_result(membership: Floats, k: int) -> float:
@@ -291,6 +296,13 @@ class QueryArrays(NamedTuple):
     already: Ints  # positions that earlier pages showed: they count as covered and are not selected again
     quotas: Sequence[AnyQuota]
     rows: Ints  # [N] rows of the quotas
+
+
+def count_names(names: Floats, positions: Ints, already: Ints) -> int:
+    """Return how many names positions add to those of earlier pages. Each missing value counts as a name."""
+    own = np.floor(names[positions]).tolist()
+    earlier = set(np.floor(names[already]).tolist())
+    return len(set(own) - earlier)  # NaN differs from every other NaN
 
 
 class Run(NamedTuple):
@@ -322,6 +334,7 @@ class WeighedQuery:
         self.focuses = [part for part in self.attributes if part.gain_factor < 0 and part.largest_gain > 0]
         self.starts = [self.protected]
         self.several = options.starts > 0 and len(self.focuses) > 0
+        self.fixed = not any(part.sign > 0 for part in query.attributes)  # the runs do not depend on the strength
         self._family: list[Run] = []
         if self.several:
             fresh = order[~np.isin(order, query.already)]
@@ -393,13 +406,19 @@ class WeighedQuery:
 
     def measured(self, positions: Ints, stages: int) -> Run:
         """Return a run with the gains of its positions, in the order of selection, by relevance and by all wishes."""
-        base, states, _ = self._gains(1.0, self.relevance)
-        wishes = float(base[positions].sum())
-        for state in states:
-            for position in positions:
-                wishes += float(state.gains()[position])
-                state.add(int(position))
+        wishes = sum(self._gain_of(part, positions) for part in self.attributes)
         return Run(positions, stages, float(self.relevance[positions].sum()), wishes)
+
+    def _gain_of(self, part: WeighedAttribute | WeighedVectors, positions: Ints) -> float:
+        """Return what positions gain by one wish. Without a spread beside it, a focus with names pays for each name."""
+        if self.fixed and isinstance(part, WeighedAttribute) and part.names is not None:
+            count = count_names(part.names, positions, self.query.already)
+            return part.gain_factor * part.largest_gain * part.name_price * count
+        state, total = part.start(self.query.already), float(part.offset[positions].sum())
+        for position in positions:
+            total += float(state.gains()[position])
+            state.add(int(position))
+        return total
 
     def runs(self, strength: float) -> list[Run]:
         """Return the runs of a focus that compete: from the protected results, from each centre, and the most relevant.
@@ -407,7 +426,7 @@ class WeighedQuery:
         The most relevant results compete too, so a focus never covers more than they do.
         """
         plain = self.measured(self.plain, 3 if has_lower_bounds(self.query.quotas) else 1)  # they do not look ahead
-        if any(part.sign > 0 for part in self.query.attributes):
+        if not self.fixed:
             return [*(self.run(strength, first) for first in self.starts), plain]
         if not self._family:
             steps = [(self.protected, step) for step in PROTECTED_STEPS]

@@ -149,7 +149,8 @@ class Problem:
                 attributes.append(QueryVectors(unit_vectors(bins.vectors[rows]), *wish, bins.nearest))
             else:
                 labels = isinstance(bins, SparseBins)
-                attributes.append(QueryBins(own.sparse().compact()[0].dense(), *wish, labels))
+                names = getattr(own, "names", None), getattr(own, "name_price", 0.0)
+                attributes.append(QueryBins(own.sparse().compact()[0].dense(), *wish, labels, *names))
         return QueryArrays(self.scores_of(q), attributes, self.already_of(q), quotas, rows)
 
     def only(self, q: int) -> Problem:

@@ -92,7 +92,7 @@ def attribute(name: str, missing: Missing = "last") -> Any:
     if name == "look":
         return mc.Vectors("look", missing=missing, name="look")
     if name == "place":
-        return mc.Place(missing=missing)
+        return mc.Place(missing=missing, names="city")
     if name in _TIMES:
         return _TIMES[name]("taken", missing=missing)
     return (mc.Number if name in NUMBERS else mc.Category)(name, missing=missing)

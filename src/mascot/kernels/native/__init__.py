@@ -32,9 +32,9 @@ __all__ = [
 
 LAST, NEUTRAL = 0, 1  # what a missing value gets
 QUERY_WEIGHT, NORMALIZE, SCALE, ROBUST, BALANCE, BY_RELEVANCE = 1, 2, 4, 8, 16, 32  # bits of `Options.flags`
-ABI = 6
+ABI = 7
 
-_ATTRIBUTE = struct.Struct(f"2q2d5Q{2 * AXIS_FIELDS}dQq")
+_ATTRIBUTE = struct.Struct(f"2q2d5Q{2 * AXIS_FIELDS}dQdQq")
 _QUOTA = struct.Struct("4Q2qQqdQq")
 _BATCH = struct.Struct("6q2d14Q")
 _PLACE_RULE = struct.Struct("3Q2q")
@@ -112,10 +112,10 @@ def select(
 
 
 def _packed_attribute(bins: PackedBins, rule: int, sign: float, weight: float) -> bytes:
-    shape, x, y, axes, indptr, indices, values, vectors = bins
+    shape, x, y, axes, indptr, indices, values, vectors, names, name_price = bins
     return _ATTRIBUTE.pack(
-        shape, rule, sign, weight, *map(_address, (x, y, indptr, indices, values)), *axes, _address(vectors),
-        0 if vectors is None else vectors.shape[1],
+        shape, rule, sign, weight, *map(_address, (x, y, indptr, indices, values)), *axes, _address(names), name_price,
+        _address(vectors), 0 if vectors is None else vectors.shape[1],
     )  # fmt: skip
 
 

@@ -42,6 +42,7 @@ typedef struct {
     double *unknown;              /* [n] 1 if the value is missing, otherwise 0 */
     double *mean;                 /* [size] what a missing value covers under the rule NEUTRAL, or NULL */
     double coverage_per_result;   /* part of a bin that one whole membership covers */
+    double *names, name_price;    /* [n] the name of each value under a focus, NaN: a name of its own; NULL: no names */
     Novelty *novelty;             /* VECTORS, which have no bins; otherwise NULL */
     double *site[3], reach[2];    /* [n] where a candidate's bins lie, see overlap.h; NULL: anywhere */
 } Bins;

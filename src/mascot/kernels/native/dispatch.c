@@ -44,4 +44,4 @@ const char *mascot_variant(void) {
     return name;
 }
 
-int64_t mascot_abi(void) { return 6; }
+int64_t mascot_abi(void) { return 7; }

@@ -247,8 +247,24 @@ static double pick_vector(const Query *q, int64_t a, int64_t best, double lam) {
     return gain;
 }
 
-/* Cover the bins of candidate `best`, or add its vector to the picks. Returns what it gains by the wishes. */
-static double cover(const Query *q, int64_t best, double lam, double *state, int64_t padded) {
+/* Return whether a list of results pays for the names of attribute a instead of its bins. */
+INLINE int pays_names(const Query *q, int64_t a) { return q->several && q->fixed && q->bins[a].names; }
+
+/* Return what candidate i gains by the name of its value after the results of `run`. It pays for the name instead of any penalty of
+ * a missing value. */
+static double name_gain(const Query *q, int64_t a, int64_t i, const Run *run) {
+    const Bins *b = q->bins + a;
+    double name = b->names[i], gain = b->rule == MISSING_LAST && b->unknown[i] != 0.0 ? q->stake[a] : 0.0;
+    for (int64_t j = 0; j < run->count; j++)
+        if (b->names[run->positions[j]] == name) return gain;
+    for (int64_t j = 0; j < q->already_count; j++)
+        if (b->names[q->already[j]] == name) return gain;
+    return gain - b->name_price * q->stake[a];
+}
+
+/* Cover the bins of candidate `best`, or add its vector to the picks. Returns what it gains by the wishes after the results of
+ * `run`. */
+static double cover(const Query *q, int64_t best, double lam, double *state, int64_t padded, const Run *run) {
     double gain = 0.0;
     for (int64_t a = 0; a < q->attributes; a++) {
         const Bins *b = q->bins + a;
@@ -257,8 +273,8 @@ static double cover(const Query *q, int64_t best, double lam, double *state, int
             continue;
         }
         double fall = sum(visit(COVER, b, best, state, b->coverage_per_result));
+        gain += pays_names(q, a) ? name_gain(q, a, best, run) : b->sign * fall / b->coverage_per_result;
         if (fall == 0.0) continue;
-        gain += b->sign * fall / b->coverage_per_result;
         if (!b->site[0] || b->mean) mark(q, a, ANYWHERE, best, fall, lam, padded);
         else if (b->shape == SHAPE_GLOBE) mark(q, a, SHAPE_GLOBE, best, fall, lam, padded);
         else if (b->shape == SHAPE_PLANE) mark(q, a, SHAPE_PLANE, best, fall, lam, padded);
@@ -350,7 +366,7 @@ INLINE int64_t choose_best(const Query *q, double lam, double tie, double *state
 static void take_result(Query *q, int64_t best, double lam, double *state, Run *run) {
     if (lam > 0.0) {
         run->relevance += q->relevance[best];
-        run->wishes += q->offset[best] + cover(q, best, lam, state, whole_blocks(q->n));
+        run->wishes += q->offset[best] + cover(q, best, lam, state, whole_blocks(q->n), run);
     }
     q->bound[best] = NEVER;
     q->taken[best] = 1.0;

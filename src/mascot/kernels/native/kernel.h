@@ -26,6 +26,8 @@ typedef struct {
     const int64_t *indices;
     const double *values;     /* LABELS: memberships, NULL when all are 1 */
     double axis[2][AXIS_FIELDS]; /* LINE, PLANE: even axes (step 0: self-scaled); GLOBE: axis[0][SIGMA] in km, or 0 */
+    const double *names;      /* LINE, GLOBE: the whole part is the name of a row's value, NaN a name of its own; NULL: no names */
+    double name_price;        /* what a name costs a list that competes, in new bins */
     const float *vectors;     /* VECTORS: rows of `size` numbers; NaN and zeros: missing */
     int64_t size;
 } Attribute;

@@ -29,6 +29,11 @@ static Bins pack_bins(Arena *arena, const Attribute *attribute, const int64_t *r
         valid += known;
     }
     for (int64_t i = n; i < n + LANES; i++) x[i] = y[i] = 0.0; /* vectors may reach beyond the end */
+    if (attribute->names && b.sign < 0) {
+        b.names = take_doubles(arena, n);
+        b.name_price = attribute->name_price;
+        for (int64_t i = 0; i < n; i++) b.names[i] = floor(attribute->names[rows[i]]);
+    }
     if (b.shape == SHAPE_LINE) {
         if (valid < n) {
             values = take_doubles(arena, n);

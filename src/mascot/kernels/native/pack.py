@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mascot.kernels.constants import LABEL_PRICE
 from mascot.kernels.reference import Floats, Ints
 
 LINE, PLANE, GLOBE, LABELS, VECTORS = 0, 1, 2, 3, 4  # shapes of bins
@@ -26,6 +27,8 @@ class PackedBins(NamedTuple):
     indices: Ints | None = None
     values: Floats | None = None  # None: every membership is 1
     vectors: NDArray[np.float32] | None = None  # VECTORS, N x D
+    names: Floats | None = None  # LINE, GLOBE: the whole part is the name of a value, NaN a name of its own
+    name_price: float = 0.0  # what a name costs a list of results that competes, in new bins
 
     def __eq__(self, other: object) -> bool:  # by identity, by which the GPU recognises the bins of a corpus
         return self is other
@@ -49,17 +52,22 @@ def pack_bins(bins: Packable) -> PackedBins:
 pack_once: Callable[..., PackedBins] = lru_cache(maxsize=16)(pack_bins)
 
 
-def pack_axes(axes: tuple[float, ...], values: tuple[Floats, ...]) -> PackedBins:
-    """Pack Gaussian bins on one or two axes, each described by the numbers of `PackedBins.axes`."""
+def pack_axes(axes: tuple[float, ...], values: tuple[Floats, ...], name_price: float = 0.0) -> PackedBins:
+    """Pack Gaussian bins on one or two axes, each described by the numbers of `PackedBins.axes`.
+
+    If names have a price, the whole parts of the values are names.
+    """
     if len(values) == 2:
         return PackedBins(PLANE, _contiguous(values[0]), _contiguous(values[1]), axes)
-    return PackedBins(LINE, _contiguous(values[0]), None, (*axes, *(0.0,) * AXIS_FIELDS))
+    x = _contiguous(values[0])
+    names = x if name_price else None
+    return PackedBins(LINE, x, None, (*axes, *(0.0,) * AXIS_FIELDS), names=names, name_price=name_price)
 
 
-def pack_globe(lat: Floats, lon: Floats, sigma_km: float) -> PackedBins:
+def pack_globe(lat: Floats, lon: Floats, sigma_km: float, names: Floats | None = None) -> PackedBins:
     """Pack Gaussian bins on the globe."""
     axes = (0.0, 0.0, 0.0, sigma_km) + (0.0,) * (2 * AXIS_FIELDS - 4)
-    return PackedBins(GLOBE, _contiguous(lat), _contiguous(lon), axes)
+    return PackedBins(GLOBE, _contiguous(lat), _contiguous(lon), axes, names=names, name_price=LABEL_PRICE)
 
 
 def _contiguous(values: Floats) -> Floats:

@@ -112,14 +112,15 @@ static void select_plain(Query *q, const int64_t *order, int64_t count, Run *pla
         int64_t i = order[j];
         if (!allowed(q, i, 0) || is_copy(q, i, 0, plain->positions, plain->count)) continue;
         count_labels(q, i, 1);
-        plain->positions[plain->count++] = i;
         plain->relevance += q->relevance[i];
         plain->wishes += q->offset[i];
         for (int64_t a = 0; a < q->attributes; a++) {
             const Bins *b = q->bins + a;
             if (b->novelty) plain->wishes += pick_vector(q, a, i, 0.0);
+            else if (pays_names(q, a)) plain->wishes += name_gain(q, a, i, plain);
             else plain->wishes += b->sign * sum(visit(COVER, b, i, q->live, b->coverage_per_result)) / b->coverage_per_result;
         }
+        plain->positions[plain->count++] = i;
     }
     for (int64_t j = 0; j < plain->count; j++) count_labels(q, plain->positions[j], -1);
 }
