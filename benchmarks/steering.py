@@ -262,8 +262,9 @@ def together(
     `target` is ``"label"``, ``"place"`` or ``"hour"``; both numbers are means over the cases that have it.
     """
     column = {"label": "label", "place": "lat", "hour": "taken"}[target]
-    attribute: Any = {"label": mc.Category("label"), "place": mc.Place(), "hour": mc.HourOfDay()}[target]
     own = [case.candidates for case in cases if column in case.candidates.columns]
+    place = mc.Place(names="city") if own and "city" in own[0].columns else mc.Place()  # as photo search
+    attribute: Any = {"label": mc.Category("label"), "place": place, "hour": mc.HourOfDay()}[target]
     rows: dict[str, list[tuple[float, float]]] = {}
     for strength in strengths if own else ():
         methods: dict[str, Any] = {

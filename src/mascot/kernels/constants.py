@@ -33,5 +33,5 @@ SWAPS = 100  # that improve a plan
 FEW_SWAPS = 2  # that make room for a pick
 TENURE = 7  # steps in which a swap is not undone
 STEPS_PER_PLACE = 10  # steps back of the search for an arrangement, before it gives up
-PROTECTED_STEPS = (0.5, 1.0)  # strengths of the runs of a focus that start from the protected results alone
-CENTRE_STEPS = (0.25, 0.6)  # strengths of the runs that start from a centre, too
+PROTECTED_STEP = 0.8  # strength of the run of a focus that starts from the protected results alone
+CENTRE_STEPS = (0.25, 0.6)  # strengths of the runs that start from each centre

@@ -31,7 +31,7 @@ from mascot.kernels.constants import (
     LABEL_PRICE,
     LEADERS,
     NOTHING,
-    PROTECTED_STEPS,
+    PROTECTED_STEP,
     TIE,
 )
 from mascot.kernels.look_ahead import select_results
@@ -429,9 +429,11 @@ class WeighedQuery:
         if not self.fixed:
             return [*(self.run(strength, first) for first in self.starts), plain]
         if not self._family:
-            steps = [(self.protected, step) for step in PROTECTED_STEPS]
-            steps += [(first, step) for first in self.starts[1:] or self.starts for step in CENTRE_STEPS]
-            self._family = [*(self.run(step, first) for first, step in steps), plain]
+            further = [(first, step) for first in self.starts[1:] or self.starts for step in CENTRE_STEPS]
+            self._family = [
+                *(self.run(step, first) for first, step in [(self.protected, PROTECTED_STEP), *further]),
+                plain,
+            ]
         return self._family
 
     def pick(self, strength: float) -> tuple[Ints, int]:

@@ -32,8 +32,8 @@
 #define MASCOT_FEW_SWAPS 2  /* that make room for a pick */
 #define MASCOT_TENURE 7     /* steps in which a swap is not undone */
 #define MASCOT_STEPS_PER_PLACE 10 /* steps back of the search for an arrangement, before it gives up */
-#define MASCOT_PROTECTED_STEPS {0.5, 1.0} /* strengths of the runs of a focus from the protected results alone */
-#define MASCOT_CENTRE_STEPS {0.25, 0.6}   /* strengths of the runs from a centre, too */
+#define MASCOT_PROTECTED_STEP 0.8         /* strength of the run of a focus from the protected results alone */
+#define MASCOT_CENTRE_STEPS {0.25, 0.6}   /* strengths of the runs from each centre */
 
 enum { SHAPE_LINE = 0, SHAPE_PLANE = 1, SHAPE_GLOBE = 2, SHAPE_LABELS = 3, SHAPE_VECTORS = 4 };
 enum { MISSING_LAST = 0, MISSING_NEUTRAL = 1 };

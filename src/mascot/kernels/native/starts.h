@@ -60,9 +60,11 @@ static void measure_likeness(const Query *q, const int64_t *leaders, int64_t cou
             clear_memberships(q->bins + a, leaders[c], q->live);
             for (int64_t i = c; i < count; i++) shared[c][i] = shared[i][c] = q->sums[leaders[i]];
         }
-        for (int64_t c = 0; c < count; c++)
-            for (int64_t i = 0; i < count && shared[c][c] > 0.0; i++)
-                like[c][i] += q->stake[a] / stakes * (q->bins[a].novelty ? shared[c][i] : shared[c][i] / shared[c][c]);
+        for (int64_t c = 0; c < count; c++) {
+            double own = q->bins[a].novelty && shared[c][c] > 0.0 ? 1.0 : shared[c][c];
+            double share = own > 0.0 ? q->stake[a] / stakes / own : 0.0;
+            for (int64_t i = 0; i < count; i++) like[c][i] += share * shared[c][i];
+        }
     }
 }
 
@@ -73,17 +75,19 @@ INLINE int alike(double like[][MASCOT_LEADERS], int64_t i, int64_t j) {
 /* Choose the centres: leaders around which most of the others lie, no two of them alike, and none like a protected result. */
 static void choose_centres(Arena *arena, Query *q, int64_t starts, const int64_t *leaders, int64_t count) {
     double like[MASCOT_LEADERS][MASCOT_LEADERS], mass[MASCOT_LEADERS];
+    int64_t leading[MASCOT_LEADERS], leading_count = 0; /* leaders that are protected */
     q->centres = take_integers(arena, MASCOT_LEADERS);
     if (count > MASCOT_LEADERS) count = MASCOT_LEADERS;
     if (q->protected_count >= q->k) return;
     measure_likeness(q, leaders, count, like);
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t j = 0; j < q->protected_count; j++)
+            if (leaders[i] == q->protected_positions[j]) leading[leading_count++] = i;
     for (int64_t j = 0; j < q->protected_count; j++) count_labels(q, q->protected_positions[j], 1);
     for (int64_t c = 0; c < count; c++) {
         int open = like[c][c] > 0.0 && allowed(q, leaders[c], 0) &&
                    !is_copy(q, leaders[c], 0, q->protected_positions, q->protected_count);
-        for (int64_t i = 0; i < count && open; i++)
-            for (int64_t j = 0; j < q->protected_count; j++)
-                if (leaders[i] == q->protected_positions[j] && (i == c || alike(like, i, c))) open = 0;
+        for (int64_t j = 0; j < leading_count && open; j++) open = leading[j] != c && !alike(like, leading[j], c);
         mass[c] = open ? 0.0 : NEVER;
         for (int64_t i = 0; i < count && open; i++) mass[c] += q->ideal[leaders[i]] * like[c][i];
     }
@@ -125,6 +129,12 @@ static void select_plain(Query *q, const int64_t *order, int64_t count, Run *pla
     for (int64_t j = 0; j < plain->count; j++) count_labels(q, plain->positions[j], -1);
 }
 
+static const double centre_steps[] = MASCOT_CENTRE_STEPS;
+enum { CENTRE_RUNS = sizeof centre_steps / sizeof(double) };
+
+/* Return how many runs compete without a spread: without a centre, the protected results alone take its place. */
+static int64_t fixed_runs(const Query *q) { return 1 + CENTRE_RUNS * (q->centre_count ? q->centre_count : 1); }
+
 /* Prepare several runs, if a wish is a focus. They compete at `strength`, or, below 0, at several strengths. */
 static void prepare_starts(Arena *arena, Query *q, int64_t starts, double strength) {
     q->several = q->run_count = 0;
@@ -142,7 +152,7 @@ static void prepare_starts(Arena *arena, Query *q, int64_t starts, double streng
         if (!is_already(q, order[j])) order[count++] = order[j];
     q->leading = order;
     choose_centres(arena, q, starts, order, count);
-    int64_t most = 3 + 2 * (q->centre_count ? q->centre_count : 1);
+    int64_t most = 1 + fixed_runs(q);
     q->runs = arena_take(arena, (size_t)most * sizeof(Run));
     for (int64_t j = 0; j < most; j++) q->runs[j] = (Run){.positions = take_integers(arena, q->k), .stages = 1};
     q->plain = q->runs + most - 1;
@@ -175,16 +185,14 @@ static void select_run(Query *q, double lam, int64_t c, Run *run) {
 
 /* Select the runs that compete at strength `lam`. */
 static void select_runs(Query *q, double lam) {
-    static const double protected_steps[] = MASCOT_PROTECTED_STEPS, centre_steps[] = MASCOT_CENTRE_STEPS;
     if (q->fixed && q->run_count) return;
-    q->run_count = q->fixed ? 2 + 2 * (q->centre_count ? q->centre_count : 1) : 1 + q->centre_count;
+    q->run_count = q->fixed ? fixed_runs(q) : 1 + q->centre_count;
     raise_bar(q, q->plain);
-    for (int64_t j = 0; j < q->run_count; j++) {
-        /* The run with strength 1 comes last, because it ends soonest if others are better. */
-        int64_t run = j == 0 || !q->fixed ? j : j + 1 < q->run_count ? j + 1 : 1;
-        if (!q->fixed) select_run(q, lam, run - 1, q->runs + run);
-        else if (run < 2) select_run(q, protected_steps[run], -1, q->runs + run);
-        else select_run(q, centre_steps[run % 2], q->centre_count ? run / 2 - 1 : -1, q->runs + run);
+    for (int64_t run = 0; run < q->run_count; run++) {
+        int64_t further = run - 1;
+        if (!q->fixed) select_run(q, lam, further, q->runs + run);
+        else if (run == 0) select_run(q, MASCOT_PROTECTED_STEP, -1, q->runs);
+        else select_run(q, centre_steps[further % CENTRE_RUNS], q->centre_count ? further / CENTRE_RUNS : -1, q->runs + run);
     }
     q->bar = NEVER;
 }
