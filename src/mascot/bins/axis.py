@@ -109,7 +109,7 @@ class AxisBins:
     def name_price(self) -> float:
         """What a name costs, in new bins: as much as all bins within it, and at least as much as a label."""
         axis = self.axes[0]
-        within = (1 + axis.step) / (math.sqrt(2 * math.pi) * axis.sigma) if axis.step > 0 else 0.0
+        within = 1 / (math.sqrt(2 * math.pi) * axis.sigma) if axis.step > 0 else 0.0
         return max(within, LABEL_PRICE)
 
     def missing(self, rows: Ints | None = None) -> Bools:
