@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -436,6 +437,15 @@ class WeighedQuery:
             ]
         return self._family
 
+    @cached_property
+    def strict_run(self) -> Run:
+        """The run from the protected results by the wishes alone.
+
+        It competes at strengths above those of the other runs, if it costs no more than the best of them. So the dial
+        stays monotone.
+        """
+        return self.run(1.0, self.protected)
+
     def pick(self, strength: float) -> tuple[Ints, int]:
         """Return up to k positions, and the stages that the quotas needed.
 
@@ -446,13 +456,20 @@ class WeighedQuery:
         if not self.several or strength == 0:
             return self.select_greedily(strength, self.relevance, self.protected)
         tie = self._gains(strength, self.relevance)[2]
-        runs = self.runs(strength)
-        best, most = runs[0], -np.inf
-        for run in runs:
-            objective = (1 - strength) * run.relevance + strength * run.wishes
-            rank, best_rank = (len(run.positions), -run.stages), (len(best.positions), -best.stages)
-            if rank > best_rank or (rank == best_rank and objective > most + tie):
-                best, most = run, objective
+
+        def objective(run: Run) -> float:
+            return (1 - strength) * run.relevance + strength * run.wishes
+
+        def beats(run: Run, other: Run) -> bool:
+            rank, other_rank = (len(run.positions), -run.stages), (len(other.positions), -other.stages)
+            return rank > other_rank or (rank == other_rank and objective(run) > objective(other) + tie)
+
+        best, *others = self.runs(strength)
+        for run in others:
+            best = run if beats(run, best) else best
+        if self.fixed and strength > PROTECTED_STEP:
+            strict = self.strict_run
+            best = strict if strict.wishes >= best.wishes - tie and beats(strict, best) else best
         return best.positions, best.stages
 
     def search(self) -> tuple[Ints, float, int]:

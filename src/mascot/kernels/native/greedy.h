@@ -46,7 +46,7 @@ typedef struct {
     int64_t several;             /* whether a focus has several runs, see starts.h */
     int64_t fixed;               /* whether these runs do not depend on the strength, because there is no spread */
     int64_t *centres, centre_count; /* further starts */
-    Run *runs, *plain;           /* the runs that compete, and the most relevant results, which compete too */
+    Run *runs, *plain, *strict;  /* the runs that compete, the most relevant results, and the run by the wishes alone */
     int64_t run_count;           /* 0 until the runs were selected */
     const int64_t *leading;      /* the k most relevant candidates, or more, best first */
     double strength;             /* at which the runs compete; below 0: at several */

@@ -152,10 +152,11 @@ static void prepare_starts(Arena *arena, Query *q, int64_t starts, double streng
         if (!is_already(q, order[j])) order[count++] = order[j];
     q->leading = order;
     choose_centres(arena, q, starts, order, count);
-    int64_t most = 1 + fixed_runs(q);
+    int64_t most = 2 + fixed_runs(q);
     q->runs = arena_take(arena, (size_t)most * sizeof(Run));
     for (int64_t j = 0; j < most; j++) q->runs[j] = (Run){.positions = take_integers(arena, q->k), .stages = 1};
     q->plain = q->runs + most - 1;
+    q->strict = q->runs + most - 2;
     for (int64_t c = 0; c < q->quotas; c++)
         if (q->quota[c].least) q->plain->stages = 3; /* it does not look ahead */
     select_plain(q, order, count, q->plain);
@@ -185,7 +186,7 @@ static void select_run(Query *q, double lam, int64_t c, Run *run) {
 
 /* Select the runs that compete at strength `lam`. */
 static void select_runs(Query *q, double lam) {
-    if (q->fixed && q->run_count) return;
+    if (q->fixed && q->run_count && (lam <= MASCOT_PROTECTED_STEP || q->strict->count)) return;
     q->run_count = q->fixed ? fixed_runs(q) : 1 + q->centre_count;
     raise_bar(q, q->plain);
     for (int64_t run = 0; run < q->run_count; run++) {
@@ -194,6 +195,7 @@ static void select_runs(Query *q, double lam) {
         else if (run == 0) select_run(q, MASCOT_PROTECTED_STEP, -1, q->runs);
         else select_run(q, centre_steps[further % CENTRE_RUNS], q->centre_count ? further / CENTRE_RUNS : -1, q->runs + run);
     }
+    if (q->fixed && lam > MASCOT_PROTECTED_STEP) select_run(q, 1.0, -1, q->strict);
     q->bar = NEVER;
 }
 
@@ -217,6 +219,9 @@ static void select_with(Query *q, double lam, Run *run) {
     for (int64_t j = 1; j < q->run_count; j++)
         if (beats(q, lam, q->runs + j, best)) best = q->runs + j;
     if (beats(q, lam, q->plain, best)) best = q->plain;
+    /* By the wishes alone, only if that costs no more: the dial stays monotone. */
+    int strict = q->fixed && lam > MASCOT_PROTECTED_STEP && q->strict->wishes >= best->wishes - tie_of(q, lam);
+    if (strict && beats(q, lam, q->strict, best)) best = q->strict;
     memcpy(run->positions, best->positions, (size_t)best->count * sizeof(int64_t));
     run->count = best->count;
     run->stages = best->stages;
