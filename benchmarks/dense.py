@@ -42,8 +42,14 @@ def clock(hour: Floats, sigma: float = 1.5) -> Floats:
     return p
 
 
-def greedy(scores: Floats, parts: list[Floats], signs: list[int], strength: float, k: int, guarded: bool) -> list[int]:
-    """Return the selection of the published loop; `guarded` scales, weighs bins evenly and protects three."""
+def greedy(
+    scores: Floats, parts: list[Floats], signs: list[int], strength: float, k: int, guarded: bool,
+    centre: int | None = None,
+) -> list[int]:  # fmt: skip
+    """Return the selection of the published loop.
+
+    `guarded` scales, weighs bins evenly and protects three; `centre` is selected after these.
+    """
     relevance = (scores - scores.min()) / (scores.max() - scores.min() + 1e-8)
     states = []
     for p, sign in zip(parts, signs, strict=True):
@@ -52,11 +58,25 @@ def greedy(scores: Floats, parts: list[Floats], signs: list[int], strength: floa
         states.append(sign * strength * weight / top)
     p, state = np.concatenate(parts, axis=1), np.concatenate(states)
     base = (1 - strength) * relevance
+    first = [*range(PROTECTED if guarded else 0), *([] if centre is None else [centre])]
     selection: list[int] = []
     for step in range(k):
         gain = base + p @ state
-        best = step if guarded and step < PROTECTED else int(np.argmax(gain))
+        best = first[step] if step < len(first) else int(np.argmax(gain))
         selection.append(best)
         base[best] = -np.inf
         state = state * (1 - p[best])
     return selection
+
+
+def focus(scores: Floats, parts: list[Floats], signs: list[int], strength: float, k: int, centre: int) -> list[int]:
+    """Return the best of the three runs of a focus, and of the most relevant results. The centre is given."""
+    relevance = (scores - scores.min()) / (scores.max() - scores.min() + 1e-8)
+    lists = [greedy(scores, parts, signs, 0.8, k, True), list(range(k))]
+    lists += [greedy(scores, parts, signs, step, k, True, centre) for step in (0.25, 0.6)]
+
+    def objective(selection: list[int]) -> float:
+        costs = [(1 - (1 - p[selection]).prod(axis=0)).sum() / p.sum(axis=1).max() / len(parts) for p in parts]
+        return float((1 - strength) * relevance[selection].sum() - strength * sum(costs))
+
+    return max(lists, key=objective)
