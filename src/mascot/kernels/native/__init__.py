@@ -153,19 +153,19 @@ def cores() -> int:
 
 def _run(batch: bytes, count: int, threads: int | None) -> None:
     """Select in ranges of queries, on several threads; ctypes releases the interpreter lock."""
-    select_range = _library()[0].mascot_select
-
-    def work(first: int, last: int) -> None:
-        if select_range(batch, first, last):
-            raise MemoryError(_OUT_OF_MEMORY)
-
     threads = 1 if count == 1 else min(threads or cores(), count)
     if threads <= 1:
-        work(0, count)
+        _run_range(batch, 0, count)
         return
     # Sixteen chunks per thread, so that a slow core or a long query does not hold up the others; but not too small,
     # because every chunk allocates its own workspace.
     size = max(count // (16 * threads), min(64, -(-count // threads)))
     with ThreadPoolExecutor(threads) as pool:
-        for future in [pool.submit(work, start, min(start + size, count)) for start in range(0, count, size)]:
+        starts = range(0, count, size)
+        for future in [pool.submit(_run_range, batch, start, min(start + size, count)) for start in starts]:
             future.result()
+
+
+def _run_range(batch: bytes, first: int, last: int) -> None:
+    if _library()[0].mascot_select(batch, first, last):
+        raise MemoryError(_OUT_OF_MEMORY)

@@ -37,6 +37,7 @@ typedef struct {
     int64_t *slot;                /* first state index of a candidate, of a GLOBE window or of a label */
     int64_t *first;               /* GLOBE, LABELS: [n + 1] a candidate's first window */
     double *lanes;                /* memberships; NULL for labels that are all 1 */
+    double *memberships;          /* GLOBE: [n] the sum of a candidate's memberships; otherwise NULL */
     int64_t product;              /* PLANE, if it is large: `lanes` holds a row and a column to be multiplied */
     Range *range;                 /* product: [rows] */
     double *unknown;              /* [n] 1 if the value is missing, otherwise 0 */

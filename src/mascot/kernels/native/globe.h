@@ -18,7 +18,8 @@ enum { MOST_RINGS = 8, TOGETHER = 16 }; /* at most 6 rings are in reach of a can
 /* Rings by number, from `Globe.lowest` on, modulo RINGS_CACHED. Which cells of a ring have slots is known only if cells are
  * numbered densely. Vectors of rings may reach beyond the end. */
 typedef struct {
-    int64_t ring[RINGS_CACHED], base[RINGS_CACHED]; /* number, and slot of cell 0 */
+    int64_t ring[RINGS_CACHED];
+    double base[RINGS_CACHED + LANES]; /* slot of cell 0 */
     double cells[RINGS_CACHED + LANES], cosine[RINGS_CACHED + LANES], inverse[RINGS_CACHED + LANES]; /* and 1 / cosine */
     double lowest_cell[RINGS_CACHED + LANES], highest_cell[RINGS_CACHED + LANES]; /* cells with slots; infinite: all of them */
 } Rings;
@@ -47,6 +48,7 @@ typedef struct {
 /* The cells of a candidate on each ring in reach, and the exponents of their memberships: across + along * hav(longitudes). */
 typedef struct {
     double left[MOST_RINGS + LANES], right[MOST_RINGS + LANES], across[MOST_RINGS + LANES], along[MOST_RINGS + LANES];
+    double slot[MOST_RINGS + LANES]; /* of the first cell, if one window has them all and they are tabulated; otherwise -1 */
 } Spans;
 
 INLINE Globe make_globe(Arena *arena, const Bins *b, double width) {
@@ -109,7 +111,7 @@ INLINE void number_cells(Globe *globe, const Bins *b, const double *lat, const d
         double first = floor((west - half + PI) * inverse - 0.5), last = ceil((east + half + PI) * inverse - 0.5);
         if (first < 0.0 || last > cells - 1.0 || last - first >= cells - 1.0) first = 0.0, last = cells - 1.0; /* the whole circle */
         else cache->lowest_cell[at] = first, cache->highest_cell[at] = last;
-        cache->base[at] = b->origin + used - (int64_t)first;
+        cache->base[at] = (double)(b->origin + used) - first;
         used += (int64_t)(last - first) + 1 + LANES;
         if (used > allowed) globe->dense = 0;
     }
@@ -122,7 +124,7 @@ INLINE void tabulate_cells(Arena *arena, Globe *globe, const Bins *b, int64_t n)
     globe->sines = take_doubles(arena, globe->used + LANES);
     globe->cosines = take_doubles(arena, globe->used + LANES);
     for (int64_t ring = globe->lowest, slot = 0; slot < globe->used; ring++) {
-        int64_t at = look_up_ring(globe, ring), first = b->origin + slot - globe->cache->base[at];
+        int64_t at = look_up_ring(globe, ring), first = b->origin + slot - (int64_t)globe->cache->base[at];
         double half = PI / globe->cache->cells[at], last = globe->cache->highest_cell[at];
         int64_t count = (int64_t)(last < INFINITY ? last : globe->cache->cells[at] - 1.0) - first + 1;
         for (int64_t j = 0; j < count; j += LANES) {
@@ -142,6 +144,7 @@ INLINE void allocate_windows(Arena *arena, Globe *globe, Bins *b, int64_t n) {
     b->slot = take_integers(arena, globe->allocated);
     b->lanes = take_doubles(arena, globe->allocated * LANES);
     b->first = take_integers(arena, n + 1);
+    b->memberships = take_doubles(arena, n);
     if (!globe->dense) globe->table = make_table(arena, globe->allocated);
 }
 
@@ -192,8 +195,11 @@ INLINE void span_rings(const Globe *globe, const Points *points, double lat, int
     vector right = -round_up(all(0.5) - (all(points->lon[i] + PI) + half) * scale);
     left = larger(left, load(cache->lowest_cell + at)); /* only cells that have slots */
     right = smaller(right, load(cache->highest_cell + at));
+    right = smaller(right, left + cells - one);
     store(spans->left + lane, left);
-    store(spans->right + lane, smaller(right, left + cells - one));
+    store(spans->right + lane, right);
+    mask single = (left >= all(0.0)) & (right < cells) & (right >= left) & (right - left < all(globe->sines ? LANES : -1.0));
+    store(spans->slot + lane, choose_lanes(single, load(cache->base + at) + left, all(-1.0)));
     store(spans->across + lane, across * all(globe->fold));
     store(spans->along + lane, all(points->cos_lat[i] * globe->fold) * load(cache->cosine + at));
 }
@@ -211,7 +217,7 @@ INLINE void pack_ring(Arena *arena, Globe *globe, Bins *b, const Points *points,
             step = cells - home < LANES ? cells - home : LANES;
             if (step > right - left + 1) step = right - left + 1;
             valid = step;
-            slot = globe->cache->base[at] + home;
+            slot = (int64_t)globe->cache->base[at] + home;
         } else {
             int64_t block = home / LANES;
             if (block == first_block) break; /* once round the pole */
@@ -228,6 +234,16 @@ INLINE void pack_ring(Arena *arena, Globe *globe, Bins *b, const Points *points,
         b->slot[globe->windows++] = slot;
         left += step;
     }
+}
+
+/* Write the only window of candidate i on one ring. */
+INLINE void pack_window(Arena *arena, Globe *globe, Bins *b, const Points *points, int64_t i, int64_t lane, const Spans *spans) {
+    if (globe->windows == globe->allocated) grow_windows(arena, globe, b, 1);
+    int64_t slot = (int64_t)spans->slot[lane], at = slot - b->origin;
+    vector half = all(points->sine[i]) * load(globe->cosines + at) - all(points->cosine[i]) * load(globe->sines + at);
+    vector p = decay(all(spans->across[lane]) + all(spans->along[lane]) * half * half);
+    store(b->lanes + globe->windows * LANES, where(STEPS <= all(spans->right[lane] - spans->left[lane]), p));
+    b->slot[globe->windows++] = slot;
 }
 
 /* Compute what does not depend on the ring. */
@@ -267,9 +283,14 @@ static void pack_globe(Arena *arena, Bins *b, const double *lat, double *lon, do
             for (int64_t lane = 0; b->unknown[i] == 0.0 && lane < points.count[i]; lane += at_once)
                 span_rings(&globe, &points, lat[i], i, lane, spans + i - start);
         for (int64_t i = start; i < end; i++) {
+            vector total = all(0.0);
             b->first[i] = globe.windows;
-            for (int64_t lane = 0; b->unknown[i] == 0.0 && lane < points.count[i]; lane++)
-                pack_ring(arena, &globe, b, &points, i, lane, spans + i - start);
+            for (int64_t lane = 0; b->unknown[i] == 0.0 && lane < points.count[i]; lane++) {
+                if (spans[i - start].slot[lane] >= 0.0) pack_window(arena, &globe, b, &points, i, lane, spans + i - start);
+                else pack_ring(arena, &globe, b, &points, i, lane, spans + i - start);
+            }
+            for (int64_t j = b->first[i]; j < globe.windows; j++) total += load(b->lanes + j * LANES);
+            b->memberships[i] = sum(total);
         }
     }
     b->first[n] = globe.windows;

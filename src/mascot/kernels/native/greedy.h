@@ -332,7 +332,7 @@ static void begin_pass(const Query *q, double lam, double *state, int64_t padded
 
 /* Return the candidate with the largest gain, or -1 if none may be chosen. */
 INLINE int64_t choose_best(const Query *q, double lam, double tie, double *state, int64_t padded) {
-    enum { AT_ONCE = 48 };
+    enum { AT_ONCE = 104 };
     vector exact = all(NEVER), changed = all(NEVER);
     for (int64_t i = 0; i < padded; i += LANES) {
         vector bound = load(q->bound + i);

@@ -182,7 +182,8 @@ static double measure_bins(Arena *arena, Query *q, Bins *b, int64_t flags) {
     double *state = q->state, *sums = q->sums;
     if (flags & FLAG_QUERY_WEIGHT) raise_to_peaks(q, b, q->relevance, state);
     else fill_bins(b, state, 1.0);
-    visit_list(WORTH, b, q->everyone, q->n, q->changed, 1, state, NULL, sums);
+    if (b->memberships && !b->mean && !(flags & FLAG_QUERY_WEIGHT)) memcpy(sums, b->memberships, (size_t)q->n * sizeof(double));
+    else visit_list(WORTH, b, q->everyone, q->n, q->changed, 1, state, NULL, sums);
     double memberships = sum_of(sums, q->n), top = largest_of(sums, q->n);
     if (top < MASCOT_NOTHING) { /* so little that rounding would decide: nothing */
         top = 0.0;
