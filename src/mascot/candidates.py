@@ -84,7 +84,7 @@ class Candidates(Generic[Id]):
         self.has_ids = True  # False: ids of records were looked for, and there are none
         self.columns: Mapping[str, NDArray[Any]] = as_columns(columns, (count,), "Candidates")
         self.vectors: Floats | None = as_vectors(vectors, (count,), "Candidates")
-        is_table = bool(self.columns) and not isinstance(columns, Mapping)
+        is_table = bool(self.columns) and not isinstance(columns, (dict, Mapping))  # dictionaries are checked faster
         self.source: Sequence[Any] | None = TableRows(columns, self.columns) if is_table else None
 
     @staticmethod
@@ -197,7 +197,7 @@ def as_ids(ids: Any, count: int, owner: str, like: str = "candidates") -> list[H
 def finite_scores(scores: ArrayLike, dimensions: int, owner: str = "scores") -> Floats:
     """Return scores as float64, checked: finite, with this many dimensions. The scores of one query are copied."""
     values = scores if isinstance(scores, np.ndarray) else on_host(scores)
-    if hasattr(values, "to_numpy") or hasattr(values, "to_pylist"):
+    if not isinstance(values, (np.ndarray, list)) and (hasattr(values, "to_numpy") or hasattr(values, "to_pylist")):
         values = as_array(values)
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         at = int(np.flatnonzero(np.ma.getmaskarray(values))[0])
@@ -215,7 +215,8 @@ def finite_scores(scores: ArrayLike, dimensions: int, owner: str = "scores") -> 
         raise InputError(f"{owner} must be numbers, got {scores!r:.80}") from None
     if array.ndim != dimensions:
         raise InputError(f"{owner} must have {dimensions} dimension(s), got {array.ndim}")
-    if not math.isfinite(np.vdot(array, array)) and not np.isfinite(array).all():
+    # The product is faster for few scores; for many, BLAS would start threads and wait for them.
+    if not (array.size < 4096 and math.isfinite(np.vdot(array, array))) and not np.isfinite(array).all():
         bad = ~np.isfinite(array)
         raise InputError(f"{owner} must be finite, got {array[bad][0]} at position {int(np.flatnonzero(bad)[0])}")
     return array
