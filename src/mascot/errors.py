@@ -75,6 +75,8 @@ def check_share(owner: str, value: Any, rule: str = "must be in 0..1") -> None:
 
 
 def check_whole(owner: str, value: Any, least: int, most: int | None = None) -> None:
+    if type(value) is int and least <= value < 1 << 31 and most is None:  # the usual case
+        return
     require(is_whole(value) and value >= least, owner, f"must be a whole number >= {least}", value)
     require(value < 1 << 31, owner, "must be below 2**31", value)  # kernels count in 64 bits
     if most is not None:

@@ -106,7 +106,7 @@ class Ranking(Generic[Id]):
         if self.source is None:
             raise InputError("records() needs candidates made of records or of a table, got columns: use positions")
         positions = self.positions.tolist()
-        if isinstance(self.source, TableRows):
+        if type(self.source) is TableRows:
             return self.source.take(positions)
         return [self.source[i] for i in positions]
 

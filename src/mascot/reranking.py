@@ -84,7 +84,7 @@ def rerank(
     candidates = as_candidates(candidates)
     fitted = fit_wishes(wishes, Table(candidates.columns, candidates.vectors), len(candidates))
     pinned, places = pinned_positions(pin, candidates.ids, k)
-    already_positions = positions_of(already, ids_of(candidates))
+    already_positions = NO_POSITIONS if already is None else positions_of(already, ids_of(candidates))
     if len(pinned):
         already_positions = already_positions[~np.isin(already_positions, pinned)]
     _require_use_of_vectors(wishes, method, candidates)

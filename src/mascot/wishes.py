@@ -112,8 +112,8 @@ Wishes = AnyWish | Sequence[AnyWish]
 
 def check_wishes(wishes: Wishes, k: int | None = None, backend: str = "auto") -> tuple[AnyWish, ...]:
     """Return one wish or several as a tuple, checked for contradictions and for what the backend cannot do."""
-    many = hasattr(wishes, "__iter__") and not isinstance(wishes, str)
-    checked: tuple[Any, ...] = tuple(wishes) if many else (wishes,)  # type: ignore[arg-type]
+    single = isinstance(wishes, (Wish, Limit, AtLeast, Share, str)) or not hasattr(wishes, "__iter__")
+    checked: tuple[Any, ...] = (wishes,) if single else tuple(wishes)  # type: ignore[arg-type]
     for wish in checked:
         if not isinstance(wish, (Wish, Limit, AtLeast, Share)):
             kinds = "spread(...), focus(...), limit(...), at_least(...) or share(...)"

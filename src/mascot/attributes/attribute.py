@@ -50,7 +50,8 @@ def as_bins(membership: Any, owner: str, rows: int) -> Bins:
     """Return a membership as bins, checked: N rows, values finite and in 0..1."""
     owner = f"{owner}.membership"
     if isinstance(membership, (AxisBins, GlobeBins, SparseBins, VectorBins)):
-        _check_shape((membership.rows, 0), owner, rows)
+        if membership.rows != rows:
+            _check_shape((membership.rows, 0), owner, rows)
         return membership
     if hasattr(membership, "tocsr"):
         matrix = membership.tocsr().copy()  # the user's matrix is not changed

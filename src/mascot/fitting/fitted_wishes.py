@@ -92,8 +92,8 @@ class FittedWishes:
         self.coverage, self.aims, self.constraints = sorted_wishes or sort_wishes(self.wishes)
         self.signs = np.array([float(wish.sign) for wish in self.coverage])
         self.weights = np.array([max(float(wish.weight), LEAST_WEIGHT) for wish in self.coverage])
-        self.rules = tuple(missing_rule(wish.attribute) for wish in self.coverage)
-        self.quotas = tuple(wish.quota(labels) for wish, labels in zip(self.constraints, self.labels, strict=True))
+        self.rules = tuple([missing_rule(wish.attribute) for wish in self.coverage])  # faster than of a generator
+        self.quotas = tuple([wish.quota(labels) for wish, labels in zip(self.constraints, self.labels, strict=True)])
 
     def near(self, values: Mapping[str, Any]) -> FittedWishes:
         """Return the same with other values of named focuses, by the names of their attributes."""
@@ -123,8 +123,7 @@ class FittedWishes:
         """Return the problem that a method solves: bins, quotas, and scores with named focuses blended in."""
         ptr, scores, rows, tables = queries.ptr, queries.scores, queries.rows, self.tables
         already, pinned = queries.already, queries.pinned
-        located = [focus.located(queries) for focus in self.focuses]
-        quotas = tuple(wish.for_k(quota, call.k) for wish, quota in zip(self.constraints, self.quotas, strict=True))
+        quotas = tuple([wish.for_k(quota, call.k) for wish, quota in zip(self.constraints, self.quotas, strict=True)])
         if len(pinned):
             quotas = tuple(reduced(quota, pinned if rows is None else rows[pinned]) for quota in quotas)
             already = already and [np.concatenate([*already, pinned])]
@@ -148,11 +147,12 @@ class FittedWishes:
             strength = getattr(call.method, "strength", None)
             strength = DEFAULT_STRENGTH if strength is None else float(strength)
             robust = getattr(call.method, "robust", True)
+            located = [focus.located(queries) for focus in self.focuses]
             scores = aim_scores(scores, ptr, rows, located, call.k, strength, robust)
         return Problem(
             ptr=ptr, scores=scores, rows=rows, bins=self.bins, tables=tables,
             signs=self.signs, weights=self.weights, rules=self.rules,
-            attributes=tuple(wish.attribute for wish in self.coverage), already_ptr=already_ptr, already=already_flat,
+            attributes=tuple([wish.attribute for wish in self.coverage]), already_ptr=already_ptr, already=already_flat,
             remaining=remaining, quotas=quotas, named_weight=named_weight, backend=call.backend, threads=call.threads,
         )  # fmt: skip
 
@@ -175,17 +175,15 @@ def fit_wishes(wishes: tuple[AnyWish, ...], table: Table, rows: int, groups: int
     coverage, aims, constraints = sorted_wishes = sort_wishes(wishes)
 
     def by_group(make: Any, attribute: Any) -> Any:
-        if isinstance(attribute, Vectors):
-            return make(table.columns, table.vectors, rows)
-        if groups == 1 or not getattr(attribute, "local", False):
-            return make(table.columns, table.floats, rows)
+        if groups == 1 or isinstance(attribute, Vectors) or not getattr(attribute, "local", False):
+            return make(table.columns, table.vectors if isinstance(attribute, Vectors) else table.floats, rows)
         size = rows // groups
         parts = (table.take(np.arange(first, first + size)) for first in range(0, rows, size))
         return _join_by_name([make(part.columns, part.floats, size) for part in parts])
 
-    bins = tuple(by_group(wish.bins, wish.attribute) for wish in coverage)
-    focuses = tuple(wish.named_focus(by_group(wish.bins, wish.attribute)) for wish in aims)
-    labels = tuple(by_group(partial(labels_of_rows, wish), wish.attribute) for wish in constraints)
+    bins = tuple([by_group(wish.bins, wish.attribute) for wish in coverage])
+    focuses = tuple([wish.named_focus(by_group(wish.bins, wish.attribute)) for wish in aims])
+    labels = tuple([by_group(partial(labels_of_rows, wish), wish.attribute) for wish in constraints])
     return FittedWishes(wishes, rows, (table,), bins, focuses, labels, None, sorted_wishes)
 
 
