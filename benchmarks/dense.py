@@ -6,6 +6,8 @@ product), and every step is `P @ w`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -42,41 +44,49 @@ def clock(hour: Floats, sigma: float = 1.5) -> Floats:
     return p
 
 
-def greedy(
-    scores: Floats, parts: list[Floats], signs: list[int], strength: float, k: int, guarded: bool,
-    centre: int | None = None,
-) -> list[int]:  # fmt: skip
-    """Return the selection of the published loop.
-
-    `guarded` scales, weighs bins evenly and protects three; `centre` is selected after these.
-    """
-    relevance = (scores - scores.min()) / (scores.max() - scores.min() + 1e-8)
-    states = []
-    for p, sign in zip(parts, signs, strict=True):
-        weight = np.ones(p.shape[1]) if guarded else (p * relevance[:, None]).max(axis=0)
-        top = (p @ weight).max() * len(parts) if guarded else 1.0
-        states.append(sign * strength * weight / top)
-    p, state = np.concatenate(parts, axis=1), np.concatenate(states)
-    base = (1 - strength) * relevance
-    first = [*range(PROTECTED if guarded else 0), *([] if centre is None else [centre])]
-    selection: list[int] = []
-    for step in range(k):
-        gain = base + p @ state
-        best = first[step] if step < len(first) else int(np.argmax(gain))
-        selection.append(best)
-        base[best] = -np.inf
-        state = state * (1 - p[best])
-    return selection
+def greedy(scores: Floats, parts: list[Floats], signs: list[int], strength: float, k: int, guarded: bool) -> list[int]:
+    """Return the selection of the published loop; `guarded` scales, weighs bins evenly and protects three."""
+    relevance = normalized(scores)
+    p, worth = weigh(relevance, parts, signs, guarded)
+    return run(relevance, p, worth, strength, k, range(PROTECTED if guarded else 0))
 
 
 def focus(scores: Floats, parts: list[Floats], signs: list[int], strength: float, k: int, centre: int) -> list[int]:
     """Return the best of the three runs of a focus, and of the most relevant results. The centre is given."""
-    relevance = (scores - scores.min()) / (scores.max() - scores.min() + 1e-8)
-    lists = [greedy(scores, parts, signs, 0.8, k, True), list(range(k))]
-    lists += [greedy(scores, parts, signs, step, k, True, centre) for step in (0.25, 0.6)]
+    relevance = normalized(scores)
+    p, worth = weigh(relevance, parts, signs, guarded=True)
+    protected = range(PROTECTED)
+    lists = [run(relevance, p, worth, 0.8, k, protected), list(range(k))]
+    lists += [run(relevance, p, worth, step, k, [*protected, centre]) for step in (0.25, 0.6)]
 
     def objective(selection: list[int]) -> float:
-        costs = [(1 - (1 - p[selection]).prod(axis=0)).sum() / p.sum(axis=1).max() / len(parts) for p in parts]
-        return float((1 - strength) * relevance[selection].sum() - strength * sum(costs))
+        covered = 1 - (1 - p[selection]).prod(axis=0)
+        return float((1 - strength) * relevance[selection].sum() + strength * (covered @ worth))
 
     return max(lists, key=objective)
+
+
+def normalized(scores: Floats) -> Floats:
+    return np.asarray((scores - scores.min()) / (scores.max() - scores.min() + 1e-8))
+
+
+def weigh(relevance: Floats, parts: list[Floats], signs: list[int], guarded: bool) -> tuple[Floats, Floats]:
+    """Return the memberships in the bins of all attributes, and what covering each bin is worth."""
+    worth = []
+    for p, sign in zip(parts, signs, strict=True):
+        weight = np.ones(p.shape[1]) if guarded else (p * relevance[:, None]).max(axis=0)
+        top = (p @ weight).max() * len(parts) if guarded else 1.0
+        worth.append(sign * weight / top)
+    return np.concatenate(parts, axis=1), np.concatenate(worth)
+
+
+def run(relevance: Floats, p: Floats, worth: Floats, strength: float, k: int, first: Sequence[int]) -> list[int]:
+    """Return the selection of one greedy run that starts with the positions `first`."""
+    base, state = (1 - strength) * relevance, strength * worth
+    selection: list[int] = []
+    for step in range(k):
+        best = first[step] if step < len(first) else int(np.argmax(base + p @ state))
+        selection.append(best)
+        base[best] = -np.inf
+        state = state * (1 - p[best])
+    return selection
