@@ -234,8 +234,8 @@ class _MemoryLayout:
         record["at_cap"] = self._take(most) if record["spread"] else record["at_base"]
         record["at_low"] = self._take(most) if record["focus"] or keep else record["at_cap"]
         # The first sums share the memory of the bounds, unless there are several passes.
-        record["at_spread"] = self._take(most) if keep else record["at_cap"]
-        record["at_focus"] = self._take(most) if keep else record["at_low"]
+        record["at_spread"] = self._take(most) if keep and record["spread"] else record["at_cap"]
+        record["at_focus"] = self._take(most) if keep and record["focus"] else record["at_low"]
 
     def _place_attribute(self, a: int) -> None:
         task, most, fields, bins = self._task, self._most, self._attributes[a], self._task.bins[a]

@@ -165,31 +165,30 @@ DEVICE void close_full_labels(const Query& q, const Bounds& bounds, int best, in
     }
 }
 
-// What covering the bins of a result changes, the part of one thread.
-struct Covered {
-    double fall, gain;  // by how much focus bins fell; what the result gains by bins
-};
+// Return whether a run only measures a list: no candidate is chosen. Bins then matter only to attributes that do not pay for names.
+DEVICE bool is_list(const Query& q) { return Config::starts && q.protected_count >= q.wanted; }
 
-// Cover the bins of candidate `best` that belong to thread t.
-DEVICE Covered cover_all(const Query& q, int best, int t) {
-    Covered covered = {0.0, 0.0};
+// Cover the bins of candidate `best` that belong to thread t. Returns whether there may be any.
+DEVICE bool cover_all(const Query& q, int best, int t, Covered& covered) {
+    bool any = false;
     EACH_ATTRIBUTE(q.plan) {
         const Attribute& attribute = q.plan.attribute[a];
+        const bool named = pays_names(q, attribute);
+        if (named && is_list(q)) continue;
+        any = true;
         const double fall = cover(q, attribute, shape_of(q.plan, a), best, a & 1 ? THREADS - 1 - t : t);
         if (attribute.sign < 0) covered.fall += fall;
-        if (Config::starts && !pays_names(q, attribute)) covered.gain += attribute.sign * fall / coverage_per_result(q, attribute);
+        if (Config::starts && !named) covered.gain += attribute.sign * fall / coverage_per_result(q, attribute);
     }
-    return covered;
+    return any;
 }
 
-// Select candidate `best`: cover its bins, close it and what its labels fill. Adds what each thread's bins gain to `gained`.
-// Returns by how much focus bins fell, if that is needed.
-DEVICE double take_result(Query& q, const Bounds& bounds, int best, int stage, int done, Private<double>& gained) {
-    Private<double> fall;
+// Select candidate `best`: cover its bins, close it and what its labels fill. Returns by how much focus bins fell, if that is needed:
+// before the next candidate is chosen.
+DEVICE double take_result(Query& q, const Bounds& bounds, int best, int stage, int done, Private<Covered>& covered) {
+    bool any = false;
     EACH_THREAD {
-        const Covered covered = cover_all(q, best, t);
-        MY(fall) = covered.fall;
-        if (Config::starts) MY(gained) += covered.gain;
+        any = cover_all(q, best, t, MY(covered));
         if (t == 0) {
             bounds.close(best);
             q.selected[done] = best;
@@ -197,9 +196,16 @@ DEVICE double take_result(Query& q, const Bounds& bounds, int best, int stage, i
         }
         close_full_labels(q, bounds, best, stage, done, t);
     }
-    if (!Config::eager && bounds.focus) return block_sum(q.team, fall);
-    SYNC;
-    return 0.0;
+    if (Config::eager || !bounds.focus || done + 1 < q.protected_count || is_list(q)) {
+        if (any || !is_list(q)) SYNC;
+        return 0.0;
+    }
+    Private<double> fall;
+    EACH_THREAD {
+        MY(fall) = MY(covered).fall;
+        MY(covered).fall = 0.0;
+    }
+    return block_sum(q.team, fall);
 }
 
 // Select up to `wanted` results. Uses up the state. A run that cannot reach the bar any more loses its results.
@@ -212,8 +218,8 @@ DEVICE Run select_greedily(Query& q) {
     if constexpr (Config::quotas) {
         ROLLED for (int c = 0; c < (int)q.plan.quotas; ++c) if (q.plan.quota[c].stages == FILLED) last = q.wanted + 1;
     }
-    Private<double> gained;
-    EACH_THREAD MY(gained) = 0.0;
+    Private<Covered> covered;
+    EACH_THREAD MY(covered) = {0.0, 0.0};
     Private<HeldBins> held;
     if constexpr (Config::eager) {
         EACH_THREAD if (t / LANES < q.n) EACH_ATTRIBUTE(q.plan)
@@ -236,15 +242,15 @@ DEVICE Run select_greedily(Query& q) {
                 continue;
             }
         }
-        fallen += take_result(q, bounds, best, stage, done, gained);
+        fallen += take_result(q, bounds, best, stage, done, covered);
         EACH_ATTRIBUTE(q.plan) refresh_neutral(q, q.plan.attribute[a]);
         ++done;
         if constexpr (Config::starts) {
-            if (done % BETWEEN_CHECKS || !(q.bar > -INFINITE)) continue;
-            if (measure_run(q, done, stage, q.wanted - done, gained).objective(q.dial) < q.bar) return {0.0, 0.0, 0, stage};
+            if (done % BETWEEN_CHECKS || done == BETWEEN_CHECKS || done == q.wanted || !(q.bar > -INFINITE)) continue;
+            if (measure_run(q, done, stage, q.wanted - done, covered).objective(q.dial) < q.bar) return {0.0, 0.0, 0, stage};
         }
     }
     stage = stage < 2 ? stage : 2;
-    if constexpr (Config::starts) return measure_run(q, done, stage, 0, gained);
+    if constexpr (Config::starts) return measure_run(q, done, stage, 0, covered);
     else return {0.0, 0.0, done, stage};
 }

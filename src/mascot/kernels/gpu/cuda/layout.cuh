@@ -31,7 +31,7 @@ struct Attribute {
     i64 keys, data, mean, fit, stride, pool, pool_slots, pool_size;
     i64 table[2], table_from[2], table_size[2];
     const double *xs, *ys;
-    const double* names;  // under a focus: the whole part is the name of a row's value, NaN a name of its own; NULL: none
+    const double* names;  // under a focus: the whole part is a value's name, NaN a name of its own; NULL: none
     const i64* indptr;
     const Index* indices;
     const double* values;  // NULL: every membership is 1

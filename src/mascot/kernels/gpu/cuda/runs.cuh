@@ -10,6 +10,11 @@ struct Run {
     DEVICE_MEMBER double objective(double strength) const { return (1.0 - strength) * relevance + strength * wishes; }
 };
 
+// What covering the bins of results changes, the part of one thread.
+struct Covered {
+    double fall, gain;  // by how much focus bins fell since the last sum; what the results gain by bins
+};
+
 // Return whether a list of results pays for the names of values instead of bins: a focus without a spread beside it does.
 DEVICE bool pays_names(const Query& q, const Attribute& attribute) {
     return Config::starts && !has_spread(q.plan) && attribute.names;
@@ -20,11 +25,11 @@ DEVICE double name_of(const Query& q, const Attribute& attribute, int i) { retur
 // Return whether the name of result j is not that of an earlier result, or of an earlier page. Missing names are all different.
 DEVICE bool is_new_name(const Query& q, const Attribute& attribute, int j) {
     const double name = name_of(q, attribute, q.selected[j]);
-    for (int other = 0; other < j; ++other)
-        if (name_of(q, attribute, q.selected[other]) == name) return false;
-    for (int other = 0; other < q.already_count; ++other)
-        if (name_of(q, attribute, (int)q.already[other]) == name) return false;
-    return true;
+    int same = 0;  // counted to the end, so that the loads do not wait for each other
+    SOME_UNROLL for (int other = 0; other < j; ++other) same += name_of(q, attribute, q.selected[other]) == name;
+    SOME_UNROLL for (int other = 0; other < q.already_count; ++other)
+        same += name_of(q, attribute, (int)q.already[other]) == name;
+    return same == 0;
 }
 
 // Return what the first `count` results pay for names, the part of thread t.
@@ -57,18 +62,18 @@ DEVICE double leading_relevance(const Query& q, int missing, int t) {
     double relevance = 0.0;
     for (int j = t; j < q.wanted && missing > 0; j += THREADS) {
         int open = 0;  // more relevant candidates that are not selected
-        for (int other = 0; other < j; ++other) open += !(q.taken[q.plain[other]] & TAKEN_SELECTED);
+        SOME_UNROLL for (int other = 0; other < j; ++other) open += !(q.taken[q.plain[other]] & TAKEN_SELECTED);
         if (open < missing && !(q.taken[q.plain[j]] & TAKEN_SELECTED)) relevance += q.relevance(q.scores[q.plain[j]]);
     }
     return relevance;
 }
 
-// Measure the first `count` results, and the `missing` most relevant other candidates. `gained` is what bins gain.
-DEVICE Run measure_run(Query& q, int count, int stage, int missing, const Private<double>& gained) {
+// Measure the first `count` results, and the `missing` most relevant other candidates.
+DEVICE Run measure_run(Query& q, int count, int stage, int missing, const Private<Covered>& covered) {
     Private<double> relevance, wishes;
     EACH_THREAD {
         MY(relevance) = leading_relevance(q, missing, t);
-        MY(wishes) = MY(gained) - name_costs(q, count, t);
+        MY(wishes) = MY(covered).gain - name_costs(q, count, t);
         for (int j = t; j < count; j += THREADS) {
             MY(relevance) += q.relevance(q.scores[q.selected[j]]);
             MY(wishes) -= penalty_of(q, q.selected[j], true);
