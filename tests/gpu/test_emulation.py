@@ -73,6 +73,10 @@ def test_a_focus_counts_names_at_every_strength(name: str, strength: str) -> Non
     agree(pools, NAMED[name], STRENGTHS[strength], 12, already)
 
 
+def test_the_run_by_the_wishes_alone_wins_only_if_it_costs_no_more() -> None:
+    agree([world(60, 76)], NAMED["named and not"], mc.Mascot(0.9), 8, [[]])
+
+
 def test_no_cell_around_a_pole_is_lost_to_fused_multiply_add() -> None:
     pools = [ragged(seed) for seed in range(8)]
     for name in ("globe", "towns"):

@@ -176,7 +176,7 @@ class DeviceBatch:
         if isinstance(attribute, Place) and attribute.names is not None:
             names = self._name_codes(attribute.names)
         elif packed.names is not None:  # 24:00 is 0:00
-            names = x % attribute.period
+            names = x % bins.axes[0].period
         return KernelBins.of(packed._replace(x=x, y=y, names=names), cupy())
 
     def _target(self, wish: Wish) -> Target:
