@@ -34,10 +34,12 @@ DEVICE void save_state(Query& q) {
     SYNC;
 }
 
-// Restore the state for another pass.
+// Restore the state for another pass, which waits for it.
 DEVICE void restore_state(Query& q) {
     const double* start = q.arena + q.plan.at_start;
     EACH_THREAD for (int j = t; j < q.plan.slots; j += THREADS) q.state[j] = start[j];
-    SYNC;
-    EACH_ATTRIBUTE(q.plan) refresh_neutral(q, q.plan.attribute[a]);
+    if constexpr (Config::neutral) {
+        SYNC;
+        EACH_ATTRIBUTE(q.plan) refresh_neutral(q, q.plan.attribute[a]);
+    }
 }
