@@ -17,7 +17,7 @@ from mascot.fitting.fitted_wishes import Call, FittedWishes, Queries, reduced
 from mascot.kernels import native
 from mascot.kernels.arrange import Arrangement, arrange
 from mascot.kernels.constants import EXCHANGES
-from mascot.kernels.quotas import AnyQuota, Quota
+from mascot.kernels.quotas import HELD, AnyQuota, Quota
 from mascot.methods.method import NO_POSITIONS, Problem, Selection
 
 Select = Callable[[Sequence[AnyQuota]], Selection]
@@ -85,7 +85,7 @@ def select_shown(
     places = range(len(pinned)) if queries.places is None else queries.places
     rules = Rules.of(fitted, already, call.backend, dict(zip(pinned.tolist(), places, strict=True)))
     rows = problem.rows_of(0)
-    _check_pins(fitted, rules, rows, exact=queries.places is not None)
+    _check_pins(fitted, rules, rows, call.k, exact=queries.places is not None)
     return _arranged(quotas, rows, rules, select, selection) if rules.quotas or rules.fixed else selection
 
 
@@ -163,25 +163,26 @@ def _lower(quotas: list[AnyQuota], rules: Rules, arrangement: Arrangement, rows:
     return True
 
 
-def _check_pins(fitted: FittedWishes, rules: Rules, rows: Ints, exact: bool) -> None:
-    """Raise if pinned results break a limit, or, unless they have `exact` places, a limit on places."""
+def _check_pins(fitted: FittedWishes, rules: Rules, rows: Ints, k: int, exact: bool) -> None:
+    """Raise if pinned results break a limit or a largest share, or, unless they have `exact` places, one on places."""
     if not rules.fixed:
         return
     placed = [(place, int(row)) for place, row in enumerate(rules.before.tolist(), -len(rules.before))]
     placed += sorted((place, int(rows[position])) for position, place in rules.fixed.items())
     for wish, quota, labels in zip(fitted.constraints, fitted.quotas, fitted.labels, strict=True):
-        if not isinstance(wish, Limit) or wish.fill or not (exact or wish.places) or not isinstance(quota, Quota):
+        page = wish.for_k(quota, k)
+        if not isinstance(page, Quota) or page.stages < HELD or not (exact or page.places):
             continue
+        capacity, length, first = page.places or (page.capacity, UNLIMITED, True)
+        names = labels.name if isinstance(wish, Limit) else [*wish.named, ""].__getitem__
         places: dict[int, list[int]] = {}
         for place, row in placed:
-            if wish.window is not None or 0 <= place < (wish.first or UNLIMITED):
-                for label in quota.of(row).tolist():
+            if not first or 0 <= place < length:
+                for label in page.of(row).tolist():
                     places.setdefault(label, []).append(place)
         for label, own in places.items():
-            n = int(quota.capacity[label])
-            crowded = [
-                last for first, last in zip(own, own[n:], strict=False) if last - first < (wish.window or UNLIMITED)
-            ]
+            n = int(capacity[label])
+            crowded = [last for one, last in zip(own, own[n:], strict=False) if first or last - one < length]
             if crowded and crowded[-1] >= 0:
-                pinned = f"{labels.name(label)!r} is pinned at position {crowded[-1] + 1}"
+                pinned = f"{names(label)!r} is pinned at position {crowded[-1] + 1}"
                 raise OptionError(f"{name_of(wish)} contradicts pin: {pinned}, and at most {n} are allowed")
