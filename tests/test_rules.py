@@ -152,6 +152,9 @@ CONTRADICTIONS: dict[str, Any] = {
     "limit(ad) contradicts pin: '1' is pinned at position 1, and at most 0": lambda: rerank(
         mc.limit("ad", {1: 0}, first=2), pin=[0]
     ),
+    "share(ad) contradicts pin: '1' is pinned at position 2, and at most 1": lambda: rerank(
+        mc.share("ad", {1: 0.25}, "at most"), pin={0: 1, 4: 2}
+    ),
     "backend 'gpu' cannot obey windows": lambda: mc.rerank_many([HITS], mc.limit("seller", 1, window=2), backend="gpu"),
 }  # fmt: skip
 

@@ -17,7 +17,7 @@ from mascot.bins import AxisBins, Bins, Bools, Floats, GlobeBins, Ints, SparseBi
 from mascot.constraints import Constraint, Limit, labels_of_rows
 from mascot.errors import InputError, OptionError, require
 from mascot.kernels.novelty import CopyQuota
-from mascot.kernels.quotas import MOST_QUOTAS, AnyQuota
+from mascot.kernels.quotas import MOST_QUOTAS, AnyQuota, without_places
 from mascot.methods.mascot import DEFAULT_STRENGTH
 from mascot.methods.method import ALL_REMAIN, NO_POSITIONS, Method, Problem, Remaining, Table
 from mascot.methods.named_focus import NamedFocus, aim_scores
@@ -128,6 +128,8 @@ class FittedWishes:
         if len(pinned):
             quotas = tuple(reduced(quota, pinned if rows is None else rows[pinned]) for quota in quotas)
             already = already and [np.concatenate([*already, pinned])]
+        if already is not None and any(map(len, already)):  # a kernel arranges pages that nothing stands before
+            quotas = without_places(quotas)
         remaining, dropped = ALL_REMAIN, self.dropped(rows)
         if dropped is not None:
             dropped = dropped.copy()

@@ -269,7 +269,8 @@ class Explainer:
         if worst:
             return self._shortcoming(worst - 1, m, i, than)
         if behind[0] <= tie:
-            return "the results fit the wishes better without it"
+            crowded = [describe_wish(counts.wish) for counts in self.counts if is_ahead and counts.is_crowded(m)]
+            return f"gave way to: {', '.join(crowded)}" if crowded else "the results fit the wishes better without it"
         return f"less relevant {'or less close ' if self.fitted.aims else ''}than {than}"
 
     def _shortcoming(self, a: int, m: int, i: int, than: str) -> str:
