@@ -102,6 +102,7 @@ INPUT = {
         [{"score": 1.0}, {"id": 2}]
     ),
     "Category needs column 'nope', got columns: lat, lon, taken, who": lambda: spread("nope"),
+    "Category needs column 3, got columns: lat, lon, taken, who": lambda: spread(mc.Category(3)),
     "Category column 'who' must hold hashable labels, got {'a': 1}": lambda: spread("who", who=[{"a": 1}, {}]),
     "Place column 'lat' must be a latitude in -90..90, got 90.5": lambda: spread(mc.Place(), lat=[1.0, 90.5]),
     "Place column 'lon' must be finite, got inf": lambda: spread(mc.Place(), lon=[1.0, np.inf]),
@@ -188,6 +189,7 @@ OPTIONS = {
     "strength is not a parameter of Relevance, got 1": lambda: mc.rerank(hits(), [], 1, mc.Relevance(), strength=1),
     "keep is not a parameter of Clustering, got 0.9": lambda: mc.rerank(hits(), [], method=mc.Clustering(), keep=0.9),
     # Attributes
+    "Place.names must name a column, got 5": lambda: mc.Place(names=5),
     "Place.sigma_km must be > 0, got 0": lambda: mc.Place(sigma_km=0),
     "Place.sigma_km must be > 0, got 'far'": lambda: mc.Place(sigma_km="far"),
     "Cycle.bins must be at most 100,000, got 100001": lambda: mc.Cycle("x", 360, bins=100_001),

@@ -22,6 +22,7 @@ ATTRIBUTES = {
     "look": mc.Clusters(10),
     # A width follows a tilde.
     "place:lat,lon ~ .5": mc.Place(sigma_km=0.5),
+    "place:lat,lon,city ~ .5": mc.Place(sigma_km=0.5, names="city"),
     "hour~0.5": mc.HourOfDay("taken", sigma=0.5),
     "part~2": mc.Category("part~2"),  # labels have no width, so it is a part of the name
 }
@@ -80,7 +81,11 @@ MISTAKES = [
     (grammar.share, "region=Europe:", WRITE_SHARE),
     (grammar.spread, "hour=18", "--spread takes no value; use --focus hour=18"),
     (grammar.spread, "number", "'number': write number:COLUMN"),
-    (grammar.spread, "plcae:lat,lon", r"no attribute 'plcae'; write place\[:LAT,LON\], .*or the name of a column"),
+    (
+        grammar.spread,
+        "plcae:lat,lon",
+        r"no attribute .plcae.; write place\[:LAT,LON\[,NAMES\]\], .*or the name of a column",
+    ),
     (grammar.spread, "", "there is no attribute ''"),
     (grammar.focus, "place=35.7", "'place=35.7': must be latitude,longitude, got '35.7'"),
     (grammar.focus, "hour=18:60", "must be an hour like 18 or 18:30"),
@@ -100,7 +105,7 @@ def test_a_mistake_says_what_to_write(parse: Any, text: str, message: str) -> No
 
 
 def test_columns_and_widths_of_a_wish() -> None:
-    columns = {"place:a,b": ["a", "b"], "cycle:c,8": ["c"], "look": []}
+    columns = {"place:a,b": ["a", "b"], "place:a,b,c": ["a", "b", "c"], "cycle:c,8": ["c"], "look": []}
     assert {text: grammar.columns_of(grammar.spread(text)) for text in columns} == columns
     assert grammar.with_width("hour~0.5=18*2", 0.25) == "hour~0.25=18*2"
 

@@ -250,7 +250,7 @@ def method(
 
 def columns_of(wish: AnyWish) -> list[str]:
     """Return the columns that a wish reads."""
-    columns = [getattr(wish.attribute, name, None) for name in ("lat", "lon", "column")]
+    columns = [getattr(wish.attribute, name, None) for name in ("lat", "lon", "column", "names")]
     return [name for name in (*columns, *getattr(wish.attribute, "columns", ())) if name is not None]
 
 
@@ -314,12 +314,13 @@ def _attribute(text: str, missing: Missing) -> Attribute:
     kind = _KINDS[name]
     words = [word.strip() for word in arguments.split(",")] if colon else list(kind.default or ())
     readers = kind.readers if colon or kind.default is not None else ()
+    named: dict[str, Any] = {"names": words.pop()} if name == "place" and len(words) == 3 else {}
     if len(words) != len(readers) or not all(words):
         raise OptionError(f"{text!r}: write {kind.usage}")
     try:
         values = [reader(word) for reader, word in zip(readers, words, strict=True)]
         attribute: Any = kind.attribute(*values, missing=missing)
-        return replace(attribute, **width)
+        return replace(attribute, **width, **named)
     except ValueError as error:
         raise OptionError(f"{text!r}: {error}") from None
 
@@ -412,7 +413,7 @@ def _beginning_with(text: str, names: Iterable[str]) -> int | None:
 
 
 _KINDS = {
-    "place": _Kind("place[:LAT,LON]", attributes.Place, (str, str), ("lat", "lon"), _point),
+    "place": _Kind("place[:LAT,LON[,NAMES]]", attributes.Place, (str, str), ("lat", "lon"), _point),
     "grid": _Kind("grid[:LAT,LON]", attributes.Grid, (str, str), ("lat", "lon"), _point),
     "hour": _Kind("hour[:COLUMN]", attributes.HourOfDay, (str,), ("taken",), _hour),
     "season": _Kind("season[:COLUMN]", attributes.DayOfYear, (str,), ("taken",), _season),

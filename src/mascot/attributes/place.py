@@ -206,6 +206,7 @@ class Place(_Located):
 
     def __post_init__(self) -> None:
         _Located.__post_init__(self)
+        require(self.names is None or isinstance(self.names, str), "Place.names", "must name a column", self.names)
         if self.sigma_km is not None:
             check_positive("Place.sigma_km", self.sigma_km)
             narrow, wide = self.sigma_km < _NARROWEST_KM, self.sigma_km > _WIDEST_KM
