@@ -119,6 +119,14 @@ def test_a_typed_label_is_the_label_of_the_column(typed: str, cells: list[Any], 
     assert (wish.near, type(wish.near)) == (near, type(near))
 
 
+def test_counted_labels_are_those_of_the_column() -> None:
+    resolver = grammar.TableResolver({"ad": [True, False, None]}.__getitem__)
+    assert grammar.limit("ad=true:0@2", resolver=resolver) == mc.limit("ad", {True: 0}, first=2)
+    assert grammar.at_least("ad=FALSE:1,False:1", resolver) == mc.at_least("ad", {False: 2})
+    assert grammar.share("ad=true:25%,other:25%", resolver) == mc.share("ad", {True: 0.25, "other": 0.25})
+    assert grammar.limit("hour=18:1", resolver=resolver) == mc.limit(mc.HourOfDay("taken"), {"18:00": 1})
+
+
 def test_only_labels_are_looked_up() -> None:
     resolver = grammar.TableResolver({"camera": ["D750", "X100", None]}.__getitem__)
     with pytest.raises(mc.OptionError, match="column 'camera' has no value 'X200'; its values: D750, X100"):
