@@ -104,7 +104,8 @@ def _point_of(value: Any, name: str, owner: str) -> tuple[Any, Any]:
         if isinstance(parts, (list, tuple, np.ndarray)) and len(parts) == 2:
             return tuple(parts) if isinstance(value, str) else (parts[1], parts[0])
     elif "coordinates" in fields and fields.get("type") == "Point":
-        return _point_of(fields["coordinates"], name, owner)
+        position = fields["coordinates"]  # whose third number is the altitude
+        return _point_of(position[:2] if isinstance(position, list) else position, name, owner)
     else:
         point = [fields[key] for keys in _POINT_KEYS for key in keys if key in fields]
         if len(point) == 2:
