@@ -36,6 +36,10 @@ def rerank_near(**values: Any) -> Any:
     return mc.Reranker([mc.spread("who"), near(mc.Number("lat"), 1)]).fit(HIT).rerank([0, 1], [2, 1], near=values)
 
 
+def near_is_no_mapping() -> Any:
+    return mc.Reranker(near(mc.Number("lat"), 1)).fit(HIT).rerank([0, 1], [2, 1], near=(1, 2))  # type: ignore[arg-type]
+
+
 def fit(*arguments: Any, **options: Any) -> mc.Reranker:
     return mc.Reranker([]).fit(*arguments, **options)
 
@@ -271,6 +275,7 @@ OPTIONS = {
     f"{LABEL}, got nan": lambda: near("c", NAN),
     f"{LABEL}, got []": lambda: near("c", []),
     f"{LABEL}, got {{'a': 1}}": lambda: near("c", {"a": 1}),
+    "near must be a dictionary of name: value, got (1, 2)": near_is_no_mapping,
     "near['who'] must be a focus with near: lat, got 'a'": lambda: rerank_near(who="a"),
     "Number near must be a number, got 'dear'": lambda: rerank_near(lat="dear"),
     "Number near must be a number, got 'abc'": lambda: near(mc.Number("c"), "abc"),
