@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mascot.attributes.vectors import Vectors
-from mascot.bins import Bools, Ints, SparseBins, VectorBins
+from mascot.bins import Ints, SparseBins, VectorBins
 from mascot.constraints import AtLeast, Limit, Share
 from mascot.kernels.constants import COPY_TOLERANCE
 from mascot.kernels.quotas import Quota
@@ -197,9 +197,11 @@ class Explainer:
             yield counts.texts(self.pinned)
         if self.place_rules:
             yield self._moves()
-        best = "closest good" if fitted.aims else "best"  # closeness to named values is part of relevance
-        text = f"one of the {best} matches" if selection.protect > 1 else f"the {best} match"
-        yield [text if protected else "" for protected in self.protected]
+        text = "one of the {} matches" if selection.protect > 1 else "the {} match"
+        # Closeness to named values is part of relevance.
+        unknown = np.all([focus.bins.missing(rows) for focus in fitted.focuses], axis=0) | (not fitted.aims)
+        best = [text.format("best" if own else "closest good") for own in np.broadcast_to(unknown, len(rows)).tolist()]
+        yield [own if protected else "" for own, protected in zip(best, self.protected, strict=True)]
 
     def _moves(self) -> list[str]:
         """Return for each result whether rules about places put one before it that would come later without them."""
@@ -227,9 +229,9 @@ class Explainer:
         """Return which limit excludes candidate i, number m of those left out; empty if no limit does."""
         for wish, labels in zip(self.fitted.constraints, self.fitted.labels, strict=True):
             if isinstance(labels, VectorBins) and isinstance(wish, Limit):
-                copies = self._copies(labels, i)
-                if copies.sum() >= wish.most(""):
-                    return f"a near-copy of {self.ranking.ids[int(copies.argmax())]} is already shown"
+                copies = self._copies(wish, labels, i)
+                if len(copies) >= wish.most(""):
+                    return f"a near-copy of {copies[0]} is already shown"
         for counts in self.counts:
             if isinstance(counts.wish, Limit) and (text := counts.limit_text(m)):
                 same = [bool(set(own) & set(counts.left_out[m])) for own in counts.selected]
@@ -244,10 +246,14 @@ class Explainer:
         shares = (counts.share_text(m) for counts in self.counts if not isinstance(counts.wish, Limit))
         return next(filter(None, shares), "")
 
-    def _copies(self, labels: VectorBins, i: int) -> Bools:
-        """Return which results are near-copies of candidate i."""
-        cosines = labels.cosines(labels.take(self.rows[[i]]), self.rows[self.results])
-        return np.asarray(cosines >= labels.copies - COPY_TOLERANCE)
+    def _copies(self, wish: Limit, labels: VectorBins, i: int) -> list[Hashable]:
+        """Return the ids of the results that are near-copies of candidate i, in a session also those shown before."""
+        problem, shown = self.ranking._problem, self.results
+        if wish.session:
+            shown = np.concatenate([shown, problem.already_of(0)])
+        cosines = labels.cosines(labels.take(self.rows[[i]]), self.rows[shown])
+        copies = problem.remaining.to_input(shown[cosines >= labels.copies - COPY_TOLERANCE])
+        return [self.ranking._ids[position] for position in copies.tolist()]
 
     def _comparison(self, m: int, i: int) -> str:
         """Return what candidate i, number m of those left out, lacks compared with the last selected result."""
@@ -333,7 +339,7 @@ class Explainer:
         blocked, limits = np.zeros(len(remaining), bool), []
         for wish, labels, quota in zip(self.fitted.constraints, self.fitted.labels, self.fitted.quotas, strict=True):
             if isinstance(labels, VectorBins) and isinstance(wish, Limit) and not wish.fill:
-                full = np.array([self._copies(labels, i).sum() >= wish.most("") for i in remaining.tolist()])
+                full = np.array([len(self._copies(wish, labels, i)) >= wish.most("") for i in remaining.tolist()])
             else:
                 counts = next((counts for counts in self.counts if counts.quota is quota), None)
                 if counts is None or not counts.never_exceeded:
