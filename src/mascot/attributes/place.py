@@ -187,8 +187,8 @@ class Place(_Located):
     missing, name
         What a candidate without a place gets (``"last"``, ``"neutral"``, ``"drop"``); name in explanations.
     names
-        Column of the names of the places, such as cities: a focus never shows more of them than the plain results do,
-        and `limit` and `share` count them (default: None).
+        Column of the names of the places, such as cities: a focus alone never shows more of them than the plain results
+        do, and `limit` and `share` count them (default: None).
 
     Examples
     --------
