@@ -106,7 +106,7 @@ class Explanation:
 class MissedRule:
     """A rule that a page does not meet; `str` gives the sentence of `Explanation.notes`."""
 
-    rule: str  # "share region", "at least used", "limit seller"; "page" if the page has fewer than k results
+    rule: str  # "share region", "at least used", "limit seller"; "pin"; "page" if there are fewer than k results
     value: str  # that has too few or too many results; empty for a page
     count: int
     target: int
@@ -116,6 +116,8 @@ class MissedRule:
     def __str__(self) -> str:
         if not self.value:
             return f"{self.count} of {self.target}: {self.reason}"
+        if self.rule == "pin":
+            return f"pin: {self.value} {self.reason}"
         return f"{self.rule}: {self.count} of {self.target} from {self.value} ({self.reason})"
 
 
@@ -297,6 +299,10 @@ class Explainer:
         """Yield the shares that could not be met, the limits that were exceeded, and what cut the page short."""
         k, problem = self.ranking.k, self.ranking._problem
         is_open = problem.open_positions(0)
+        for position in self.ranking._pinned.tolist():
+            if position not in self.ranking.positions:
+                reason = f"fits no place of this page: {', '.join(self.place_rules)}"
+                yield MissedRule("pin", str(self.ranking._ids[position]), 0, 1, "places", reason)
         for counts in self.counts:
             wish = counts.wish
             if isinstance(wish, Limit):
