@@ -185,7 +185,8 @@ class Reader:
         return (label in self.values("seller", i)) == (word == "seller")
 
     def best_match(self, i: int, place: int, close: str) -> bool:
-        return bool(self.aims) == (close == "closest good") and self.may_be_protected(i)
+        is_unknown = all(self.unknown(i, -1, wish.attribute.name) for wish in self.aims)
+        return is_unknown == (close == "best") and self.may_be_protected(i)
 
     def for_relevance(self, i: int, place: int) -> bool:
         """No other reason applies, and no better candidate without a label of a rule was left out."""

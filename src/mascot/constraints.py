@@ -71,6 +71,11 @@ class Limit(Value):
         """Whether the limit is about places in the shown order, and not about the whole page."""
         return self.window is not None or self.first is not None
 
+    @property
+    def counts_session(self) -> bool:
+        """Whether results of earlier pages count for the limit of a page."""
+        return self.session and not self.places
+
     def most(self, value: str) -> int:
         """Return the largest count of a value."""
         default = UNLIMITED if self.others is None else self.others

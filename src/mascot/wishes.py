@@ -218,7 +218,8 @@ def limit(
         their combinations: `limit(("seller", "category"), 1)`.
     n
         Results per value and page, at least 1. A result with several values counts for each of them. A dictionary sets
-        the number for each value, as in `{"acme": 5}`, and values are compared as text.
+        the number for each value, as in `{"acme": 5}`, and values are compared as text. A combination is a tuple, as in
+        `{("acme", "shoes"): 1}`.
     fill
         Complete the list with the best remaining candidates if the limit leaves fewer than k (default: False).
     window
@@ -232,7 +233,8 @@ def limit(
         ``"ignore"``: results without a value are not limited. ``"value"``: they count as one value. ``"drop"``: they
         are not selected (default: ``"ignore"``).
     session
-        Count the results of `already` too, so that the limit holds for all pages together (default: False).
+        Count the results of `already` too, so that the limit holds for all pages together (default: False). Windows
+        go on over the page break anyway, and `first` counts the places of each page.
 
     Examples
     --------

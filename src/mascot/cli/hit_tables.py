@@ -75,9 +75,13 @@ class RecordTable:
     def place(self, row: int) -> str:
         return f"{self.name} {self.unit} {self.lines[row]}"
 
+    def has(self, column: str) -> bool:
+        """Return whether any record has the column, which may be a path into objects."""
+        return column in self.columns or any(has_name(record, column) for record in self.records)
+
     def require(self, column: str, remedy: str) -> None:
         """Raise unless the column exists; the message lists the columns and the remedy."""
-        if column not in self.columns and not any(has_name(record, column) for record in self.records):
+        if not self.has(column):
             columns = ", ".join(f"{name:.80}" for name in self.columns[:_LISTED])
             if len(self.columns) > _LISTED:
                 columns += f" and {len(self.columns) - _LISTED} more"

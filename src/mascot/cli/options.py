@@ -31,8 +31,8 @@ Limit = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME=N[/WINDOW][@FIRST]",
-        help="At most N results per value, in every WINDOW results, or among the FIRST: seller=2, seller=2/5, ad=0@2, "
-        "seller=acme:5, seller+category=1. Repeatable.",
+        help="At most N results per value, in every WINDOW results, or among the FIRST: seller=2, seller=2/5, "
+        "ad=1:0@2, seller=acme:5, seller+category=1. Repeatable.",
     ),
 ]
 AtLeast = Annotated[

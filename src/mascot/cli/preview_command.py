@@ -172,7 +172,8 @@ def _grouped(lines: Sequence[bytes] | None, input_format: str | None, work: _Wor
     if work.weight is not None:
         table.require(work.weight, "name another with --weight")
     wishes = (*work.rules.wishes, *(work.against.wishes if work.against else ()))
-    columns = [*(column for wish in wishes for column in columns_of(wish)), *work.exposure]
+    # A wish about a column that no hit has is refused by the queries.
+    columns = [*(column for wish in wishes for column in columns_of(wish) if table.has(column)), *work.exposure]
     groups = hit_tables.queries(table, work.score, work.id, work.query, work.vector, columns)
     return [
         QueryHits(group.name, group.candidates, work.weight_of(group.records[0], f"query {group.name!r}"))

@@ -101,7 +101,7 @@ def select_each_shown(
 
 def _session_quotas(fitted: FittedWishes, quotas: tuple[AnyQuota, ...], rows: Ints) -> tuple[AnyQuota, ...]:
     """Return the quotas of one query, in which limits over a session count the rows of earlier pages."""
-    sessions = [isinstance(wish, Limit) and wish.session for wish in fitted.constraints]
+    sessions = [isinstance(wish, Limit) and wish.counts_session for wish in fitted.constraints]
     if not any(sessions):
         return quotas
     return tuple(reduced(quota, rows) if own else quota for own, quota in zip(sessions, quotas, strict=True))
@@ -140,6 +140,7 @@ def _arranged(quotas: Sequence[AnyQuota], rows: Ints, rules: Rules, select: Sele
             page = rules.cut_short(arrangement, wanted, rows)
             order, selection = (page, own) if len(page) >= len(order) else (order, selection)
     selection.ranked = order[None]
+    selection.pinned = int(np.isin(selection.positions[0, : selection.pinned], order).sum())
     if selection.positions.shape[1] > len(order):
         selection.positions = selection.positions[:, np.isin(selection.positions[0], order)]
     return selection

@@ -97,6 +97,7 @@ class FittedWishes:
 
     def near(self, values: Mapping[str, Any]) -> FittedWishes:
         """Return the same with other values of named focuses, by the names of their attributes."""
+        require(isinstance(values, Mapping), "near", "must be a dictionary of name: value", values)
         names = [wish.attribute.name for wish in self.aims]
         for name, value in values.items():
             require(name in names, f"near[{name!r}]", f"must be a focus with near: {', '.join(names) or 'none'}", value)
@@ -162,7 +163,7 @@ class FittedWishes:
 def reduced(quota: AnyQuota, rows: Ints) -> AnyQuota:
     """Return a quota without the places that the results `rows` take."""
     if isinstance(quota, CopyQuota):
-        return replace(quota, pinned=rows)
+        return replace(quota, pinned=np.concatenate([quota.pinned, rows]))
     labels = np.concatenate([quota.of(int(row)) for row in rows])
     counts = np.bincount(labels, minlength=len(quota.capacity))
     least = None if quota.least is None else np.maximum(quota.least - counts, 0)

@@ -27,11 +27,11 @@ class RuleCounts:
         assert isinstance(page_quota, Quota)
         self.capacity = page_quota.capacity
         self.never_exceeded = not wish.fill if isinstance(wish, Limit) else getattr(wish, "bound", "") == "at most"
-        counts_before = isinstance(wish, Limit) and (wish.session or wish.window)
+        counts_before = isinstance(wish, Limit) and (wish.counts_session or wish.window)
         self.before = codes_of(quota.indptr, quota.labels, before) if counts_before else []
         codes = codes_of(quota.indptr, quota.labels, rows)
         self.selected, self.left_out = codes[:count], codes[count:]
-        earlier = self.before if isinstance(wish, Limit) and wish.session else []
+        earlier = self.before if isinstance(wish, Limit) and wish.counts_session else []
         self.counts = Counter(code for own in (*earlier, *self.selected) for code in own)
 
     def texts(self, pinned: list[bool]) -> list[str]:
@@ -75,7 +75,7 @@ class RuleCounts:
             count, most = self.counts[code], int(self.capacity[code])
             if count >= most:
                 over = f", over its limit of {number_text(most)}" if count > most else ""
-                pages = " with earlier pages" if isinstance(self.wish, Limit) and self.wish.session else ""
+                pages = " with earlier pages" if isinstance(self.wish, Limit) and self.wish.counts_session else ""
                 return f"{self.names(code)} already has {number_text(count)}{pages}{over}"
         return ""
 

@@ -97,6 +97,7 @@ def search(
     spread: options.Spread = None,
     focus: options.Focus = None,
     limit: options.Limit = None,
+    at_least: options.AtLeast = None,
     share: options.Share = None,
     fill: options.Fill = False,
     strength: Annotated[
@@ -245,7 +246,7 @@ def search(
     With --source, --where is a filter in the engine's own language, and
     --strength, --protect and --order have the defaults of mascot rerank.
     """
-    typed = options.TypedWishes(spread or (), focus or (), limit or (), share or (), fill)
+    typed = options.TypedWishes(spread or (), focus or (), limit or (), share or (), fill, at_least or ())
     filters = {
         "since": since, "until": until, "country": country, "city": city, "camera": camera, "rating": rating,
         "folder": folder, "box": box, **_filters(filter),
@@ -269,7 +270,7 @@ def search(
             where=where, already=already or (),
         )  # fmt: skip
         return
-    kinds = ("spread", "focus", "limit", "share")
+    kinds = ("spread", "focus", "limit", "at_least", "share")
     wishes = tuple(parse(kind, wish, fill) for kind in kinds for wish in getattr(typed, kind))
     fields = {
         "text": text, "k": k, "wishes": wishes, "strength": strength, "protect": protect, "keep": keep,
