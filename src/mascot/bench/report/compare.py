@@ -10,7 +10,7 @@ import pandas as pd
 
 from mascot.bench.protocol.published import Published
 from mascot.bench.report import naming, run_results
-from mascot.bench.report.run_results import CASE, DISPLACED, GAINS, RunResults, means
+from mascot.bench.report.run_results import CASE, GAINS, RunResults, means
 from mascot.bench.report.tables.analysis import MIXED
 from mascot.bench.report.tables.parameter_tables import FLOORS, SWEEPS, all_points, fronts, released_points
 from mascot.bench.report.tables.result_table import Lookup, case_of
@@ -19,6 +19,7 @@ from mascot.errors import OptionError
 
 FORMATS = ("text", "markdown", "csv")
 MEASURES = ("r@1", "r@3", "r@5", "r@10", "r@20", "map", "dm", "hm")
+_MAIN = {"main": MEASURES, "appearance": ["appearance"], "first result": ["agrees"], "first gain": GAINS}
 _NUMBERS = ["ours", "published", "difference"]
 _WORDS = ["table", *CASE, "point", "measure", "at"]
 _HEAD = ["method" if name == "label" else name for name in (*_WORDS, *_NUMBERS)]
@@ -47,18 +48,15 @@ def _differences(results: RunResults, published: Published) -> Iterator[Mapping[
         numbers = pd.Series(published.facts(table), dtype=float)
         ours = pd.DataFrame(values, columns=numbers.index).mean().dropna()
         yield from _rows(name, {}, ours.add_suffix(suffix), numbers.add_suffix(suffix))
-    yield from _compared(main, "main", MEASURES, published.row)
-    yield from _compared(main, "appearance", ["appearance"], published.appearance)
-    yield from _compared(main, "first result", ["agrees"], published.top1)
-    yield from _compared(main, "first gain", GAINS, published.first_gain)
+    for table, measures in _MAIN.items():
+        yield from _compared(main, table, measures, published.row)
     moved = run_results.displaced(main.frame, ["direction", "label", "point"])
     for (direction, label, point), ours in moved.iterrows():
         tasks = main.where(direction=direction, label=label, point=point).names("task")
-        percentages = published.displaced(tasks, direction, label) or ()
         case = {"task": "all", "direction": direction, "label": label, "point": point}
-        yield from _rows("first result", case, ours, dict(zip(DISPLACED, percentages, strict=False)))
+        yield from _rows("first result", case, ours, published.displaced(tasks, direction, label))
     for study in ("strength", "prs"):
-        yield from _joined("prs", run_results.reflection(results.where(study=study).frame, _POINT), published.prs)
+        yield from _joined("prs", run_results.reflection(results.where(study=study).frame, _POINT), published.row)
     for study in SWEEPS:
         swept = results.where(study=study).frame
         curves = means(swept.assign(value=swept["value"].round(6)), [*_POINT, "value"], ["r@10"])["r@10"]
@@ -74,8 +72,8 @@ def _differences(results: RunResults, published: Published) -> Iterator[Mapping[
         for floor in FLOORS:
             case = dict(zip(CASE, entry, strict=True)) | {"at": f">= {floor:.2f}"}
             yield from _rows("fixed recall", case, {"dm": row[floor]}, {"dm": floors.get(floor)})
-    yield from _compared(results.where(study="mixed"), "mixed", MIXED, published.mixed)
-    yield from _compared(results.where(study="clusters"), "clusters", ["dm", "r@10"], published.clusters)
+    yield from _compared(results.where(study="mixed"), "mixed", MIXED, published.row)
+    yield from _compared(results.where(study="clusters"), "clusters", ["dm", "r@10"], published.row)
     runtime = results.where(study="runtime")
     yield from _compared(runtime, "runtime", ["ms"], lambda *case: {"ms": published.runtime(case[-1])})
 

@@ -14,27 +14,26 @@ from mascot.bench.report.tables import result_table
 from mascot.bench.report.tables.result_table import LEVELS, OURS, PAPER, Column, ResultTable
 
 MIXED = ("r@10", "geo", "hour", "dm", "hm")
+_FIRST = ("agrees", "r@1")
 _ROW = [*LEVELS, "label"]
 
 
 def mixed(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """Yield one attribute spread while the other is focused."""
     study = results.where(study="mixed").preferred()
-    ours = result_table.measured(study.frame, MIXED, ranked=("hm",), digits=3)
-    paper = result_table.printed(ours.index, MIXED, published.mixed, ("hm",), digits=3)
+    cells = result_table.beside(study.frame, MIXED, published.row, ("hm",), digits=3)
     strengths = study.frame.assign(strength=[record["method"].get("strength") for record in study.records])
     values = strengths.dropna(subset="strength").groupby(_ROW, observed=True)["strength"].unique()
-    ours.insert(0, Column("strength", OURS), values.map(lambda column: " / ".join(f"{v:g}" for v in sorted(column))))
-    strength = result_table.printed(ours.index, ("strength",), published.mixed).map(
-        lambda value: value and f"{value:g}"
-    )
+    ours = values.map(lambda column: " / ".join(f"{value:g}" for value in sorted(column)))
+    paper = result_table.printed(cells.index, ("strength",), published.row).iloc[:, 0]
+    cells.insert(0, Column("strength", OURS), ours)
+    cells.insert(1 + len(MIXED), paper.name, paper.map(lambda value: value and f"{value:g}"))
     notes = [
         "V: normalised Vendi score of one attribute; geo is compared in degrees. "
         "DM combines both channels, neither inverted; HM combines R@10 and DM."
     ]
-    if published.mixed("", "geo+hour-", "ms-dpp"):
+    if published.row("geo_hour", "geo+hour-", "ms-dpp"):
         notes.append("Published strengths are as printed; the one of MS-DPP appears to be its theta, 1 - strength.")
-    cells = pd.concat([ours, strength, paper], axis=1)
     yield result_table.table(study, "mixed", "Mixed directions", cells, notes, levels=("direction",))
 
 
@@ -45,8 +44,7 @@ def clusters(results: RunResults, published: Published) -> Iterator[ResultTable]
     """
     study = results.where(study="clusters").preferred()
     study = study.filter([(record["method"].get("protect") or 0) < record["k"] for record in study.records])
-    cells = result_table.measured(study.frame, ("dm", results.retrieval, "hm"), ranked=("hm",), digits=3)
-    cells = cells.join(result_table.printed(cells.index, ("dm", results.retrieval), published.clusters, digits=3))
+    cells = result_table.beside(study.frame, ("dm", results.retrieval, "hm"), published.row, ("hm",), digits=3)
     title = "Ten clusters of the image vectors as the attribute"
     yield result_table.table(study, "clusters", title, cells, levels=("direction",))
 
@@ -59,7 +57,7 @@ def first_gain(results: RunResults, published: Published) -> Iterator[ResultTabl
         result_table.measured(measured, list(GAINS), digits=2),
         result_table.measured(measured, ["not 0, %"], digits=1),
     ]
-    paper = result_table.printed(ours[0].index, list(GAINS), published.first_gain, digits=2)
+    paper = result_table.printed(ours[0].index, list(GAINS), published.row, digits=2)
     cells = pd.concat([*ours, paper], axis=1)
 
     def name(fields: Mapping[str, Any]) -> str:
@@ -74,16 +72,15 @@ def top1(results: RunResults, published: Published) -> Iterator[ResultTable]:
     main = results.where(study="main").preferred()
     parts = []
     for direction, runs in main.split("direction"):
-        ours = result_table.measured(runs.frame, ("agrees", "r@1"))
+        ours = result_table.measured(runs.frame, _FIRST)
         shares = result_table.labelled(displaced(runs.frame, _ROW), OURS, digits=1)
-        agreement = result_table.printed(ours.index, ("agrees",), published.top1)
-        recall = result_table.printed(ours.index, ("r@1",), published.recall)
-        parts.append(result_table.headed(pd.concat([ours, shares, agreement, recall], axis=1)))
+        paper = result_table.printed(ours.index, _FIRST, published.row)
+        parts.append(result_table.headed(pd.concat([ours, shares, paper], axis=1)))
         changed = runs.filter(runs.frame["label"] != naming.BASE).frame
         totals = result_table.labelled(displaced(changed, ["label"]), OURS, digits=1)
         paper = [published.displaced(runs.where(label=label).names("task"), direction, label) for label in totals.index]
-        for place, name in enumerate(DISPLACED):
-            totals[Column(name, PAPER, 1)] = [numbers and numbers[place] for numbers in paper]
+        for name in DISPLACED:
+            totals[Column(name, PAPER, 1)] = [numbers.get(name) for numbers in paper]
         names = [(f"{direction}, all tasks", naming.method(label)) for label in totals.index]
         parts.append(totals.set_axis(pd.MultiIndex.from_tuples(names), axis=0) if names else totals.iloc[:0])
     note = (

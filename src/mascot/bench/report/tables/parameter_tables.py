@@ -38,7 +38,7 @@ def preference(results: RunResults, published: Published) -> Iterator[ResultTabl
     cells = result_table.labelled(reflection(sweep.frame, _ROW), OURS, ranked)
     if not comparable:
         cells[Column("steps", OURS, 0)] = sweep.frame.groupby(_ROW, observed=True)["value"].nunique().astype(float)
-    cells = cells.join(result_table.printed(cells.index, ("prs",), published.prs, ("prs",)))
+    cells = cells.join(result_table.printed(cells.index, ("prs",), published.row, ("prs",)))
     notes = (
         "PRS depends only on the first and the last strength and the extremes. "
         "Tau is Kendall's tau of strength against the wished diversity over all steps.",
