@@ -15,11 +15,10 @@ from mascot.bench.report.run_results import RunResults
 from mascot.bench.report.tables import result_table
 from mascot.bench.report.tables.differences import paired
 from mascot.bench.report.tables.result_table import LEVELS, OURS, PAPER, Column, ResultTable
-from mascot.bench.running.judged import SUBTOPIC_MEASURES
-from mascot.bench.running.measure import PRECISIONS
+from mascot.bench.running.measure import CUTOFFS, PRECISIONS, SUBTOPIC_MEASURES
 from mascot.bench.running.records import Record
 
-_RECALLS = ("r@1", "r@3", "r@5", "r@10", "r@20")
+_RECALLS = tuple(f"r@{at}" for at in CUTOFFS)
 _SEVERAL = ("map", "mrr", *(f"p@{at}" for at in PRECISIONS))
 _JUDGED = ("p@20", "cr@20", "f1@20")
 _JUDGED_NOTE = (
