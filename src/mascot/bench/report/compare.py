@@ -11,9 +11,8 @@ import pandas as pd
 from mascot.bench.protocol.published import Published
 from mascot.bench.report import naming, run_results
 from mascot.bench.report.run_results import CASE, GAINS, RunResults, means
-from mascot.bench.report.tables.analysis import MIXED
-from mascot.bench.report.tables.parameter_tables import FLOORS, SWEEPS, all_points, fronts, released_points
 from mascot.bench.report.tables.result_table import Lookup, case_of
+from mascot.bench.report.tables.study_tables import FLOORS, MIXED, SWEEPS, all_points, fronts, released_points
 from mascot.bench.running.records import Record
 from mascot.errors import OptionError
 
