@@ -1,4 +1,4 @@
-"""The settings each method is searched over, as published, and the choice among them on the validation split.
+"""The settings each method is searched over, published or a user's own, and the choice among them on validation.
 
 A setting is a `Point`. The paper prints no operating points of Prob-Coverage, nor of MS-DPP and MS-DPP+TN on focus,
 only the grids they were chosen from. The inferred ones are the points of these grids whose R@10 and DM on the simulated

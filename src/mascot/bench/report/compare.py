@@ -48,7 +48,7 @@ def _differences(results: RunResults, published: Published) -> Iterator[Mapping[
         ours = pd.DataFrame(values, columns=numbers.index).mean().dropna()
         yield from _rows(name, {}, ours.add_suffix(suffix), numbers.add_suffix(suffix))
     for table, measures in _MAIN.items():
-        yield from _compared(main, table, measures, published.row)
+        yield from _joined(table, means(main.frame, _POINT, measures), published.row)
     moved = run_results.displaced(main.frame, ["direction", "label", "point"])
     for (direction, label, point), ours in moved.iterrows():
         tasks = main.where(direction=direction, label=label, point=point).names("task")
@@ -58,12 +58,11 @@ def _differences(results: RunResults, published: Published) -> Iterator[Mapping[
         yield from _joined("prs", run_results.reflection(results.where(study=study).frame, _POINT), published.row)
     for study in SWEEPS:
         swept = results.where(study=study).frame
-        curves = means(swept.assign(value=swept["value"].round(6)), [*_POINT, "value"], ["r@10"])["r@10"]
-        for entry, curve in curves.groupby(level=_POINT, observed=True):
-            case = dict(zip(_POINT, entry, strict=True))
-            steps = curve.droplevel(_POINT)
-            for value, number in published.sweep(study, *case_of(_POINT, entry)).items():
-                yield from _rows(study, case | {"at": f"{value:g}"}, {"r@10": steps.get(value)}, {"r@10": number})
+        curves = means(swept.assign(value=swept["value"].round(6)), [*_POINT, "value"], ["r@10"])
+        for (*point, value), ours in curves.iterrows():
+            case = dict(zip(_POINT, point, strict=True)) | {"at": f"{value:g}"}
+            curve = published.sweep(study, *case_of(_POINT, point))
+            yield from _rows(study, case, ours, {"r@10": curve.get(value)})
     points = released_points(results) or all_points(results)
     reached = fronts(points.frame, CASE, results.retrieval)
     for entry, row in reached.iterrows():
@@ -71,15 +70,10 @@ def _differences(results: RunResults, published: Published) -> Iterator[Mapping[
         for floor in FLOORS:
             case = dict(zip(CASE, entry, strict=True)) | {"at": f">= {floor:.2f}"}
             yield from _rows("fixed recall", case, {"dm": row[floor]}, {"dm": floors.get(floor)})
-    yield from _compared(results.where(study="mixed"), "mixed", MIXED, published.row)
-    yield from _compared(results.where(study="clusters"), "clusters", ["dm", "r@10"], published.row)
-    runtime = results.where(study="runtime")
-    yield from _compared(runtime, "runtime", ["ms"], lambda *case: {"ms": published.runtime(case[-1])})
-
-
-def _compared(results: RunResults, table: str, keys: Iterable[str], lookup: Lookup) -> Iterator[Mapping[str, Any]]:
-    """Yield the rows of records that differ only in seed and swept value."""
-    yield from _joined(table, means(results.frame, _POINT, keys), lookup)
+    for study, measures in (("mixed", MIXED), ("clusters", ("dm", "r@10"))):
+        yield from _joined(study, means(results.where(study=study).frame, _POINT, measures), published.row)
+    times = means(results.where(study="runtime").frame, _POINT, ["ms"])
+    yield from _joined("runtime", times, lambda *case: {"ms": published.runtime(case[-1])})
 
 
 def _joined(table: str, ours: pd.DataFrame, lookup: Lookup) -> Iterator[Mapping[str, Any]]:
