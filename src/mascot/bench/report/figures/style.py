@@ -91,10 +91,7 @@ def drawing() -> Iterator[None]:
 def panels(
     rows: Sequence[Any], columns: Sequence[Any], size: tuple[float, float], **share: Any
 ) -> tuple[Figure, dict[tuple[Any, Any], Axes]]:
-    """Return a figure of a size in inches, and the axes of each pair of a row and a column.
-
-    `share` is `sharex` and `sharey` of matplotlib.
-    """
+    """Return a figure of a size in inches, and its axes by row and column; `share` is `sharex` and `sharey`."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=size, layout="constrained")
