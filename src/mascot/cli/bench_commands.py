@@ -17,8 +17,7 @@ from mascot.bench.datasets.folder import Folder, read_folder
 from mascot.bench.datasets.shared_file import SUFFIX, unpack
 from mascot.bench.datasets.shared_file import share as share_folder
 from mascot.bench.protocol import presets
-from mascot.bench.protocol.own_space import own_spaces
-from mascot.bench.protocol.search_space import LABELS
+from mascot.bench.protocol.search_space import LABELS, own_spaces
 from mascot.bench.protocol.studies import Benchmark
 from mascot.bench.protocol.tasks import BenchTask
 from mascot.bench.running.records import read, run_info
