@@ -45,17 +45,14 @@ Vector = Annotated[
 
 def rerank(
     path: options.InputPath = None,
-    k: Annotated[int | None, typer.Option("-k", help="Number of results per query (default: 20).")] = None,
-    profile: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Profile (JSON or TOML) whose wishes, -k and method are used.")
-    ] = None,
-    variant: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Variant of the profile (default: the first one).")
-    ] = None,
-    near: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="Value of a focus of the profile: place=[38.7,-9.1]. Repeatable."),
-    ] = None,
+    k: int | None = typer.Option(None, "-k", help="Number of results per query (default: 20)."),
+    profile: Path | None = typer.Option(
+        None, metavar="FILE", help="Profile (JSON or TOML) whose wishes, -k and method are used."
+    ),
+    variant: str | None = typer.Option(None, metavar="NAME", help="Variant of the profile (default: the first one)."),
+    near: list[str] | None = typer.Option(
+        None, metavar="NAME=VALUE", help="Value of a focus of the profile: place=[38.7,-9.1]. Repeatable."
+    ),
     spread: options.Spread = None,
     focus: options.Focus = None,
     limit: options.Limit = None,
@@ -78,10 +75,9 @@ def rerank(
     vector: Vector = None,
     explain: options.Explain = False,
     input_format: options.InputFormat = None,
-    format: Annotated[
-        options.OutputFormat | None,
-        typer.Option(help="Output format (default: table on a terminal, JSON lines in a pipe)."),
-    ] = None,
+    format: options.OutputFormat | None = typer.Option(
+        None, help="Output format (default: table on a terminal, JSON lines in a pipe)."
+    ),
 ) -> None:
     """Re-rank the hits of a search.
 
@@ -149,7 +145,7 @@ def _note_missed_rules(rankings: Sequence[mc.Ranking]) -> None:
 
 def probe(
     path: options.InputPath = None,
-    k: Annotated[int, typer.Option("-k", help="Number of results to examine.")] = 10,
+    k: int = typer.Option(10, "-k", help="Number of results to examine."),
     spread: options.Spread = None,
     focus: options.Focus = None,
     strength: options.Strength = None,
@@ -164,7 +160,7 @@ def probe(
     query: Query = None,
     vector: Vector = None,
     input_format: options.InputFormat = None,
-    format: Annotated[options.OutputFormat, typer.Option(help="Output format.")] = "table",
+    format: options.OutputFormat = typer.Option("table", help="Output format."),
 ) -> None:
     """Measure how sensitive the results are to each parameter.
 
@@ -190,32 +186,32 @@ def probe(
 
 def tune(
     path: options.InputPath = None,
-    judged: Annotated[str, typer.Option(metavar="COLUMN", help="Column of judgements: above 0 is relevant.")] = "",
-    clusters: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of clusters; diversity is then cluster recall.")
-    ] = None,
-    k: Annotated[int, typer.Option("-k", help="Number of results per query.")] = 10,
+    judged: str = typer.Option("", metavar="COLUMN", help="Column of judgements: above 0 is relevant."),
+    clusters: str | None = typer.Option(
+        None, metavar="COLUMN", help="Column of clusters; diversity is then cluster recall."
+    ),
+    k: int = typer.Option(10, "-k", help="Number of results per query."),
     spread: options.Spread = None,
     focus: options.Focus = None,
     limit: options.Limit = None,
     share: options.Share = None,
     fill: options.Fill = False,
-    metric: Annotated[Literal["ndcg", "precision"], typer.Option(help="Measure of relevance, at -k.")] = "ndcg",
-    relevance_weight: Annotated[
-        float, typer.Option(help="Weight of relevance beside diversity in the objective, between 0 and 1.")
-    ] = 0.5,
-    folds: Annotated[int, typer.Option(help="Folds of the cross-validation over queries.")] = 5,
-    seed: Annotated[int, typer.Option(help="Seed of the folds and of the bootstrap intervals.")] = 0,
-    figure: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write a picture of relevance and diversity by strength.")
-    ] = None,
+    metric: Literal["ndcg", "precision"] = typer.Option("ndcg", help="Measure of relevance, at -k."),
+    relevance_weight: float = typer.Option(
+        0.5, help="Weight of relevance beside diversity in the objective, between 0 and 1."
+    ),
+    folds: int = typer.Option(5, help="Folds of the cross-validation over queries."),
+    seed: int = typer.Option(0, help="Seed of the folds and of the bootstrap intervals."),
+    figure: str | None = typer.Option(
+        None, metavar="FILE", help="Write a picture of relevance and diversity by strength."
+    ),
     missing: options.MissingOption = "last",
     score: Score = "score",
     id: Id = None,
     query: Query = None,
     vector: Vector = None,
     input_format: options.InputFormat = None,
-    format: Annotated[Literal["table", "json"], typer.Option(help="Tables, or the same as data.")] = "table",
+    format: Literal["table", "json"] = typer.Option("table", help="Tables, or the same as data."),
 ) -> None:
     """Choose strength, protect and widths from hits that people judged.
 
@@ -260,9 +256,7 @@ def tune(
 
 
 def demo(
-    records: Annotated[
-        bool, typer.Option("--records", help="Print the example itself, as JSON lines to try rerank on.")
-    ] = False,
+    records: bool = typer.Option(False, "--records", help="Print the example itself, as JSON lines to try rerank on."),
 ) -> None:
     """Re-rank a built-in example and show before and after side by side."""
     if records:

@@ -12,7 +12,6 @@ import webbrowser
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
 from urllib.parse import quote
 
 import typer
@@ -28,28 +27,25 @@ _PACKAGES = ("uvicorn", "starlette", "anyio", "msgspec", "prometheus_client", "c
 
 def serve(
     library: options.Library = None,
-    no_library: Annotated[
-        bool, typer.Option("--no-library", help="Serve re-ranking only, even if there is a library.")
-    ] = False,
-    host: Annotated[
-        str, typer.Option(help="Address to listen on; addresses that other machines can reach need --token.")
-    ] = ("127.0.0.1"),
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes any free port.")] = _PORT,
-    profiles: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder of profiles, which requests name instead of their rules.")
-    ] = None,
-    audit: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Append a line of JSON per re-ranked page; - is standard output."),
-    ] = None,
-    workers: Annotated[int, typer.Option(min=1, max=256, help="Processes that share the port.")] = 1,
-    token: Annotated[
-        str | None, typer.Option(envvar="MASCOT_TOKEN", help="Token that every client must send.", show_default=False)
-    ] = None,
-    cors: Annotated[
-        list[str] | None, typer.Option(metavar="ORIGIN", help="Allow pages of this origin to use the API. Repeatable.")
-    ] = None,
-    open_: Annotated[bool, typer.Option("--open", help="Show the page in the browser.")] = False,
+    no_library: bool = typer.Option(False, "--no-library", help="Serve re-ranking only, even if there is a library."),
+    host: str = typer.Option(
+        "127.0.0.1", help="Address to listen on; addresses that other machines can reach need --token."
+    ),
+    port: int = typer.Option(_PORT, min=0, max=65535, help="Port to listen on; 0 takes any free port."),
+    profiles: Path | None = typer.Option(
+        None, metavar="DIR", help="Folder of profiles, which requests name instead of their rules."
+    ),
+    audit: str | None = typer.Option(
+        None, metavar="FILE", help="Append a line of JSON per re-ranked page; - is standard output."
+    ),
+    workers: int = typer.Option(1, min=1, max=256, help="Processes that share the port."),
+    token: str | None = typer.Option(
+        None, envvar="MASCOT_TOKEN", help="Token that every client must send.", show_default=False
+    ),
+    cors: list[str] | None = typer.Option(
+        None, metavar="ORIGIN", help="Allow pages of this origin to use the API. Repeatable."
+    ),
+    open_: bool = typer.Option(False, "--open", help="Show the page in the browser."),
 ) -> None:
     """Serve re-ranking over HTTP, and photo search with a web page.
 

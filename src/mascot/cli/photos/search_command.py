@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import typer
 
@@ -82,138 +82,109 @@ class Output:
 
 
 def search(
-    text: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="SENTENCE",
-            help="What to search for: words, and places, dates, light, cameras, counts and limits, which become "
-            "filters and wishes (default: all photographs, newest first; with wishes, the best first).",
-        ),
-    ] = None,
-    as_words: Annotated[
-        bool, typer.Option("--as-words", help="Search for the whole sentence as words; no part becomes a filter.")
-    ] = False,
-    k: Annotated[int | None, typer.Option("-k", help="Number of results (default: 24).")] = None,
+    text: str | None = typer.Argument(
+        None,
+        metavar="SENTENCE",
+        help="What to search for: words, and places, dates, light, cameras, counts and limits, which become "
+        "filters and wishes (default: all photographs, newest first; with wishes, the best first).",
+    ),
+    as_words: bool = typer.Option(
+        False, "--as-words", help="Search for the whole sentence as words; no part becomes a filter."
+    ),
+    k: int | None = typer.Option(None, "-k", help="Number of results (default: 24)."),
     spread: options.Spread = None,
     focus: options.Focus = None,
     limit: options.Limit = None,
     share: options.Share = None,
     fill: options.Fill = False,
-    strength: Annotated[
-        float | None,
-        typer.Option(
-            help="0 is relevance only, 1 is wishes only (default: 0.5 if a focus names a value, otherwise 0.7 times "
-            "the largest weight, at most 0.7)."
-        ),
-    ] = None,
-    protect: Annotated[
-        int | None,
-        typer.Option(
-            help="Number of best matches that are always selected (default: 1; without TEXT and --like 0, or 1 if "
-            "there is a focus and none names a value)."
-        ),
-    ] = None,
+    strength: float | None = typer.Option(
+        None,
+        help="0 is relevance only, 1 is wishes only (default: 0.5 if a focus names a value, otherwise 0.7 times "
+        "the largest weight, at most 0.7).",
+    ),
+    protect: int | None = typer.Option(
+        None,
+        help="Number of best matches that are always selected (default: 1; without TEXT and --like 0, or 1 if "
+        "there is a focus and none names a value).",
+    ),
     keep: options.Keep = None,
-    order: Annotated[
-        Literal["relevance", "selection", "date"] | None,
-        typer.Option(
-            help="Show the results by relevance, in the order of selection, or by date (default: selection with "
-            "--spread or --focus, otherwise relevance)."
-        ),
-    ] = None,
+    order: Literal["relevance", "selection", "date"] | None = typer.Option(
+        None,
+        help="Show the results by relevance, in the order of selection, or by date (default: selection with "
+        "--spread or --focus, otherwise relevance).",
+    ),
     method: options.MethodOption = None,
     missing: options.MissingOption = "last",
-    like: Annotated[
-        str | None,
-        typer.Option(metavar="PHOTO", help="Search for photographs like this one, by id or path, instead of TEXT."),
-    ] = None,
-    since: Annotated[
-        str | None, typer.Option(metavar="DATE", help="Taken on or after this day, month or year: 2019-07-14.")
-    ] = None,
-    until: Annotated[
-        str | None, typer.Option(metavar="DATE", help="Taken on or before this day, month or year: 2019-07.")
-    ] = None,
-    country: Annotated[str | None, typer.Option(metavar="NAME", help="Taken in this country: Portugal or PT.")] = None,
-    city: Annotated[str | None, typer.Option(metavar="NAME", help="Taken in this city: Lisbon.")] = None,
-    camera: Annotated[str | None, typer.Option(metavar="NAME", help="Taken with this camera.")] = None,
-    rating: Annotated[int | None, typer.Option(metavar="STARS", help="With this rating or a higher one.")] = None,
-    folder: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FOLDER", help="In this folder and the folders in it, or in folders whose path contains this text."
-        ),
-    ] = None,
-    box: Annotated[
-        str | None, typer.Option(metavar="S,W,N,E", help="Taken between these latitudes and longitudes, in degrees.")
-    ] = None,
-    filter: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            help="place=Lisbon, date=2017..2018, season=summer, weekday=weekend, part_of_day=evening, light=dusk or "
-            "name=IMG_10. Repeatable. Filters take `A or B` and `not A`.",
-        ),
-    ] = None,
-    where: Annotated[
-        str | None, typer.Option(metavar="SQL", help="Photographs that meet this condition: \"country = 'PT'\".")
-    ] = None,
-    candidates: Annotated[
-        int | None, typer.Option(help="Number of best matches to choose from (default: 5000, with --source 200).")
-    ] = None,
+    like: str | None = typer.Option(
+        None, metavar="PHOTO", help="Search for photographs like this one, by id or path, instead of TEXT."
+    ),
+    since: str | None = typer.Option(
+        None, metavar="DATE", help="Taken on or after this day, month or year: 2019-07-14."
+    ),
+    until: str | None = typer.Option(None, metavar="DATE", help="Taken on or before this day, month or year: 2019-07."),
+    country: str | None = typer.Option(None, metavar="NAME", help="Taken in this country: Portugal or PT."),
+    city: str | None = typer.Option(None, metavar="NAME", help="Taken in this city: Lisbon."),
+    camera: str | None = typer.Option(None, metavar="NAME", help="Taken with this camera."),
+    rating: int | None = typer.Option(None, metavar="STARS", help="With this rating or a higher one."),
+    folder: str | None = typer.Option(
+        None,
+        metavar="FOLDER",
+        help="In this folder and the folders in it, or in folders whose path contains this text.",
+    ),
+    box: str | None = typer.Option(
+        None, metavar="S,W,N,E", help="Taken between these latitudes and longitudes, in degrees."
+    ),
+    filter: list[str] | None = typer.Option(
+        None,
+        metavar="NAME=VALUE",
+        help="place=Lisbon, date=2017..2018, season=summer, weekday=weekend, part_of_day=evening, light=dusk or "
+        "name=IMG_10. Repeatable. Filters take `A or B` and `not A`.",
+    ),
+    where: str | None = typer.Option(
+        None, metavar="SQL", help="Photographs that meet this condition: \"country = 'PT'\"."
+    ),
+    candidates: int | None = typer.Option(
+        None, help="Number of best matches to choose from (default: 5000, with --source 200)."
+    ),
     already: options.Already = None,
-    no_stacks: Annotated[
-        bool, typer.Option("--no-stacks", help="Show each shot of a burst and each copy as a result of its own.")
-    ] = False,
+    no_stacks: bool = typer.Option(
+        False, "--no-stacks", help="Show each shot of a burst and each copy as a result of its own."
+    ),
     explain: options.Explain = False,
-    compare: Annotated[
-        bool, typer.Option("--compare", help="Show the results by relevance alone beside the steered ones.")
-    ] = False,
-    format: Annotated[
-        Format | None, typer.Option(help="Output format (default: table on a terminal, otherwise jsonl).")
-    ] = None,
-    print0: Annotated[
-        bool, typer.Option("--print0", "-0", help="Print paths, each followed by NUL, for xargs -0.")
-    ] = False,
-    pictures: Annotated[
-        bool | None,
-        typer.Option(
-            "--pictures/--no-pictures",
-            help="Show small pictures in the table (default: if the terminal supports enough colours).",
-        ),
-    ] = None,
-    open_: Annotated[bool, typer.Option("--open", help="Show the results in the browser.")] = False,
-    pin: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PHOTO",
-            help="Photograph, by id or path, that comes first; the other results complete it. Repeatable.",
-        ),
-    ] = None,
-    reject: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PHOTO", help="Photograph, by id or path, that is not shown. Repeatable."),
-    ] = None,
-    choice: Annotated[str | None, typer.Option(metavar="NAME", help="Pin the photographs of a saved choice.")] = None,
-    from_: Annotated[
-        str | None,
-        typer.Option(
-            "--from", metavar="NAME", help="Repeat the search of a saved choice; other options replace its own."
-        ),
-    ] = None,
-    save_choice: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Save the results and the search under this name.")
-    ] = None,
+    compare: bool = typer.Option(
+        False, "--compare", help="Show the results by relevance alone beside the steered ones."
+    ),
+    format: Format | None = typer.Option(None, help="Output format (default: table on a terminal, otherwise jsonl)."),
+    print0: bool = typer.Option(False, "--print0", "-0", help="Print paths, each followed by NUL, for xargs -0."),
+    pictures: bool | None = typer.Option(
+        None,
+        "--pictures/--no-pictures",
+        help="Show small pictures in the table (default: if the terminal supports enough colours).",
+    ),
+    open_: bool = typer.Option(False, "--open", help="Show the results in the browser."),
+    pin: list[str] | None = typer.Option(
+        None,
+        metavar="PHOTO",
+        help="Photograph, by id or path, that comes first; the other results complete it. Repeatable.",
+    ),
+    reject: list[str] | None = typer.Option(
+        None, metavar="PHOTO", help="Photograph, by id or path, that is not shown. Repeatable."
+    ),
+    choice: str | None = typer.Option(None, metavar="NAME", help="Pin the photographs of a saved choice."),
+    from_: str | None = typer.Option(
+        None, "--from", metavar="NAME", help="Repeat the search of a saved choice; other options replace its own."
+    ),
+    save_choice: str | None = typer.Option(
+        None, metavar="NAME", help="Save the results and the search under this name."
+    ),
     copy_to: set_commands.CopyTo = None,
     zip: set_commands.Zip = None,
     album: set_commands.Album = None,
-    source: Annotated[
-        str | None,
-        typer.Option(metavar="URI", help="Search an engine instead: lance://, qdrant://, milvus://, postgresql://."),
-    ] = None,
+    source: str | None = typer.Option(
+        None, metavar="URI", help="Search an engine instead: lance://, qdrant://, milvus://, postgresql://."
+    ),
     library: options.Library = None,
-    encoder: Annotated[
-        str | None, typer.Option(metavar="NAME", help=f"{ENCODERS} (default: the encoder of the library).")
-    ] = None,
+    encoder: str | None = typer.Option(None, metavar="NAME", help=f"{ENCODERS} (default: the encoder of the library)."),
     device: options.Device = "auto",
 ) -> None:
     """Search the photographs of a library, and steer the results.
@@ -298,14 +269,11 @@ def search(
 
 
 def best(
-    text: Annotated[
-        str | None,
-        typer.Argument(metavar="SENTENCE", help="A year, a place or words, as for search (default: all photographs)."),
-    ] = None,
-    k: Annotated[int | None, typer.Option("-k", help="Number of results (default: 24).")] = None,
-    format: Annotated[
-        Format | None, typer.Option(help="Output format (default: table on a terminal, otherwise jsonl).")
-    ] = None,
+    text: str | None = typer.Argument(
+        None, metavar="SENTENCE", help="A year, a place or words, as for search (default: all photographs)."
+    ),
+    k: int | None = typer.Option(None, "-k", help="Number of results (default: 24)."),
+    format: Format | None = typer.Option(None, help="Output format (default: table on a terminal, otherwise jsonl)."),
     copy_to: set_commands.CopyTo = None,
     zip: set_commands.Zip = None,
     album: set_commands.Album = None,

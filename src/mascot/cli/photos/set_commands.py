@@ -138,23 +138,18 @@ def _note_missing(choice: Choice, owner: str = "") -> None:
 
 
 def choices(
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="The choice to show (default: list all choices).")
-    ] = None,
-    delete: Annotated[bool, typer.Option("--delete", help="Delete the choice; the photographs stay.")] = False,
+    name: str | None = typer.Argument(None, metavar="NAME", help="The choice to show (default: list all choices)."),
+    delete: bool = typer.Option(False, "--delete", help="Delete the choice; the photographs stay."),
     copy_to: CopyTo = None,
     zip: Zip = None,
     album: Album = None,
-    write_json: Annotated[
-        Path | None, typer.Option("--export", metavar="FILE", help="Write all choices to a new JSON file.")
-    ] = None,
-    add_json: Annotated[
-        Path | None, typer.Option("--import", metavar="FILE", help="Add the choices of such a file.")
-    ] = None,
-    format: Annotated[
-        Literal["table", "json", "paths"] | None,
-        typer.Option(help="Output format (default: table on a terminal, JSON in a pipe)."),
-    ] = None,
+    write_json: Path | None = typer.Option(
+        None, "--export", metavar="FILE", help="Write all choices to a new JSON file."
+    ),
+    add_json: Path | None = typer.Option(None, "--import", metavar="FILE", help="Add the choices of such a file."),
+    format: Literal["table", "json", "paths"] | None = typer.Option(
+        None, help="Output format (default: table on a terminal, JSON in a pipe)."
+    ),
     library: options.Library = None,
 ) -> None:
     """List the saved choices, or show, export or delete one.
