@@ -224,34 +224,19 @@ def _open(path: str | None) -> Iterator[tuple[BinaryIO, str]]:
         yield sys.stdin.buffer, "standard input"
         return
     try:
-        stream = open(path, "rb")  # noqa: SIM115 - closed below
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from None
-    try:
-        with stream:
-            if path.lower().endswith(".gz"):
-                yield cast(BinaryIO, io.BufferedReader(_Bounded(gzip.GzipFile(fileobj=stream), path), 1 << 16)), path
-            else:
-                yield stream, path
+        with open(path, "rb") as stream:
+            yield _decompressed(stream, path) if path.lower().endswith(".gz") else stream, path
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise InputError(f"{path}: not a complete gzip file: {error}") from None
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from None
 
 
-class _Bounded(io.RawIOBase):
-    """A stream that is refused once more than `_MOST_BYTES` were read."""
-
-    def __init__(self, stream: gzip.GzipFile, name: str) -> None:
-        self._stream, self._name, self._size = stream, name, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        count = self._stream.readinto(buffer)
-        self._size += count
-        if self._size > _MOST_BYTES:
-            raise InputError(f"{self._name}: expands to more than {_MOST_BYTES} bytes")
-        return count
+def _decompressed(stream: BinaryIO, name: str) -> BinaryIO:
+    content = gzip.GzipFile(fileobj=stream).read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise InputError(f"{name}: expands to more than {_MOST_BYTES} bytes")
+    return io.BytesIO(content)
 
 
 def json_lines(stream: Iterable[bytes], name: str, first: int = 1) -> Iterator[tuple[int, Record]]:
