@@ -99,6 +99,20 @@ InputFormat = Annotated[
         "input)."
     ),
 ]
+Score = Annotated[str, typer.Option(metavar="COLUMN", help="Column of scores, higher is better.")]
+Id = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of ids (default: 'id' if there is one).")]
+Query = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN", help="Column to group by, one result list per value (default: 'query' if there is one)."
+    ),
+]
+Vector = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN", help="Column that vectors, look and branches compare (default: 'vector' if there is one)."
+    ),
+]
 Explain = Annotated[bool, typer.Option("--explain", help="Say why each result was selected.")]
 Library = Annotated[
     list[Path] | None,

@@ -18,7 +18,6 @@ import typer
 
 import mascot as mc
 from mascot.cli import hit_tables, options, printing
-from mascot.cli.rerank_command import Id, Query, Score, Vector
 from mascot.connect import converters
 from mascot.grammar import columns_of
 from mascot.profiles import Variant
@@ -49,10 +48,10 @@ def preview(
     engine: EngineName | None = typer.Option(
         None, "--from", help="The engine whose response is in the field hits of each line."
     ),
-    score: Score = "score",
-    id: Id = None,
-    query: Query = None,
-    vector: Vector = None,
+    score: options.Score = "score",
+    id: options.Id = None,
+    query: options.Query = None,
+    vector: options.Vector = None,
     input_format: options.InputFormat = None,
     processes: int | None = typer.Option(None, min=1, help="Number of processes (default: one per core)."),
     format: Literal["table", "json"] = typer.Option("table", help="Tables, or the same as data."),

@@ -1,4 +1,4 @@
-"""The commands that re-rank records: `mascot rerank`, `probe`, `tune` and `demo`."""
+"""The commands that re-rank records: `mascot rerank`, `probe` and `demo`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import typer
 
@@ -25,22 +25,6 @@ _CHUNK = 500  # queries per batch and step of the progress bar
 _BAR = 100  # the smallest number of queries with a progress bar
 _DEMO_RESULTS = 10
 _K = 20
-
-
-Score = Annotated[str, typer.Option(metavar="COLUMN", help="Column of scores, higher is better.")]
-Id = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of ids (default: 'id' if there is one).")]
-Query = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN", help="Column to group by, one result list per value (default: 'query' if there is one)."
-    ),
-]
-Vector = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN", help="Column that vectors, look and branches compare (default: 'vector' if there is one)."
-    ),
-]
 
 
 def rerank(
@@ -69,10 +53,10 @@ def rerank(
     method: options.MethodOption = None,
     paper: options.Paper = False,
     missing: options.MissingOption = "last",
-    score: Score = "score",
-    id: Id = None,
-    query: Query = None,
-    vector: Vector = None,
+    score: options.Score = "score",
+    id: options.Id = None,
+    query: options.Query = None,
+    vector: options.Vector = None,
     explain: options.Explain = False,
     input_format: options.InputFormat = None,
     format: options.OutputFormat | None = typer.Option(
@@ -115,8 +99,8 @@ def rerank(
         values = {name: _typed_value(text) for name, _, text in (part.partition("=") for part in near or ())}
         rules = mc.load_profile(profile).rules(None, variant, values, **overrides)
         wishes, k, steering = rules.wishes, rules.k, rules.method
-    request = _read_request(path, input_format, wishes, _InputColumns(missing, score, id, query, vector))
-    with _line_in_errors(request):
+    request = read_request(path, input_format, wishes, InputColumns(missing, score, id, query, vector))
+    with line_in_errors(request):
         rankings = list(_bar(_ranked(request.queries, request.wishes, k, steering, already, pin), len(request.queries)))
     results = list(zip(request.queries, rankings, strict=True))
     shape = format or ("table" if sys.stdout.isatty() else "jsonl")
@@ -155,10 +139,10 @@ def probe(
     method: options.MethodOption = None,
     paper: options.Paper = False,
     missing: options.MissingOption = "last",
-    score: Score = "score",
-    id: Id = None,
-    query: Query = None,
-    vector: Vector = None,
+    score: options.Score = "score",
+    id: options.Id = None,
+    query: options.Query = None,
+    vector: options.Vector = None,
     input_format: options.InputFormat = None,
     format: options.OutputFormat = typer.Option("table", help="Output format."),
 ) -> None:
@@ -171,9 +155,9 @@ def probe(
     """
     steering = _method(method, paper, strength, protect, keep, order)
     wishes = options.TypedWishes(spread or (), focus or ())
-    request = _read_request(path, input_format, wishes, _InputColumns(missing, score, id, query, vector))
+    request = read_request(path, input_format, wishes, InputColumns(missing, score, id, query, vector))
     groups = request.queries
-    with _line_in_errors(request):
+    with line_in_errors(request):
         probes = list(_bar((run_probe(q.candidates, request.wishes, steering, k) for q in groups), len(groups)))
     if format == "table":
         is_grouped = len(groups) > 1
@@ -182,77 +166,6 @@ def probe(
     pairs = zip(groups, probes, strict=True)
     records = [({} if q.name is None else {"query": q.name}) | probe.to_dict() for q, probe in pairs]
     printing.show_records(records, format == "json")
-
-
-def tune(
-    path: options.InputPath = None,
-    judged: str = typer.Option("", metavar="COLUMN", help="Column of judgements: above 0 is relevant."),
-    clusters: str | None = typer.Option(
-        None, metavar="COLUMN", help="Column of clusters; diversity is then cluster recall."
-    ),
-    k: int = typer.Option(10, "-k", help="Number of results per query."),
-    spread: options.Spread = None,
-    focus: options.Focus = None,
-    limit: options.Limit = None,
-    share: options.Share = None,
-    fill: options.Fill = False,
-    metric: Literal["ndcg", "precision"] = typer.Option("ndcg", help="Measure of relevance, at -k."),
-    relevance_weight: float = typer.Option(
-        0.5, help="Weight of relevance beside diversity in the objective, between 0 and 1."
-    ),
-    folds: int = typer.Option(5, help="Folds of the cross-validation over queries."),
-    seed: int = typer.Option(0, help="Seed of the folds and of the bootstrap intervals."),
-    figure: str | None = typer.Option(
-        None, metavar="FILE", help="Write a picture of relevance and diversity by strength."
-    ),
-    missing: options.MissingOption = "last",
-    score: Score = "score",
-    id: Id = None,
-    query: Query = None,
-    vector: Vector = None,
-    input_format: options.InputFormat = None,
-    format: Literal["table", "json"] = typer.Option("table", help="Tables, or the same as data."),
-) -> None:
-    """Choose strength, protect and widths from hits that people judged.
-
-    \b
-    mascot tune hits.jsonl --judged relevance --spread place --spread seller
-    mascot tune hits.jsonl --judged relevance --clusters meaning --spread topic --figure tune.png
-
-    Settings are compared by cross-validation over queries: each query is scored
-    with the setting that the other folds chose. If that does not beat the
-    defaults, the defaults are recommended. Wishes are written as for rerank.
-    """
-    from mascot.cli import tune_command as program  # loads the benchmark's packages
-
-    if not judged:
-        raise mc.OptionError("tune needs --judged COLUMN, the column in which people judged the hits")
-    if judged == score:
-        raise mc.OptionError(f"--judged and --score must be different columns, got {judged!r} twice")
-    if figure is not None:
-        program.check_figure(figure)
-    wishes = options.TypedWishes(spread or (), focus or (), limit or (), share or (), fill)
-    columns = _InputColumns(missing, score, id, query, vector)
-    request = _read_request(path, input_format, wishes, columns)
-    request.table.require(judged, "name another with --judged")
-    if clusters is not None:
-        request.table.require(clusters, "name another with --clusters")
-    candidates = [group.candidates for group in request.queries]
-    with _line_in_errors(request):
-        settings = {"k": k, "folds": folds, "metric": metric, "relevance_weight": relevance_weight, "seed": seed}
-        tuning = program.run(candidates, request.wishes, judged, clusters, **settings)
-    typed = [(f"--{word}", text) for word in ("spread", "focus", "limit", "share") for text in getattr(wishes, word)]
-    flags = ["--fill"] if fill else []
-    defaults = {"missing": "last", "score": "score"}
-    for option, value in {**asdict(columns), "input-format": input_format}.items():
-        flags += [] if value == defaults.get(option) else [f"--{option}", value]
-    command = program.command(tuning, path, typed, flags)
-    if figure is not None:
-        program.draw(tuning, figure)
-    if format == "json":
-        printing.show_json(tuning.to_dict() | {"command": command})
-    else:
-        printing.show(*program.report(tuning, command))
 
 
 def demo(
@@ -298,7 +211,7 @@ def _count_line(records: Sequence[hit_tables.Record]) -> str:
 
 
 @dataclass(frozen=True)
-class _Input:
+class RecordedInput:
     """A table, its queries, and the wishes about its columns."""
 
     table: hit_tables.RecordTable
@@ -307,7 +220,7 @@ class _Input:
 
 
 @dataclass(frozen=True)
-class _InputColumns:
+class InputColumns:
     """The columns of the input with a fixed meaning, and what a missing value means."""
 
     missing: Missing
@@ -332,12 +245,12 @@ def _typed_value(text: str) -> Any:
         return text
 
 
-def _read_request(
+def read_request(
     path: str | None,
     input_format: str | None,
     typed: options.TypedWishes | Sequence[mc.AnyWish],
-    names: _InputColumns,
-) -> _Input:
+    names: InputColumns,
+) -> RecordedInput:
     table = hit_tables.read(path, input_format, (names.id or "id", names.query or "query"))
     if isinstance(typed, options.TypedWishes):
         wishes = typed.read(grammar.TableResolver(table.column), names.missing)
@@ -350,11 +263,11 @@ def _read_request(
     of_vectors = [wish for wish in wishes if isinstance(wish.attribute, (mc.Branches, mc.Clusters, mc.Vectors))]
     if queries[0].candidates.vectors is None and not all(map(grammar.columns_of, of_vectors)):
         table.require("vector", "name another with --vector")
-    return _Input(table, queries, wishes)
+    return RecordedInput(table, queries, wishes)
 
 
 @contextmanager
-def _line_in_errors(request: _Input) -> Iterator[None]:
+def line_in_errors(request: RecordedInput) -> Iterator[None]:
     """Add the line of the input to the error if a wish cannot read a cell."""
     try:
         yield
