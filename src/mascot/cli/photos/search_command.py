@@ -22,12 +22,13 @@ from mascot.cli.hit_tables import RecordedQuery
 from mascot.cli.photos import set_commands
 from mascot.cli.photos.encoder_choice import ENCODERS
 from mascot.cli.printing import note, number_of, visible
+from mascot.connect.engines import FewCandidates, NoKey
 from mascot.errors import check_one_of
 from mascot.photos.database.filters import matching
+from mascot.photos.engine_search import Question, search_source
 from mascot.photos.library import Library
 from mascot.photos.request import K, SearchRequest
 from mascot.photos.results import Results
-from mascot.photos.sentences import Understanding
 from mascot.photos.sentences.understanding import FEW
 from mascot.photos.sharing.album import album as album_lines
 from mascot.photos.sharing.album import section_of
@@ -233,7 +234,7 @@ def search(
         refused += [*chosen.names(), *target.names()]
         if refused:
             raise mc.OptionError(f"{', '.join(refused)}: not with --source; conditions go to --where")
-        question = {"text": text, "like": None if like is None else Path(like), "encoder": encoder, "device": device}
+        question = Question(text, None if like is None else Path(like), encoder, device)
         _search_engine(
             source, question, lambda resolver: typed.read(resolver, missing), output, k=K if k is None else k,
             method=grammar.method(method or "mascot", strength, protect, keep, order), candidates=candidates,
@@ -243,19 +244,14 @@ def search(
     kinds = ("spread", "focus", "limit", "share")
     wishes = tuple(parse(kind, wish, fill) for kind in kinds for wish in getattr(typed, kind))
     fields = {
-        "text": text, "k": k, "wishes": wishes, "strength": strength, "protect": protect, "keep": keep,
-        "order": order, "method": method, "missing": missing, "candidates": candidates,
+        "text": text if as_words else None, "k": k, "wishes": wishes, "strength": strength, "protect": protect,
+        "keep": keep, "order": order, "method": method, "missing": missing, "candidates": candidates,
         "already": _photo_ids(already), "stacks": not no_stacks,
     }  # fmt: skip
     with Library.open(options.single_library(library), device) as opened:
         fields |= {**filters, "like": _like(opened, like), "folder": _folder(opened, folder), "box": _box(box)}
-        understood = None if text is None or as_words else opened.understand(text)
-        request = chosen.request(opened, fields | ({} if understood is None else {"text": None}))
-        base, request = request, request if understood is None else understood.request(request)
-        results = opened.search(request, where=where, encoder=encoder)
-        if understood is not None:
-            _print_understanding(opened, understood, base, results, where=where, encoder=encoder)
-        _print_notes(opened, request, results)
+        base, sentence = chosen.request(opened, fields), None if as_words else text
+        request, results = _search(opened, base, sentence, where=where, encoder=encoder)
         _print_results(opened, results, output)
         if save_choice is not None:
             photo_ids = [photo.id for photo in results.photos]
@@ -291,12 +287,7 @@ def best(
     target = set_commands.TakeAway(copy_to, zip, album)
     with Library.open(options.single_library(library)) as opened:
         base = SearchRequest(best=True) if k is None else SearchRequest(best=True, k=k)
-        understood = None if text is None else opened.understand(text)
-        request = base if understood is None else understood.request(base)
-        results = opened.search(request)
-        if understood is not None:
-            _print_understanding(opened, understood, base, results)
-        _print_notes(opened, request, results)
+        _, results = _search(opened, base, text)
         _print_results(opened, results, Output(False, False, format, False, None))
         if target.names():
             title = "The best photographs" if text is None else f"The best of {text}"
@@ -311,20 +302,26 @@ def _filters(texts: list[str] | None) -> dict[str, str]:
     return fields
 
 
-def _print_understanding(
-    library: Library, understood: Understanding, base: SearchRequest, results: Results, **options: Any
-) -> None:
-    """Print on standard error what was understood, what was ignored, and which part leaves too few results."""
-    note(
-        f"understood: {visible(understood.line)} (--as-words searches for the sentence itself)"
-        if understood.chips
-        else None
-    )
-    for part in understood.ignored:
-        note(f"ignored: {visible(part.words)!r}: {part.reason}")
-    if len(results) < FEW:
-        counts = library.without_chips(understood, base, **options)
-        note("; ".join(f"without {chip.label}: {count}" for chip, count in counts) or None)
+def _search(
+    library: Library, base: SearchRequest, sentence: str | None, **options: Any
+) -> tuple[SearchRequest, Results]:
+    """Search, and print on standard error what was understood of the sentence, and what else the user should know.
+
+    Return the request that was searched for, and its results.
+    """
+    understood = None if sentence is None else library.understand(sentence)
+    request = base if understood is None else understood.request(base)
+    results = library.search(request, **options)
+    if understood is not None:
+        remedy = "(--as-words searches for the sentence itself)"
+        note(f"understood: {visible(understood.line)} {remedy}" if understood.chips else None)
+        for part in understood.ignored:
+            note(f"ignored: {visible(part.words)!r}: {part.reason}")
+        if len(results) < FEW:
+            counts = library.without_chips(understood, base, **options)
+            note("; ".join(f"without {chip.label}: {count}" for chip, count in counts) or None)
+    _print_notes(library, request, results)
+    return request, results
 
 
 def _like(library: Library, name: str | None) -> int | str | None:
@@ -389,18 +386,16 @@ def _open(library: Library, results: Results) -> None:
 
 def _search_engine(
     uri: str,
-    question: dict[str, Any],
+    question: Question,
     read_wishes: Callable[[grammar.Resolver], list[mc.AnyWish]],
     output: Output,
     **search_options: Any,
 ) -> None:
     """Search an engine, and print the results as `mascot rerank` does: they have the columns of the engine."""
-    from mascot.photos.engine_search import Question, search_source
-
-    if question["text"] is None and question["like"] is None:
+    if question.text is None and question.like is None:
         raise mc.OptionError("--source needs a TEXT to search for, or a photograph with --like")
     with _print_warnings():
-        steered = search_source(uri, Question(**question), read_wishes, **search_options)
+        steered = search_source(uri, question, read_wishes, **search_options)
     if steered.ranking is None:
         note("nothing matches these conditions")
         return
@@ -417,8 +412,6 @@ def _search_engine(
 @contextmanager
 def _print_warnings() -> Iterator[None]:
     """Print the warnings of mascot as one line each on standard error."""
-    from mascot.connect.engines import FewCandidates, NoKey
-
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         for ours in (FewCandidates, NoKey):
