@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mascot.connect.engines import engine
 from mascot.connect.engines.address import Address, Metric, address_of_client
 from mascot.connect.engines.engine import EngineHits, EngineRequest, EngineSource, EngineTable
-from mascot.connect.engines.sink import VECTOR, OpenSink, SinkLayout
+from mascot.connect.engines.sink import VECTOR, Sink, SinkLayout
 from mascot.extras import package
 
 _METRICS = {"cosine": "cosine", "ip": "dot", "l2": "l2"}
@@ -55,8 +55,11 @@ class LanceSource(LanceTable, EngineSource):
         self._address, self._table = address, table
         with self._opening():
             if table is None:
-                self._database = _connect(address, make=False)
-                self._table = _open(self._database, address)
+                database = self._database = _connect(address, make=False)
+                try:
+                    self._table = database.open_table(address.table)
+                except _NO_TABLE:
+                    raise address.absent("table", database.list_tables().tables) from None
             self._vector, self._size, self._several = self._shape()
             schema = self._table.schema
             self._names = [name for name in schema.names if name not in _shapes_of(schema)]
@@ -116,7 +119,7 @@ class LanceSource(LanceTable, EngineSource):
         return False, metric or "cosine"
 
 
-class LanceSink(LanceTable, OpenSink):
+class LanceSink(LanceTable, Sink):
     """A table of LanceDB, to be written to. Several processes may write at once."""
 
     def __init__(self, address: Address, layout: SinkLayout) -> None:
@@ -177,13 +180,6 @@ def _connect(address: Address, make: bool) -> Any:
         place = address.file if make else address.open_file()
     # The next search sees what another process has written.
     return lancedb.connect(place, read_consistency_interval=timedelta(0))
-
-
-def _open(database: Any, address: Address) -> Any:
-    try:
-        return database.open_table(address.table)
-    except _NO_TABLE:
-        raise address.absent("table", database.list_tables().tables) from None
 
 
 def _merge(table: Any, key: str, rows: Any) -> None:

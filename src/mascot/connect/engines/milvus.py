@@ -20,7 +20,7 @@ from mascot.connect.converters.hit_lists import names_of
 from mascot.connect.engines import engine
 from mascot.connect.engines.address import Address, Metric, address_of_client
 from mascot.connect.engines.engine import EngineHits, EngineRequest, EngineSource, EngineTable
-from mascot.connect.engines.sink import VECTOR, OpenSink, SinkLayout, chunks
+from mascot.connect.engines.sink import VECTOR, Sink, SinkLayout, chunks
 from mascot.errors import InputError, OptionError, require
 from mascot.extras import package
 
@@ -171,7 +171,7 @@ class MilvusSource(MilvusTable, EngineSource):
         return [*engine.fetched(columns, available, id_column, self._address.label), self._key]
 
 
-class MilvusSink(MilvusTable, OpenSink):
+class MilvusSink(MilvusTable, Sink):
     """A collection of Milvus, to be written to. Milvus stores one vector per row."""
 
     def __init__(self, address: Address, layout: SinkLayout) -> None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from mascot.connect.engines import engine
 from mascot.connect.engines.address import METRICS, Address, Metric, address_of_client
 from mascot.connect.engines.engine import EngineHits, EngineRequest, EngineSource, EngineTable
-from mascot.connect.engines.sink import VECTOR, OpenSink, SinkLayout
+from mascot.connect.engines.sink import VECTOR, Sink, SinkLayout
 from mascot.errors import InputError
 from mascot.extras import package
 
@@ -243,7 +243,7 @@ class PostgresSource(PostgresTable, EngineSource):
                 self._connection.close()
 
 
-class PostgresSink(PostgresTable, OpenSink):
+class PostgresSink(PostgresTable, Sink):
     """A table of PostgreSQL, to be written to. Several processes may write at once."""
 
     def __init__(self, address: Address, layout: SinkLayout) -> None:

@@ -14,7 +14,7 @@ from mascot.connect.converters.hit_lists import names_of
 from mascot.connect.engines import engine
 from mascot.connect.engines.address import Address, Metric, address_of_client
 from mascot.connect.engines.engine import EngineHits, EngineRequest, EngineSource, EngineTable
-from mascot.connect.engines.sink import VECTOR, OpenSink, SinkLayout, chunks
+from mascot.connect.engines.sink import VECTOR, Sink, SinkLayout, chunks
 from mascot.errors import InputError, OptionError
 from mascot.extras import package
 
@@ -128,7 +128,7 @@ class QdrantSource(QdrantTable, EngineSource):
         return engine.best_first(ids, scores, cells, matrix)
 
 
-class QdrantSink(QdrantTable, OpenSink):
+class QdrantSink(QdrantTable, Sink):
     """A collection of Qdrant, to be written to."""
 
     def __init__(self, address: Address, layout: SinkLayout) -> None:
