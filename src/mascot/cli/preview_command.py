@@ -48,11 +48,11 @@ def preview(
     engine: EngineName | None = typer.Option(
         None, "--from", help="The engine whose response is in the field hits of each line."
     ),
-    score: options.Score = "score",
-    id: options.Id = None,
-    query: options.Query = None,
-    vector: options.Vector = None,
-    input_format: options.InputFormat = None,
+    score: str = options.SCORE,
+    id: str | None = options.ID,
+    query: str | None = options.QUERY,
+    vector: str | None = options.VECTOR,
+    input_format: options.InputName | None = options.INPUT_FORMAT,
     processes: int | None = typer.Option(None, min=1, help="Number of processes (default: one per core)."),
     format: Literal["table", "json"] = typer.Option("table", help="Tables, or the same as data."),
 ) -> None:

@@ -26,7 +26,7 @@ _PACKAGES = ("uvicorn", "starlette", "anyio", "msgspec", "prometheus_client", "c
 
 
 def serve(
-    library: options.Library = None,
+    library: list[Path] | None = options.LIBRARY,
     no_library: bool = typer.Option(False, "--no-library", help="Serve re-ranking only, even if there is a library."),
     host: str = typer.Option(
         "127.0.0.1", help="Address to listen on; addresses that other machines can reach need --token."

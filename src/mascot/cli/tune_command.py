@@ -12,6 +12,7 @@ import typer
 
 import mascot as mc
 from mascot import grammar
+from mascot.attributes.attribute import Missing
 from mascot.cli import options, printing
 from mascot.cli.rerank_command import InputColumns, line_in_errors, read_request
 from mascot.tuning import tuner
@@ -21,17 +22,17 @@ _WISHES = ("spread", "focus", "limit", "share")
 
 
 def tune(
-    path: options.InputPath = None,
+    path: str | None = options.INPUT_PATH,
     judged: str = typer.Option("", metavar="COLUMN", help="Column of judgements: above 0 is relevant."),
     clusters: str | None = typer.Option(
         None, metavar="COLUMN", help="Column of clusters; diversity is then cluster recall."
     ),
     k: int = typer.Option(10, "-k", help="Number of results per query."),
-    spread: options.Spread = None,
-    focus: options.Focus = None,
-    limit: options.Limit = None,
-    share: options.Share = None,
-    fill: options.Fill = False,
+    spread: list[str] | None = options.SPREAD,
+    focus: list[str] | None = options.FOCUS,
+    limit: list[str] | None = options.LIMIT,
+    share: list[str] | None = options.SHARE,
+    fill: bool = options.FILL,
     metric: Literal["ndcg", "precision"] = typer.Option("ndcg", help="Measure of relevance, at -k."),
     relevance_weight: float = typer.Option(
         0.5, help="Weight of relevance beside diversity in the objective, between 0 and 1."
@@ -41,12 +42,12 @@ def tune(
     figure: str | None = typer.Option(
         None, metavar="FILE", help="Write a picture of relevance and diversity by strength."
     ),
-    missing: options.MissingOption = "last",
-    score: options.Score = "score",
-    id: options.Id = None,
-    query: options.Query = None,
-    vector: options.Vector = None,
-    input_format: options.InputFormat = None,
+    missing: Missing = options.MISSING,
+    score: str = options.SCORE,
+    id: str | None = options.ID,
+    query: str | None = options.QUERY,
+    vector: str | None = options.VECTOR,
+    input_format: options.InputName | None = options.INPUT_FORMAT,
     format: Literal["table", "json"] = typer.Option("table", help="Tables, or the same as data."),
 ) -> None:
     """Choose strength, protect and widths from hits that people judged.

@@ -17,6 +17,7 @@ import typer
 
 import mascot as mc
 from mascot import grammar
+from mascot.attributes.attribute import Missing
 from mascot.cli import options, printing
 from mascot.cli.hit_tables import RecordedQuery
 from mascot.cli.photos import set_commands
@@ -93,11 +94,11 @@ def search(
         False, "--as-words", help="Search for the whole sentence as words; no part becomes a filter."
     ),
     k: int | None = typer.Option(None, "-k", help="Number of results (default: 24)."),
-    spread: options.Spread = None,
-    focus: options.Focus = None,
-    limit: options.Limit = None,
-    share: options.Share = None,
-    fill: options.Fill = False,
+    spread: list[str] | None = options.SPREAD,
+    focus: list[str] | None = options.FOCUS,
+    limit: list[str] | None = options.LIMIT,
+    share: list[str] | None = options.SHARE,
+    fill: bool = options.FILL,
     strength: float | None = typer.Option(
         None,
         help="0 is relevance only, 1 is wishes only (default: 0.5 if a focus names a value, otherwise 0.7 times "
@@ -108,14 +109,14 @@ def search(
         help="Number of best matches that are always selected (default: 1; without TEXT and --like 0, or 1 if "
         "there is a focus and none names a value).",
     ),
-    keep: options.Keep = None,
+    keep: float | None = options.KEEP,
     order: Literal["relevance", "selection", "date"] | None = typer.Option(
         None,
         help="Show the results by relevance, in the order of selection, or by date (default: selection with "
         "--spread or --focus, otherwise relevance).",
     ),
-    method: options.MethodOption = None,
-    missing: options.MissingOption = "last",
+    method: options.MethodName | None = options.METHOD,
+    missing: Missing = options.MISSING,
     like: str | None = typer.Option(
         None, metavar="PHOTO", help="Search for photographs like this one, by id or path, instead of TEXT."
     ),
@@ -147,11 +148,11 @@ def search(
     candidates: int | None = typer.Option(
         None, help="Number of best matches to choose from (default: 5000, with --source 200)."
     ),
-    already: options.Already = None,
+    already: list[str] | None = options.ALREADY,
     no_stacks: bool = typer.Option(
         False, "--no-stacks", help="Show each shot of a burst and each copy as a result of its own."
     ),
-    explain: options.Explain = False,
+    explain: bool = options.EXPLAIN,
     compare: bool = typer.Option(
         False, "--compare", help="Show the results by relevance alone beside the steered ones."
     ),
@@ -178,15 +179,15 @@ def search(
     save_choice: str | None = typer.Option(
         None, metavar="NAME", help="Save the results and the search under this name."
     ),
-    copy_to: set_commands.CopyTo = None,
-    zip: set_commands.Zip = None,
-    album: set_commands.Album = None,
+    copy_to: Path | None = set_commands.COPY_TO,
+    zip: Path | None = set_commands.ZIP,
+    album: Path | None = set_commands.ALBUM,
     source: str | None = typer.Option(
         None, metavar="URI", help="Search an engine instead: lance://, qdrant://, milvus://, postgresql://."
     ),
-    library: options.Library = None,
+    library: list[Path] | None = options.LIBRARY,
     encoder: str | None = typer.Option(None, metavar="NAME", help=f"{ENCODERS} (default: the encoder of the library)."),
-    device: options.Device = "auto",
+    device: options.Device = options.DEVICE,
 ) -> None:
     """Search the photographs of a library, and steer the results.
 
@@ -270,10 +271,10 @@ def best(
     ),
     k: int | None = typer.Option(None, "-k", help="Number of results (default: 24)."),
     format: Format | None = typer.Option(None, help="Output format (default: table on a terminal, otherwise jsonl)."),
-    copy_to: set_commands.CopyTo = None,
-    zip: set_commands.Zip = None,
-    album: set_commands.Album = None,
-    library: options.Library = None,
+    copy_to: Path | None = set_commands.COPY_TO,
+    zip: Path | None = set_commands.ZIP,
+    album: Path | None = set_commands.ALBUM,
+    library: list[Path] | None = options.LIBRARY,
 ) -> None:
     """Select the best photographs of a library, a year or a place, in the order in which they were taken.
 
