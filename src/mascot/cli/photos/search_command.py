@@ -7,8 +7,7 @@ import sys
 import tempfile
 import warnings
 import webbrowser
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -395,7 +394,11 @@ def _search_engine(
     """Search an engine, and print the results as `mascot rerank` does: they have the columns of the engine."""
     if question.text is None and question.like is None:
         raise mc.OptionError("--source needs a TEXT to search for, or a photograph with --like")
-    with _print_warnings():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for ours in (FewCandidates, NoKey):
+            warnings.simplefilter("always", ours)
+        warnings.showwarning = lambda message, *_: note(str(message))
         steered = search_source(uri, question, read_wishes, **search_options)
     if steered.ranking is None:
         note("nothing matches these conditions")
@@ -408,15 +411,3 @@ def _search_engine(
     else:
         records = printing.result_records(query, steered.ranking, output.explain)
         printing.show_records(records, output.shape == "json")
-
-
-@contextmanager
-def _print_warnings() -> Iterator[None]:
-    """Print the warnings of mascot as one line each on standard error."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("ignore")
-        for ours in (FewCandidates, NoKey):
-            warnings.simplefilter("always", ours)
-        yield
-    for warning in caught:
-        note(str(warning.message))
