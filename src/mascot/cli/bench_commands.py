@@ -26,7 +26,7 @@ from mascot.bench.running.run import run as run_benchmark
 from mascot.cli.command_group import STYLE
 from mascot.cli.options import RAY, TakesRay
 from mascot.cli.printing import progress_bar
-from mascot.errors import InputError, Interrupted, OptionError
+from mascot.errors import InputError, Interrupted, OptionError, require
 
 _RESUMABLE = ("run", "prepare", "encode")
 _DIV400 = "MASCOT_DIV400"  # the environment variable
@@ -332,8 +332,7 @@ def _select_names(kind: str, text: str | None, names: Sequence[str]) -> list[str
     """Return the checked names of a comma-separated list (default: all)."""
     selection = _names_in(text)
     for name in selection:
-        if name not in names:
-            raise OptionError(f"{kind} must be one of {', '.join(names)}, got {name!r}")
+        require(name in names, kind, f"must be one of {', '.join(names)}", name)
     return selection or list(names)
 
 
@@ -343,6 +342,5 @@ def _names_in(text: str | None) -> list[str]:
 
 def _numbers(text: str) -> list[int]:
     numbers = [int(name) if name.isdecimal() else -1 for name in _names_in(text)]
-    if not numbers or min(numbers) < 0:
-        raise OptionError(f"--seeds must be whole numbers >= 0, separated by commas, got {text!r}")
+    require(min(numbers, default=-1) >= 0, "--seeds", "must be whole numbers >= 0, separated by commas", text)
     return list(dict.fromkeys(numbers))

@@ -119,7 +119,6 @@ def read_lines(path: str | None, kind: str | None = None) -> tuple[str, list[byt
 
 
 def table_of_lines(lines: Iterable[bytes], name: str) -> RecordTable:
-    """Return the table of lines that `read_lines` returned."""
     return _table(name, list(json_lines(lines, name)), "line")
 
 

@@ -175,7 +175,6 @@ def _grouped(lines: Sequence[bytes] | None, input_format: str | None, work: _Wor
 
 
 def _tables(result: Preview) -> Iterator[Any]:
-    """Yield the tables for people."""
     grid = printing.new_grid(("", {}), ("before", printing.RIGHT), ("after", printing.RIGHT))
     for row in summary_rows(result):
         grid.add_row(*row)

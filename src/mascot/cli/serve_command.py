@@ -18,6 +18,7 @@ import typer
 
 import mascot as mc
 from mascot.cli import options
+from mascot.errors import require
 from mascot.extras import package
 
 _PORT = 8765
@@ -62,8 +63,7 @@ def serve(
     if token is None and not _is_loopback(host):
         raise mc.OptionError(f"--host {host} can be reached from other machines: set a --token, or listen on 127.0.0.1")
     for origin in cors or []:
-        if not _ORIGIN.fullmatch(origin):
-            raise mc.OptionError(f"--cors must be an origin like https://example.org, got {origin!r}")
+        require(bool(_ORIGIN.fullmatch(origin)), "--cors", "must be an origin like https://example.org", origin)
     for name in _PACKAGES:
         package(name, "serve", "the server")
     from mascot.server.rerank.audit import AuditLog

@@ -107,7 +107,6 @@ def _command(tuning: Tuning, path: str | None, wishes: options.TypedWishes, flag
 
 
 def _report(tuning: Tuning, line: str) -> Iterator[Any]:
-    """Yield the tables and sentences for people."""
     yield f"{tuning.queries} queries, {tuning.settings} settings, {len(tuning.folds)} folds, seed {tuning.seed}"
     yield _means_table(tuning)
     yield _folds_table(tuning)

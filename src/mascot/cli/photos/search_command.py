@@ -23,7 +23,7 @@ from mascot.cli.photos import set_commands
 from mascot.cli.photos.encoder_choice import ENCODERS
 from mascot.cli.printing import note, number_of, visible
 from mascot.connect.engines import FewCandidates, NoKey
-from mascot.errors import check_one_of
+from mascot.errors import check_one_of, require
 from mascot.photos.database.filters import matching
 from mascot.photos.engine_search import Question, search_source
 from mascot.photos.library import Library
@@ -74,11 +74,9 @@ class Output:
 
     @property
     def shape(self) -> Format:
-        """The format in use."""
         return "paths" if self.print0 else self.format or ("table" if sys.stdout.isatty() else "jsonl")
 
     def print_paths(self, paths: Iterable[Any]) -> None:
-        """Print paths, each with its end."""
         sys.stdout.writelines(f"{path}{chr(0) if self.print0 else chr(10)}" for path in paths)
 
 
@@ -333,8 +331,8 @@ def _like(library: Library, name: str | None) -> int | str | None:
 
 def _photo_ids(texts: list[str] | None) -> tuple[int, ...]:
     for text in texts or ():
-        if not re.fullmatch(r"[0-9]{1,18}", text):
-            raise mc.OptionError(f"--already must be the id of a photograph, a whole number, got {text!r}")
+        is_id = re.fullmatch(r"[0-9]{1,18}", text) is not None
+        require(is_id, "--already", "must be the id of a photograph, a whole number", text)
     return tuple(map(int, texts or ()))
 
 

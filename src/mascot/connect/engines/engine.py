@@ -234,7 +234,6 @@ class EngineSource(EngineTable):
 
 
 def one_line(error: object) -> str:
-    """Return an error message on one line."""
     return " ".join(str(error).split())
 
 

@@ -54,7 +54,6 @@ class QdrantTable(EngineTable):
         return {point.payload["name"]: point.payload["value"] for point in points}
 
     def _message(self, error: Any) -> str:
-        """Return the server's error message on one line."""
         try:
             message = error.structured()["status"]["error"]
         except (AttributeError, ValueError, KeyError, TypeError):
@@ -103,7 +102,6 @@ class QdrantSource(QdrantTable, EngineSource):
         return [self._answer(answer.points, request.vectors) for answer in answers]
 
     def _filter(self, where: str) -> Any:
-        """Parse a Qdrant filter from JSON."""
         try:
             return self._models.Filter.model_validate_json(where)
         except package("pydantic", "qdrant").ValidationError as error:

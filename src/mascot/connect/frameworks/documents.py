@@ -10,7 +10,7 @@ from typing import Any
 import mascot as mc
 from mascot.candidates import RecordColumns
 from mascot.connect.converters.hit_lists import as_scores, as_vectors
-from mascot.errors import check_whole
+from mascot.errors import check_share, check_whole
 from mascot.grammar import columns_of
 from mascot.profiles import Variant
 from mascot.reranking import check_call, check_method
@@ -154,8 +154,7 @@ def method_from_lambda(value: float, method: MethodClass = mc.Mascot, owner: str
     >>> method_from_lambda(0.75).strength
     0.25
     """
-    if not 0 <= value <= 1:
-        raise mc.OptionError(f"{owner} must be in 0..1, got {value!r}")
+    check_share(owner, value)
     try:
         return method(strength=1 - value)
     except TypeError:
@@ -199,12 +198,10 @@ def resolve_rules(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plain_wishes(wishes: Iterable[mc.AnyWish]) -> list[dict[str, Any]]:
-    """Return wishes as dictionaries, ready for JSON."""
     return [wish.to_dict() for wish in wishes]
 
 
 def plain_method(method: Any) -> dict[str, Any]:
-    """Return a method as a dictionary."""
     if not hasattr(method, "to_dict"):
         raise mc.OptionError(f"a method cannot be saved unless it has to_dict(), got {method!r}")
     return method.to_dict()
