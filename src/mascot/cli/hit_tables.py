@@ -104,9 +104,11 @@ def read(path: str | None = None, kind: str | None = None, names: Collection[str
     with _open(path) as (stream, name):
         if kind in ("csv", "tsv"):
             numbered = list(_csv(stream, name, names, "\t" if kind == "tsv" else None))
+        elif kind == "jsonl":
+            numbered = list(json_lines(stream, name))
         else:
-            readers = {"jsonl": json_lines, "json": _json_array, "parquet": _parquet}
-            numbered = list(readers.get(kind, partial(_response, kind))(stream, name))
+            readers = {"json": _json_array, "parquet": _parquet}
+            numbered = list(enumerate(readers.get(kind, partial(_response, kind))(stream, name), 1))
     return _table(name, numbered, _UNITS.get(kind, "line"))
 
 
@@ -252,32 +254,29 @@ def json_lines(stream: Iterable[bytes], name: str, first: int = 1) -> Iterator[t
         yield number, _object(_parsed(line.strip(), place), place)
 
 
-def _json_array(stream: BinaryIO, name: str) -> Iterator[tuple[int, Record]]:
+def _json_array(stream: BinaryIO, name: str) -> list[Record]:
     records = _parsed(stream.read(), name)
     if not isinstance(records, list):
         raise InputError(
             f"{name}: must be an array of objects; JSON lines need --input-format jsonl, the response of an "
             "engine its name, such as --input-format elasticsearch"
         )
-    for number, record in enumerate(records, 1):
-        yield number, _object(record, f"{name} record {number}")
+    return [_object(record, f"{name} record {number}") for number, record in enumerate(records, 1)]
 
 
-def _response(engine: str, stream: BinaryIO, name: str) -> Iterator[tuple[int, Record]]:
+def _response(engine: str, stream: BinaryIO, name: str) -> Iterator[Record]:
     """Yield the hits in the JSON response of an engine: fields, id, score, and the query if there are several."""
     response, converter = _parsed(stream.read(), name), getattr(converters, f"from_{engine}")
     try:
         lists = converters.each_query(converter, response)
     except MascotError as error:
         raise InputError(f"{name}: {error}") from None
-    number = 0
     for query, candidates in enumerate(lists):
         columns = cast(RecordColumns, candidates.columns)
         cells = {column: columns.cells(column) for column in columns}
         of_query = {"query": query} if len(lists) > 1 else {}
         for record in records_of({**cells, "id": candidates.ids, "score": candidates.scores.tolist()}):
-            number += 1
-            yield number, record | of_query
+            yield record | of_query
 
 
 def _parsed(text: bytes, place: str) -> Any:
@@ -360,7 +359,7 @@ def _typed(column: Sequence[str]) -> list[Any]:
     return [value or None for value in column]
 
 
-def _parquet(stream: BinaryIO, name: str) -> Iterator[tuple[int, Record]]:
+def _parquet(stream: BinaryIO, name: str) -> list[Record]:
     try:
         import pyarrow as pa
         import pyarrow.parquet
@@ -383,15 +382,14 @@ def _parquet(stream: BinaryIO, name: str) -> Iterator[tuple[int, Record]]:
         if pa.types.is_timestamp(field.type) and field.type.unit == "ns":  # finer than a datetime can hold
             coarse = pa.timestamp("us", field.type.tz)
             table = table.set_column(i, field.name, table.column(i).cast(coarse, safe=False))
-    columns = []
+    columns: dict[str, list[Any]] = {}
     for label, column in zip(table.column_names, table.columns, strict=True):
         try:
             cells = column.to_pylist()
         except (pa.ArrowException, OverflowError, ValueError) as error:  # dates or zones out of range, not UTF-8
             raise InputError(f"{name}: column {label!r} of {column.type} cannot be read: {error}") from None
-        columns.append(_plain_cells(cells) if _CONVERTED.search(str(column.type)) else cells)
-    for number, values in enumerate(zip(*columns, strict=True), 1):
-        yield number, dict(zip(table.column_names, values, strict=True))
+        columns[label] = _plain_cells(cells) if _CONVERTED.search(str(column.type)) else cells
+    return records_of(columns)
 
 
 def _plain_cells(cells: Sequence[Any]) -> list[Any]:

@@ -150,7 +150,7 @@ class PostgresSource(PostgresTable, EngineSource):
         shapes = {name: shape for name, kind in kinds.items() if (shape := _VECTOR.fullmatch(kind))}
         self._vector = address.pick(list(shapes))
         single, dim, array, array_dim = shapes[self._vector].groups()
-        self._kind, self._several, self._dim = single or array, array is not None, int(dim or array_dim or 0) or None
+        self._kind, self._several, self._dim = single or array, array is not None, int(dim or array_dim or 0)
         self._names = [name for name in kinds if name not in shapes]
         key = run(_PRIMARY_KEY, [name]).fetchone()
         self._key = engine.key_of(self._names, address, key and str(key[0]))

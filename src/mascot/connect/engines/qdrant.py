@@ -41,7 +41,7 @@ class QdrantTable(EngineTable):
         shapes_by_name = shapes if isinstance(shapes, dict) else {"": shapes}
         self._vector = "" if list(shapes_by_name) == [""] else address.pick(list(shapes_by_name))
         shape = shapes_by_name[self._vector]
-        self._size, self._distance = int(shape.size), str(shape.distance.value)
+        self._dim, self._distance = int(shape.size), str(shape.distance.value)
         self._several = shape.multivector_config is not None
         for metric, distance in _DISTANCES.items():
             if distance == self._distance:
@@ -75,7 +75,6 @@ class QdrantSource(QdrantTable, EngineSource):
         super().__init__(address, client)
         with self._opening():
             self._inspect()
-        self._dim = self._size
 
     @classmethod
     def from_client(
@@ -122,7 +121,7 @@ class QdrantSource(QdrantTable, EngineSource):
         matrix = None
         if vectors:
             lists = [point.vector[self._vector] if self._vector else point.vector for point in points]
-            matrix = engine.matrix_of(lists, self._size, self._several)
+            matrix = engine.matrix_of(lists, self._dim, self._several)
         return engine.best_first(ids, scores, cells, matrix)
 
 
@@ -139,7 +138,7 @@ class QdrantSink(QdrantTable, Sink):
         with self._opening():
             self._make(address.table, {address.vector or VECTOR: shape})
             self._inspect()
-            layout.check_shape(address.label, self._size, self._several)
+            layout.check_shape(address.label, self._dim, self._several)
 
     def _make(self, name: str, vectors: Any) -> None:
         if self._client.collection_exists(name):
