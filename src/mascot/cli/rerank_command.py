@@ -101,7 +101,7 @@ def rerank(
         wishes, k, steering = rules.wishes, rules.k, rules.method
     request = read_request(path, input_format, wishes, InputColumns(missing, score, id, query, vector))
     with line_in_errors(request):
-        rankings = list(_bar(_ranked(request.queries, request.wishes, k, steering, already, pin), len(request.queries)))
+        rankings = list(_bar(_ranked(request, k, steering, already or (), pin or ()), len(request.queries)))
     results = list(zip(request.queries, rankings, strict=True))
     shape = format or ("table" if sys.stdout.isatty() else "jsonl")
     if shape == "json":
@@ -284,21 +284,17 @@ def line_in_errors(request: RecordedInput) -> Iterator[None]:
 
 
 def _ranked(
-    queries: Sequence[hit_tables.RecordedQuery],
-    wishes: Sequence[mc.AnyWish],
-    k: int,
-    method: Method,
-    already: list[str] | None,
-    pin: list[str] | None,
+    request: RecordedInput, k: int, method: Method, already: Sequence[str], pin: Sequence[str]
 ) -> Iterator[mc.Ranking[Any]]:
-    texts = {text: place for place, text in enumerate(already or ())}
+    queries, wishes = [query.candidates for query in request.queries], request.wishes
+    texts = {text: place for place, text in enumerate(already)}
     if pin:
-        for candidates in (query.candidates for query in queries):
+        for candidates in queries:
             pins = _pins(pin, candidates.ids)
             yield mc.rerank(candidates, wishes, k, method, _in_order(candidates.ids, texts), pin=pins)
         return
     for first in range(0, len(queries), _CHUNK):
-        parts = [query.candidates for query in queries[first : first + _CHUNK]]
+        parts = queries[first : first + _CHUNK]
         shown_ids = [_in_order(part.ids, texts) for part in parts] if texts else None
         yield from mc.rerank_many(parts, wishes, k, method, shown_ids)
 

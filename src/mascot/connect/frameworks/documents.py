@@ -46,9 +46,9 @@ class Steering:
     """
 
     kind: DocumentKind
-    wishes: Any
-    k: int
-    method: Any
+    wishes: Any = ()
+    k: int = 20
+    method: Any = None
     columns: Sequence[str] | None = None
     explain: bool = False
     distances: bool = False  # smaller scores are better

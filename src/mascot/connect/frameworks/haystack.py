@@ -66,8 +66,7 @@ class SteeredRanker:
         rules = {name: value for name, value in rules.items() if value is not None}
         rules = resolve_rules({**rules, "profile": profile, "strength": strength, "keep": keep})
         keys = None if columns is None else tuple(names_of(columns))
-        chosen = rules.get("wishes", ()), rules.get("k", _K), rules.get("method")
-        self._steering = Steering(_DOCUMENTS, *chosen, keys, explain)
+        self._steering = Steering(_DOCUMENTS, **rules, columns=keys, explain=explain)
 
     @classmethod
     def from_lambda_threshold(
