@@ -260,7 +260,6 @@ def _located(place: str) -> Iterator[None]:
 
 
 def _read(path: Path) -> Any:
-    """Return the content of a JSON or TOML file."""
     require(path.suffix in SUFFIXES, "a profile", "must be a file .json or .toml", path.name)
     try:
         text = path.read_bytes().decode("utf-8-sig")
