@@ -189,6 +189,7 @@ OPTIONS = {
     "method must be a method such as Mascot() or Mmr(), got 'mmr'": lambda: mc.rerank(hits(), [], method="mmr"),
     "method must be a method such as Mascot() or Mmr(), got <class": lambda: mc.Reranker([], mc.Mascot),
     f"{WISHES}, got Place(": lambda: mc.rerank(hits(), [mc.Place()]),
+    f"{WISHES}, got {{'spread': 'a'}}; mc.from_dict makes a wish": lambda: mc.rerank(hits(), {"spread": "a"}),
     f"{WISHES}, got None": lambda: mc.rerank(hits(), None),
     "strength is not a parameter of Relevance, got 1": lambda: mc.rerank(hits(), [], 1, mc.Relevance(), strength=1),
     "keep is not a parameter of Clustering, got 0.9": lambda: mc.rerank(hits(), [], method=mc.Clustering(), keep=0.9),

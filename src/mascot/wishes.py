@@ -112,12 +112,13 @@ Wishes = AnyWish | Sequence[AnyWish]
 
 def check_wishes(wishes: Wishes, k: int | None = None, backend: str = "auto") -> tuple[AnyWish, ...]:
     """Return one wish or several as a tuple, checked for contradictions and for what the backend cannot do."""
-    many = hasattr(wishes, "__iter__") and not isinstance(wishes, str)
+    many = hasattr(wishes, "__iter__") and not isinstance(wishes, (str, Mapping))
     checked: tuple[Any, ...] = tuple(wishes) if many else (wishes,)  # type: ignore[arg-type]
     for wish in checked:
         if not isinstance(wish, (Wish, Limit, AtLeast, Share)):
             kinds = "spread(...), focus(...), limit(...), at_least(...) or share(...)"
-            raise OptionError(f"wishes must be {kinds}, got {wish!r:.80}")
+            remedy = "; mc.from_dict makes a wish of a dictionary" if isinstance(wish, Mapping) else ""
+            raise OptionError(f"wishes must be {kinds}, got {wish!r:.80}{remedy}")
         if backend == "gpu" and isinstance(wish.attribute, Vectors):
             raise OptionError("backend 'gpu' cannot compare Vectors: use backend='native'")
         if backend == "gpu" and isinstance(wish, (Limit, AtLeast, Share)) and not _is_simple(wish):
