@@ -76,11 +76,9 @@ def vector_of(source: EngineSource, question: Question) -> NDArray[np.float32]:
             f"this source was encoded with {facts.get('encoder')} (fingerprint {fingerprint}), and {encoder.name} has "
             f"{encoder.fingerprint}"
         )
-    if text is not None:
-        return encoder.texts([text])[0]
-    from mascot.photos.files.reading import vector_of_file
+    from mascot.photos.files.reading import query_vector
 
-    return vector_of_file(Path(like or ""), encoder)
+    return query_vector(encoder, text, like)
 
 
 class HitResolver:

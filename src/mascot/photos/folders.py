@@ -71,21 +71,17 @@ class Folders:
         if paths:
             confirm_folders(self.index, dict.fromkeys(confirmed))
 
-    def added_folder(self, folder: str | os.PathLike[str]) -> Path:
-        """Return an added folder by its path."""
-        path, folders = Path(os.path.abspath(folder)), self.added()
-        for other in folders:
-            if other in (path, path.resolve()):
-                return other
-        names = ", ".join(map(str, folders)) or "none"
-        raise OptionError(f"{path} was not added to the library {self.root}: folders that were are {names}")
-
-    def remove(self, folder: Path) -> int:
+    def remove(self, folder: str | os.PathLike[str]) -> int:
         """Forget an added folder and its photographs, and return how many they were."""
-        condition, values = within(folder.as_posix())
+        path, folders = Path(os.path.abspath(folder)), self.added()
+        added = next((other for other in folders if other in (path, path.resolve())), None)
+        if added is None:
+            names = ", ".join(map(str, folders)) or "none"
+            raise OptionError(f"{path} was not added to the library {self.root}: folders that were are {names}")
+        condition, values = within(added.as_posix())
         with self.store.writing() as connection:
             count = connection.execute(f"DELETE FROM photos WHERE {condition}", values).rowcount
-        self.store.set_facts({_FOLDERS: json.dumps([str(other) for other in self.added() if other != folder])})
+        self.store.set_facts({_FOLDERS: json.dumps([str(other) for other in folders if other != added])})
         return int(count)
 
     def named(self, text: str) -> str:

@@ -18,7 +18,6 @@ import mascot as mc
 from mascot import grammar
 from mascot.attributes.attribute import Missing
 from mascot.errors import InputError, OptionError, require
-from mascot.photos import best as best_photos
 from mascot.photos.database import encodings
 from mascot.photos.database.filters import Cancelled, SearchCancelled, matching
 from mascot.photos.database.store import FOLDER, Store, UnknownPhoto, is_full, write_failure
@@ -28,7 +27,7 @@ from mascot.photos.files.texts import as_text, is_text, require_text
 from mascot.photos.folders import ROOT, Folders
 from mascot.photos.locations import DATABASE, enclosing, index_of, name_of, refuse_links, remember, remembered
 from mascot.photos.request import CANDIDATES, K, SearchRequest
-from mascot.photos.results import Hits, Results, ids_before
+from mascot.photos.results import BEST_FIRST, Hits, Results, ids_before
 from mascot.photos.search import PhotoSearch
 from mascot.photos.sentences import Chip, Understanding, Vocabulary, parse
 from mascot.photos.sentences.vocabulary import remember_city_names
@@ -123,9 +122,8 @@ class Library(AbstractContextManager["Library"]):
 
     def remove_folder(self, folder: _Path) -> int:
         """Remove an added folder and its photographs from the library; return their number. No file is touched."""
-        path = self._folders.added_folder(folder)
         with self.lock():
-            count = self._folders.remove(path)
+            count = self._folders.remove(folder)
             self._photos.open_nearest(hurry=False)
         return count
 
@@ -344,11 +342,9 @@ class Library(AbstractContextManager["Library"]):
                 f"{model.fingerprint}: search with --encoder {self.encoder}, or encode the library anew with "
                 f"`mascot index --encoder {model.name} --again`"
             )
-        if text is not None:
-            return model.texts([text])[0]
-        from mascot.photos.files.reading import vector_of_file
+        from mascot.photos.files.reading import query_vector
 
-        return vector_of_file(Path(like or ""), model)
+        return query_vector(model, text, like)
 
     def hits(
         self,
@@ -389,7 +385,7 @@ class Library(AbstractContextManager["Library"]):
         allowed = None if where is None else matching(self.store.path, where, values, cancelled)
         candidates = candidates or CANDIDATES
         if text is None and like is None and vector is None:
-            return self._photos.newest(allowed, candidates, *([best_photos.ORDER] if best else []))
+            return self._photos.newest(allowed, candidates, *([BEST_FIRST] if best else []))
         like_id = like if isinstance(like, int) else self.id_of(like)
         path = self.store.photo(like_id).path if like_id is not None else as_text(str(like))
         by_look = like is not None and text is None and encoder is None and self.encoder == "lite"
@@ -551,9 +547,9 @@ class Library(AbstractContextManager["Library"]):
         settled = replace(request.settled(wishes), wishes=tuple(wishes))
         hits = hits.around(self.hits_of(request.pin) if request.pin else None, request.reject)
         if request.best:
-            hits = best_photos.best_hits(hits, request.k + len(request.already))
+            hits = hits.best(request.k + len(request.already))
         elif wishes and not hits.ranked:
-            hits = best_photos.with_quality(hits)
+            hits = hits.by_quality()
         if request.stacks:
             hits = hits.stacked([*request.already, *request.pin])
         if check is not None and len(hits):

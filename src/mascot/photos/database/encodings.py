@@ -87,24 +87,6 @@ def is_same(spec: str, name: str) -> bool:
     return model == own_model or (folder.is_dir() and str(folder.resolve()) == own_model)
 
 
-def check_change(store: Store, spec: str | None, again: bool) -> str:
-    """Return the name of the encoder to open: that of `spec` (default: the library's own).
-
-    A change without `again` is refused here, before a model is downloaded or loaded.
-    """
-    current, next_encoding = serving(store), replacement(store)
-    if current is None:
-        return spec or "lite"
-    if spec is None:
-        return (next_encoding or current).encoder
-    for encoding in (next_encoding, current):
-        if encoding is not None and is_same(spec, encoding.encoder):
-            return encoding.encoder
-    if not again:
-        raise encoder_refusal("library", current.encoder, spec)
-    return spec
-
-
 def begin(store: Store, encoder: Encoder, again: bool) -> Encoding:
     """Return the encoding under which the indexer writes, and record it in the library."""
     current, next_encoding = serving(store), replacement(store)
@@ -190,8 +172,17 @@ class LibraryEncoders:
             raise InputError(f"{error}. A library cannot start a download; allow it with --encoder {name}") from None
 
     def for_index(self, store: Store, encoder: str | Encoder | None, again: bool) -> Encoder:
-        """Return the encoder to index with; a change without `again` is refused."""
-        if encoder is not None and not isinstance(encoder, str):
+        """Return the encoder to index with (default: the library's own).
+
+        A change without `again` is refused here, before a model is downloaded or loaded.
+        """
+        current, next_encoding = serving(store), replacement(store)
+        if encoder is None:
+            return self.named((next_encoding or current).encoder if current else "lite")
+        if current is None or not isinstance(encoder, str):
             return self.open(encoder)
-        name = check_change(store, encoder, again)
-        return self.named(name) if encoder is None else self.open(name)
+        names = [encoding.encoder for encoding in (next_encoding, current) if encoding is not None]
+        own_name = next((name for name in names if is_same(encoder, name)), None)
+        if own_name is None and not again:
+            raise encoder_refusal("library", current.encoder, encoder)
+        return self.open(own_name or encoder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path, PurePosixPath
@@ -121,8 +122,11 @@ def look_of_file(path: Path, limits: Limits | None = None) -> NDArray[np.float32
     return _reading_of_file(path, limits).look
 
 
-def vector_of_file(path: Path, encoder: Encoder) -> NDArray[np.float32]:
-    """Return the query vector of a photograph outside the library. Raises `Unreadable`."""
+def query_vector(encoder: Encoder, text: str | None, like: str | os.PathLike[str] | None = None) -> NDArray[np.float32]:
+    """Return the query vector of a text, or else of the photograph in a file. Raises `Unreadable`."""
+    if text is not None:
+        return encoder.texts([text])[0]
+    path = Path(like or "")
     reading = _reading_of_file(path)
     photo = photos_of([File(path.name, 0, 0, "")], [reading])[0]
     mean = encoder.pictures([picture(photo, reading)])[0].mean(axis=0)
