@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 
 from mascot.errors import InputError, OptionError
-from mascot.photos.database.store import Store, stamp_of
+from mascot.photos.database.store import DamagedLibrary, Store, stamp_of
 from mascot.photos.encoders import Encoder, open_encoder, parse_spec
 
 _NEXT = "next_encoding"
@@ -22,8 +22,6 @@ _NUMBER = re.compile("[0-9]{1,9}")
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """An encoder as a library stores it."""
-
     encoder: str  # its name
     fingerprint: str
     dim: int
@@ -51,7 +49,7 @@ def replacement(store: Store) -> Encoding | None:
     try:
         return Encoding(**json.loads(text)) if text else None
     except (ValueError, TypeError):
-        raise InputError(f"{store.path}: the encoding in progress cannot be read; --again starts it again") from None
+        raise DamagedLibrary(store.path, "the encoding in progress") from None
 
 
 def damaged_facts(facts: Mapping[str, str], lengths: Mapping[str, int]) -> set[str]:

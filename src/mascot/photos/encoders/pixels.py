@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL.Image import Image
 
 from mascot.errors import InputError
 from mascot.photos.encoders.model_folders import read_json
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +29,6 @@ class Pixels:
 
     @classmethod
     def of(cls, folder: Path) -> Pixels:
-        """Return the preprocessing of the model in this folder."""
         path = folder / "preprocessor_config.json"
         settings = read_json(path) if path.is_file() else read_json(folder / "processor_config.json")
         settings = settings.get("image_processor", settings)
