@@ -131,10 +131,7 @@ class Hits:
     def stacked(self, tops: Iterable[int] = ()) -> Hits:
         """Return the hits with one photograph in place of each stack: that of the best quality, with the best score.
 
-        Parameters
-        ----------
-        tops
-            Ids of photographs that always stay and represent their stacks, such as those shown before.
+        The photographs with the ids `tops`, such as those shown before, always stay and represent their stacks.
         """
         members = set(self.ids[[place for stack in self._stacks for place in stack]].tolist())
         top_ids = members.intersection(tops)
@@ -247,8 +244,6 @@ class Hits:
         by_date
             Show the results in the order in which they were taken; those without a time come last.
         """
-        if not len(self):
-            return Results(self, None)
         wish_list = check_wishes(wishes)
         defaults = policy(wish_list, self.ranked)
         selected_method = check_method(mc.Mascot(**defaults) if method is None else method)
@@ -265,19 +260,17 @@ class Hits:
 class Results:
     """The selected photographs, best first."""
 
-    def __init__(self, hits: Hits, ranking: mc.Ranking | None, pinned: frozenset[int] = frozenset()) -> None:
+    def __init__(self, hits: Hits, ranking: mc.Ranking[int], pinned: frozenset[int]) -> None:
         self.hits, self.ranking, self.pinned = hits, ranking, pinned
 
     def __len__(self) -> int:
-        return 0 if self.ranking is None else len(self.ranking)
+        return len(self.ranking)
 
     def __iter__(self) -> Iterator[Result]:
         return iter(self.results)
 
     @cached_property
     def results(self) -> list[Result]:
-        if self.ranking is None:
-            return []
         gains, least = self.ranking.gains, self.hits.least_good
         return [
             Result(
@@ -300,7 +293,6 @@ class Results:
 
     @property
     def good_matches(self) -> int | None:
-        """How many candidates match the text well; 0 if nothing fits, None without a text."""
         return self.hits.good_matches
 
     @property
@@ -311,8 +303,6 @@ class Results:
     @cached_property
     def _by_relevance(self) -> dict[int, int]:
         """Positions and ranks of the results by relevance alone, the pinned first."""
-        if self.ranking is None:
-            return {}
         ids = self.hits.ids.tolist()
         ranks = {at: rank for rank, at in enumerate(np.argsort(-self.hits.scores, kind="stable").tolist(), 1)}
         pinned = [at for at in self.ranking.positions.tolist() if ids[at] in self.pinned]
@@ -322,13 +312,10 @@ class Results:
 
     @cached_property
     def plain(self) -> list[Photo]:
-        """The results by relevance alone."""
         return self.hits.read_photos(self._by_relevance)
 
     def explain(self) -> mc.Explanation:
         """Explain why each photograph was selected, and why the best of the others were not."""
-        if self.ranking is None:
-            return mc.Explanation([], [], 0.0, ())
         return self.ranking.explain()
 
     @cached_property
@@ -345,11 +332,7 @@ class Results:
         With `explain` also for the best candidates that were left out, and with `compare` for the results by relevance
         alone; these have the same fields, but no rank.
         """
-        records = [
-            self._record(result.photo, result.rank, result.was, result.score, result.relevance, result.gains)
-            | ({"pinned": True} if result.pinned else {})
-            for result in self.results
-        ]
+        records = [self._record(result) | ({"pinned": True} if result.pinned else {}) for result in self.results]
         other_records: dict[int, dict[str, Any]] = {}
         if compare:
             result_ids, plain_ids = {photo.id for photo in self.photos}, {photo.id for photo in self.plain}
@@ -370,24 +353,24 @@ class Results:
                 record |= {"gains": reason.gains, "left_out": True, "because": reason.because}
         return records + list(other_records.values())
 
-    def _record(
-        self, photo: Photo, rank: int | None, was: int, score: float, relevance: float, gains: dict[str, float]
-    ) -> dict[str, Any]:
-        record: dict[str, Any] = {"rank": rank, "was": was, "path": str(self.hits.root / photo.path)}
-        record |= {"score": score, "relevance": relevance, "gains": gains}
+    def _record(self, result: Result) -> dict[str, Any]:
+        photo = result.photo
+        record: dict[str, Any] = {"rank": result.rank, "was": result.was, "path": str(self.hits.root / photo.path)}
+        record |= {"score": result.score, "relevance": result.relevance, "gains": result.gains}
         record |= {name: value for name, value in photo.to_dict().items() if name != "path"}
-        record["similar"] = list(self.hits.similar.get(photo.id, ()))
+        record["similar"] = list(result.similar)
         return record | ({"gone": True} if self._is_gone(photo) else {})
 
     def _other(self, place: int, was: int) -> dict[str, Any]:
         """Return the record of a candidate that is not a result."""
-        scores = self.hits.scores
-        relevance = float(scaled(scores)[place])
-        return self._record(self.hits.photo(place), None, was, float(scores[place]), relevance, {})
+        photo, scores = self.hits.photo(place), self.hits.scores
+        similar = self.hits.similar.get(photo.id, ())
+        other = Result(0, was, photo, float(scores[place]), float(scaled(scores)[place]), {}, similar)
+        return self._record(other) | {"rank": None}
 
 
 def ids_before(already: Results | Iterable[int] | None) -> list[int] | None:
     """Return the ids of all photographs that earlier pages showed."""
     if isinstance(already, Results):
-        return [] if already.ranking is None else [*already.ranking.already, *already.ranking.ids]
+        return [*already.ranking.already, *already.ranking.ids]
     return None if already is None else list(already)
