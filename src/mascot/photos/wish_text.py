@@ -208,13 +208,9 @@ def _middle_day(text: str) -> date | None:
 
     lexemes = Vocabulary().lexemes(text)
     span = date_at("".join(LETTERS[lexeme.role] for lexeme in lexemes), lexemes, 0, date.today())
-    if (
-        re.fullmatch(r"[\d-]+", text)
-        or span is None
-        or span.first is None
-        or span.last is None
-        or span.end < len(lexemes)
-    ):
+    if span is None or span.first is None or span.last is None:
+        return None
+    if span.end < len(lexemes) or re.fullmatch(r"[\d-]+", text):
         return None
     if span.season is not None:  # its second month, of the year in which it begins
         return date(span.first.year, 4, 15) + timedelta(days=91 * SEASONS.index(span.season))
