@@ -24,8 +24,17 @@ from mascot.photos.database.store import FOLDER, Store, UnknownPhoto, is_full, w
 from mascot.photos.database.vector_index import EXACT
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.files.texts import as_text, is_text, require_text
-from mascot.photos.folders import ROOT, Folders
-from mascot.photos.locations import DATABASE, enclosing, index_of, name_of, refuse_links, remember, remembered
+from mascot.photos.locations import (
+    DATABASE,
+    ROOT,
+    Folders,
+    enclosing,
+    index_of,
+    name_of,
+    refuse_links,
+    remember,
+    remembered,
+)
 from mascot.photos.request import CANDIDATES, K, SearchRequest
 from mascot.photos.results import BEST_FIRST, Hits, Results, ids_before
 from mascot.photos.search import PhotoSearch
@@ -137,7 +146,6 @@ class Library(AbstractContextManager["Library"]):
         self.close()
 
     def close(self) -> None:
-        """Close the database."""
         store: Store | None = self.__dict__.pop("store", None)
         self.__dict__.pop("_photos", None)
         if store is not None:
@@ -155,13 +163,11 @@ class Library(AbstractContextManager["Library"]):
 
     @property
     def choices(self) -> Choices:
-        """The saved choices."""
         refuse_links(self.folder)
         return Choices(self.folder, self.store)
 
     @property
     def store_path(self) -> Path:
-        """The file of the database."""
         return self.folder / DATABASE
 
     def index(
@@ -478,12 +484,8 @@ class Library(AbstractContextManager["Library"]):
         ...     understood = library.understand("boats in Portugal at dusk, one per year")
         ...     results = library.search(understood.request())
 
-        Parameters
-        ----------
-        sentence
-            English or German; what stands in double quotes is searched for as it is.
-        today
-            The day to which `last summer` refers (default: the current one).
+        The sentence is English or German; what stands in double quotes is searched for as it is. `today` is the day to
+        which `last summer` refers (default: the current one).
         """
         require_text(sentence, "the text to search for")
         changes, vocabulary = self._vocabulary
@@ -497,12 +499,7 @@ class Library(AbstractContextManager["Library"]):
     ) -> list[tuple[Chip, int]]:
         """Return how many results there are without each chip that filters or limits, the most first.
 
-        Parameters
-        ----------
-        base
-            As for `Understanding.request`.
-        options
-            `where`, `values`, `encoder` and `cancelled` of `search`.
+        `base` is that of `Understanding.request`; options are `where`, `values`, `encoder` and `cancelled` of `search`.
         """
         chips = [chip for chip in understood.chips if chip.filled and chip.kind != "count"]
         counts = [(chip, len(self.search(understood.request(base, without=chip), **options))) for chip in chips]
@@ -536,12 +533,8 @@ class Library(AbstractContextManager["Library"]):
     ) -> Results:
         """Select the results of a request from its `candidates`.
 
-        The pinned photographs come first, whether they match or not, and one photograph represents its stack.
-
-        Parameters
-        ----------
-        check
-            Called before the selection with the photographs to choose from, and the request with its wishes resolved.
+        The pinned photographs come first, whether they match or not, and one photograph represents its stack. `check`
+        is called before the selection with the photographs to choose from, and the request with its wishes resolved.
         """
         wishes = self.wishes(request)
         settled = replace(request.settled(wishes), wishes=tuple(wishes))
