@@ -71,14 +71,16 @@ def _on_date(value: str, _label_of: LabelOf) -> Condition:
 
 
 def _on_weekday(value: str, _: LabelOf) -> Condition:
-    check_one_of("weekday", value.casefold(), *_WEEKDAYS, "weekend")
-    numbers = "'0', '6'" if value.casefold() == "weekend" else f"'{_WEEKDAYS.index(value.casefold())}'"
+    weekday = value.casefold()
+    check_one_of("weekday", weekday, *_WEEKDAYS, "weekend")
+    numbers = "'0', '6'" if weekday == "weekend" else f"'{_WEEKDAYS.index(weekday)}'"
     return f"strftime('%w', taken) IN ({numbers})", []
 
 
 def _in_light(value: str, _: LabelOf) -> Condition:
-    check_one_of("light", value.casefold(), *LIGHTS)
-    return f"instr(light({', '.join(LIGHT_COLUMNS)}), ?) > 0", [value.casefold()]
+    light = value.casefold()
+    check_one_of("light", light, *LIGHTS)
+    return f"instr(light({', '.join(LIGHT_COLUMNS)}), ?) > 0", [light]
 
 
 def _at_place(value: str, _: LabelOf) -> Condition:
