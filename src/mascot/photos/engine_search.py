@@ -101,7 +101,6 @@ class HitResolver:
         return self._resolver(name).label(name, attribute, text)
 
     def middle(self, column: str, value: str) -> tuple[float, float] | None:
-        """Return the middle of a city or country; see `wish_text.Rows`."""
         if not {column, "lat", "lon"} <= self._names:
             return None
         country = "country" if "country" in self._names else column
@@ -113,13 +112,12 @@ class HitResolver:
         )
 
     def labels(self, column: str) -> list[Any]:
-        """Return the distinct labels of a column; see `wish_text.Rows`."""
         return list(dict.fromkeys(label for cell in self._columns[column].tolist() for label in labels_of(cell)))
 
     def _resolver(self, name: str) -> grammar.Resolver:
         """Return the resolver of a name: of photographs, if the table has the columns of that attribute."""
         if name in wish_text.NAMES and name != "look":
             columns = grammar.columns_of(mc.Wish(wish_text.attribute(name), 1))
-            if set(columns) <= self._names:
+            if self._names.issuperset(columns):
                 return wish_text.PhotoResolver(self)
         return grammar.TableResolver(self._columns.cells)
