@@ -18,23 +18,13 @@ import mascot as mc
 from mascot import grammar
 from mascot.attributes.attribute import Missing
 from mascot.errors import InputError, OptionError, require
+from mascot.photos import locations
 from mascot.photos.database import encodings
 from mascot.photos.database.filters import Cancelled, SearchCancelled, matching
 from mascot.photos.database.store import FOLDER, Store, UnknownPhoto, is_full, write_failure
 from mascot.photos.database.vector_index import EXACT
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.files.texts import as_text, is_text, require_text
-from mascot.photos.locations import (
-    DATABASE,
-    ROOT,
-    Folders,
-    enclosing,
-    index_of,
-    name_of,
-    refuse_links,
-    remember,
-    remembered,
-)
 from mascot.photos.request import CANDIDATES, K, SearchRequest
 from mascot.photos.results import BEST_FIRST, Hits, Results, ids_before
 from mascot.photos.search import PhotoSearch
@@ -90,19 +80,19 @@ class Library(AbstractContextManager["Library"]):
             Where the index is, if it is not in the folder itself (default: where `mascot index` wrote it).
         """
         if folder is None and index is None:
-            folder = os.environ.get(_VARIABLE) or enclosing() or remembered()
+            folder = os.environ.get(_VARIABLE) or locations.enclosing() or locations.remembered()
             if folder is None:
                 raise InputError(
                     f"no library: name one with --library, set {_VARIABLE}, or make one with `mascot index FOLDER`"
                 )
         if index is None:
             path = Path(folder or "").resolve()
-            if (path / DATABASE).is_file() and path.name != FOLDER:
+            if (path / locations.DATABASE).is_file() and path.name != FOLDER:
                 folder, index = None, path
-            elif not (path / FOLDER / DATABASE).is_file():
-                index = index_of(path)
+            elif not (path / FOLDER / locations.DATABASE).is_file():
+                index = locations.index_of(path)
         library = cls(_root_of(Path(index or "")) if folder is None else folder, device, index=index)
-        library._is_confirmed = folder is not None or index_of(library.root) == library.folder
+        library._is_confirmed = folder is not None or locations.index_of(library.root) == library.folder
         return library
 
     @property
@@ -126,13 +116,14 @@ class Library(AbstractContextManager["Library"]):
         return [self.root, *self._folders.confirmed()]
 
     @property
-    def _folders(self) -> Folders:
-        return Folders(self.root, self.folder, self.store)
+    def _folders(self) -> locations.Folders:
+        return locations.Folders(self.root, self.folder, self.store)
 
     def remove_folder(self, folder: _Path) -> int:
         """Remove an added folder and its photographs from the library; return their number. No file is touched."""
+        folders = self._folders
         with self.lock():
-            count = self._folders.remove(folder)
+            count = folders.remove(folder)
             self._photos.open_nearest(hurry=False)
         return count
 
@@ -154,7 +145,7 @@ class Library(AbstractContextManager["Library"]):
     @cached_property
     def store(self) -> Store:
         """The database, which exists once the folder has been indexed."""
-        refuse_links(self.folder)
+        locations.refuse_links(self.folder)
         return Store(self.store_path)
 
     @cached_property
@@ -163,12 +154,12 @@ class Library(AbstractContextManager["Library"]):
 
     @property
     def choices(self) -> Choices:
-        refuse_links(self.folder)
+        locations.refuse_links(self.folder)
         return Choices(self.folder, self.store)
 
     @property
     def store_path(self) -> Path:
-        return self.folder / DATABASE
+        return self.folder / locations.DATABASE
 
     def index(
         self,
@@ -244,11 +235,11 @@ class Library(AbstractContextManager["Library"]):
             arranging = None if report is None else partial(report, "arranging vectors")
             self._photos.open_nearest(arranging, hurry=False)
             self._photos.open_nearest(by_look=True)
-        remember(self.root, self.folder if self.is_elsewhere else None)
+        locations.remember(self.root, self.folder if self.is_elsewhere else None)
         return summary
 
     def _make_folder(self) -> None:
-        refuse_links(self.folder)
+        locations.refuse_links(self.folder)
         try:
             is_new = self.is_elsewhere and not (self.folder / _LOCK).exists() and self.folder.exists()
             if is_new and os.listdir(self.folder) and not self.store_path.is_file():
@@ -419,7 +410,7 @@ class Library(AbstractContextManager["Library"]):
         path = Path(path).resolve()
         if not is_text(str(path)):
             return None
-        name = name_of(self.root, path)
+        name = locations.name_of(self.root, path)
         row = self.store.connection.execute("SELECT id FROM photos WHERE path = ?", (name,)).fetchone()
         return None if row is None else int(row[0])
 
@@ -579,9 +570,9 @@ class Library(AbstractContextManager["Library"]):
 
 def _root_of(index: Path) -> Path:
     """Return the first folder of an index that is elsewhere."""
-    refuse_links(index)
-    with closing(Store(index / DATABASE)) as store:
-        root = store.fact(ROOT)
+    locations.refuse_links(index)
+    with closing(Store(index / locations.DATABASE)) as store:
+        root = store.fact(locations.ROOT)
     if root is None:
         raise InputError(f"{index} does not say which folder it is the index of: `mascot index FOLDER --index {index}`")
     return Path(root)

@@ -316,7 +316,7 @@ class Results:
 
     def explain(self) -> mc.Explanation:
         """Explain why each photograph was selected, and why the best of the others were not."""
-        return self.ranking.explain()
+        return self.ranking.explain() if len(self.hits) else mc.Explanation([], [], 0.0, ())
 
     @cached_property
     def gone(self) -> frozenset[int]:

@@ -22,7 +22,7 @@ from mascot.errors import InputError
 from mascot.photos.database.store import Store
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.files.decoder_pool import DecoderPool
-from mascot.photos.files.images import Unreadable
+from mascot.photos.files.images import Unreadable, thumbnail
 from mascot.photos.metadata.gazetteer import gazetteer
 from mascot.photos.photo import Photo
 from mascot.photos.results import Results
@@ -102,8 +102,6 @@ class _Pictures:
     def small(self, photo: Photo) -> bytes:
         """Return the picture for the list before steering."""
         from PIL import Image
-
-        from mascot.photos.files.images import thumbnail
 
         with Image.open(io.BytesIO(self._store.thumbnail(photo.id))) as image:
             return thumbnail(image.convert("RGB"), _SMALL)
