@@ -22,6 +22,9 @@ from mascot.photos.metadata.gazetteer import gazetteer
 from mascot.photos.metadata.moments import PARTS_OF_DAY, SEASONS
 from mascot.photos.metadata.sun import LIGHTS
 from mascot.photos.photo import CALENDAR, NUMBERS
+from mascot.photos.sentences.dates import date_at
+from mascot.photos.sentences.sentence_parser import LETTERS
+from mascot.photos.sentences.vocabulary import Vocabulary
 
 _TIMES: dict[str, Callable[..., Any]] = {"hour": mc.HourOfDay, "date": mc.Date, "weekday": mc.Weekday}
 NAMES = ("place", "city", "country", *_TIMES, *CALENDAR, "season", "part_of_day", "light", "moment", "camera", "lens",
@@ -208,19 +211,11 @@ def _value(kind: str, text: str) -> Any:
 
 def _middle_day(text: str) -> date | None:
     """Return the day in the middle of those that words such as `summer 2019` name; None if they name no such days."""
-    from mascot.photos.sentences.dates import date_at
-    from mascot.photos.sentences.sentence_parser import LETTERS
-    from mascot.photos.sentences.vocabulary import Vocabulary
-
     lexemes = Vocabulary().lexemes(text)
     span = date_at("".join(LETTERS[lexeme.role] for lexeme in lexemes), lexemes, 0, date.today())
-    if (
-        re.fullmatch(r"[\d-]+", text)
-        or span is None
-        or span.first is None
-        or span.last is None
-        or span.end < len(lexemes)
-    ):
+    if span is None or span.first is None or span.last is None:
+        return None
+    if span.end < len(lexemes) or re.fullmatch(r"[\d-]+", text):
         return None
     if span.season is not None:  # its second month, of the year in which it begins
         return date(span.first.year, 4, 15) + timedelta(days=91 * SEASONS.index(span.season))
