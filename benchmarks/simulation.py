@@ -22,7 +22,7 @@ def published_figures() -> dict[str, float]:
     """Return the base retriever's published rows: PixelProse, N = 200, K = 20."""
     paper = Published("pixelprose")
     figures = {name.upper(): value for name, value in paper.recall("geo", "focus", "base").items()}
-    figures["appearance"] = paper.appearance("geo_hour", "spread", "base")["appearance"] or 0.0
+    figures["appearance"] = paper.row("geo_hour", "spread", "base")["appearance"]
     for task, direction in product(("geo_hour", "hour", "geo"), ("focus", "spread")):
         figures[f"DM {task} {DIRECTIONS[direction]}"] = paper.row(task, direction, "base")["dm"]
     return figures

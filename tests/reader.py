@@ -185,7 +185,8 @@ class Reader:
         return (label in self.values("seller", i)) == (word == "seller")
 
     def best_match(self, i: int, place: int, close: str) -> bool:
-        return bool(self.aims) == (close == "closest good") and self.may_be_protected(i)
+        is_unknown = all(self.unknown(i, -1, wish.attribute.name) for wish in self.aims)
+        return is_unknown == (close == "best") and self.may_be_protected(i)
 
     def for_relevance(self, i: int, place: int) -> bool:
         """No other reason applies, and no better candidate without a label of a rule was left out."""
@@ -208,9 +209,9 @@ class Reader:
             if name in self.limits
         )
 
-    def share_full(self, i: int, place: int, label: str, count: str) -> bool:
+    def share_full(self, i: int, place: int, label: str, over: str | None, count: str) -> bool:
         return any(
-            self.count(name, label) == number(count) == wish.bounds(label, self.page.k)[1]
+            self.count(name, label) == number(over or count) >= number(count) == wish.bounds(label, self.page.k)[1]
             for name, wish in self.shares.items()
             if label in self.values(name, i)
         )
@@ -218,7 +219,8 @@ class Reader:
     def gave_way(self, i: int, place: int, name: str, places: str) -> bool:
         parts = [re.fullmatch(r"(\d+) of (\d+) (?:from|with \w+) (.*)", part) for part in places.split(", ")]
         own = set(self.values(name, i)) & set(self.shares[name].named)
-        return not own and all(
+        needed = [value for value in own if self.count(name, value) < self.shares[name].bounds(value, self.page.k)[0]]
+        return not needed and all(
             part is not None and int(part[1]) == self.count(name, part[3]) > 0 and int(part[2]) == len(self.page)
             for part in parts
         )
@@ -245,6 +247,13 @@ class Reader:
             )
             for page in pages
         )
+
+    def gave_way_to_window(self, i: int, place: int, rules: str) -> bool:
+        """A window allows no more results of its value than are shown, and it would gain as much as another."""
+        windows = [(name, wish) for name, wish in self.limits.items() if wish.window]
+        shown = [*self.already, *self.page.ids]
+        crowded = (self.count(name, v, shown) >= wish.n for name, wish in windows for v in self.values(name, i))
+        return any(crowded) and self.fits_better_without(i, place)
 
     def as_good(self, i: int, place: int, than: str) -> bool:
         other = self.id_of(than)
@@ -330,7 +339,7 @@ RESULTS: dict[str, Callable[..., bool]] = {
     "best by relevance and wishes together": lambda reader, i, place: reader.covered and len(reader.page) == 1,
 }
 LEFT_OUT: dict[str, Callable[..., bool]] = {
-    r"(.*) already has its share of (\w+)": Reader.share_full,
+    r"(.*) already has (?:(\w+), over )?its share of (\w+)": Reader.share_full,
     r"(.*) already has (\w+)(, over its limit of \w+)?": Reader.label_full,
     r"gave way to the (?:share|minimum) of (\w+): (.*)": Reader.gave_way,
     r"less relevant (or less close )?than (.*)": Reader.less_relevant,
@@ -342,6 +351,7 @@ LEFT_OUT: dict[str, Callable[..., bool]] = {
     r"every result is (protected|pinned)": Reader.every_result,
     "the results fit the wishes better without it": Reader.fits_better_without,
     r"fits no place: (at most .*)": Reader.fits_nowhere,
+    r"gave way to: (at most .*)": Reader.gave_way_to_window,
 }
 NOTES: dict[str, Callable[..., bool]] = {
     r"(?:share|at least) (\w+): (\d+) of (\d+) from (.*) \((.*)\)": Reader.missed_share,

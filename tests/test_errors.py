@@ -36,6 +36,10 @@ def rerank_near(**values: Any) -> Any:
     return mc.Reranker([mc.spread("who"), near(mc.Number("lat"), 1)]).fit(HIT).rerank([0, 1], [2, 1], near=values)
 
 
+def near_is_no_mapping() -> Any:
+    return mc.Reranker(near(mc.Number("lat"), 1)).fit(HIT).rerank([0, 1], [2, 1], near=(1, 2))  # type: ignore[arg-type]
+
+
 def fit(*arguments: Any, **options: Any) -> mc.Reranker:
     return mc.Reranker([]).fit(*arguments, **options)
 
@@ -102,6 +106,7 @@ INPUT = {
         [{"score": 1.0}, {"id": 2}]
     ),
     "Category needs column 'nope', got columns: lat, lon, taken, who": lambda: spread("nope"),
+    "Category needs column 3, got columns: lat, lon, taken, who": lambda: spread(mc.Category(3)),
     "Category column 'who' must hold hashable labels, got {'a': 1}": lambda: spread("who", who=[{"a": 1}, {}]),
     "Place column 'lat' must be a latitude in -90..90, got 90.5": lambda: spread(mc.Place(), lat=[1.0, 90.5]),
     "Place column 'lon' must be finite, got inf": lambda: spread(mc.Place(), lon=[1.0, np.inf]),
@@ -184,10 +189,12 @@ OPTIONS = {
     "method must be a method such as Mascot() or Mmr(), got 'mmr'": lambda: mc.rerank(hits(), [], method="mmr"),
     "method must be a method such as Mascot() or Mmr(), got <class": lambda: mc.Reranker([], mc.Mascot),
     f"{WISHES}, got Place(": lambda: mc.rerank(hits(), [mc.Place()]),
+    f"{WISHES}, got {{'spread': 'a'}}; mc.from_dict makes a wish": lambda: mc.rerank(hits(), {"spread": "a"}),
     f"{WISHES}, got None": lambda: mc.rerank(hits(), None),
     "strength is not a parameter of Relevance, got 1": lambda: mc.rerank(hits(), [], 1, mc.Relevance(), strength=1),
     "keep is not a parameter of Clustering, got 0.9": lambda: mc.rerank(hits(), [], method=mc.Clustering(), keep=0.9),
     # Attributes
+    "Place.names must name a column, got 5": lambda: mc.Place(names=5),
     "Place.sigma_km must be > 0, got 0": lambda: mc.Place(sigma_km=0),
     "Place.sigma_km must be > 0, got 'far'": lambda: mc.Place(sigma_km="far"),
     "Cycle.bins must be at most 100,000, got 100001": lambda: mc.Cycle("x", 360, bins=100_001),
@@ -269,6 +276,7 @@ OPTIONS = {
     f"{LABEL}, got nan": lambda: near("c", NAN),
     f"{LABEL}, got []": lambda: near("c", []),
     f"{LABEL}, got {{'a': 1}}": lambda: near("c", {"a": 1}),
+    "near must be a dictionary of name: value, got (1, 2)": near_is_no_mapping,
     "near['who'] must be a focus with near: lat, got 'a'": lambda: rerank_near(who="a"),
     "Number near must be a number, got 'dear'": lambda: rerank_near(lat="dear"),
     "Number near must be a number, got 'abc'": lambda: near(mc.Number("c"), "abc"),

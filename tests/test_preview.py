@@ -173,6 +173,7 @@ def test_several_processes_print_the_same(folder: Path, monkeypatch: pytest.Monk
         (["rules.json", "-", "--weight", "n"], json.dumps(LINE), "line 1: n must be a number >= 0, got None"),
         (["rules.json", "-"], '{"hits": [{"score": "x"}]}', "line 1: "),
         (["rules.json", "-"], "", "standard input has no records"),
+        (["rules.json", "-"], '{"query": 1, "id": "b1", "score": 0.9, "sellr": "x"}', "Category needs column 'seller'"),
         (["rules.json", "-", "--variant", "b"], json.dumps(LINE), "no variant 'b'"),
         (["absent.json", "-"], json.dumps(LINE), "absent.json: cannot be read: No such file"),
         (["rules.json", "-", "--html", "absent/p.html"], json.dumps(LINE), "absent/p.html: No such file"),

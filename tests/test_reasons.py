@@ -48,6 +48,15 @@ WITH_AD = {**FIVE, "columns": {"ad": [0, 0, 0, 0, 1]}}
             SEVEN, mc.limit("s", 1, window=2), {"k": 5},
             ["b  first of at most one from p in every 2; moved back: at most 1 per s", "d  p already has three"],
         ),
+        (
+            {**SEVEN, "columns": {"s": list("aaabbcd")}}, mc.limit("s", 1, window=3), {"k": 4, "already": ["a", "d"]},
+            ["c  gave way to: at most 1 per s in every 3"],
+        ),
+        (WITH_AD, mc.share("ad", {0: 0.3}, "at most"), {"k": 3, "pin": ["b"]}, ["a  0 already has one, over its"]),
+        (
+            {**FIVE, "columns": {"ad": [0, 0, 0, 1, 1]}}, mc.share("ad", {0: 0.2, 1: 0.4}, "at least"), {"k": 4},
+            ["c  gave way to the share of ad: 2 of 4 with ad 1"],
+        ),
         (SEVEN, mc.limit("ad", {1: 0}, first=2), {"k": 4}, ["a  moved back: at most 0 from 1 among the first 2"]),
         (SEVEN, mc.at_least("ad", {1: 3}), {"k": 4}, ["c  gave way to the minimum of ad: 3 of 4 with ad 1"]),
         (SEVEN, mc.at_least("s", {"r": 2}), {"k": 4}, ["at least s: 1 of 2 from r (the candidates have no more)"]),

@@ -171,6 +171,7 @@ POINTS: dict[str, Any] = {
     "GeoJSON order": [[-8.6, 41.1], None],
     "array": np.array([[-8.6, 41.1], [np.nan, np.nan]]),
     "GeoJSON": [{"type": "Point", "coordinates": [-8.6, 41.1]}, None],
+    "GeoJSON with altitude": [{"type": "Point", "coordinates": [-8.6, 41.1, 12.0]}, None],
     "Polars": pl.Series([{"lat": 41.1, "lon": -8.6}, {"lat": None, "lon": None}]),
     "Arrow": pa.array([{"lat": 41.1, "lon": -8.6}, None]),
     "pandas": pd.Series([{"lat": 41.1, "lon": -8.6}, None]),

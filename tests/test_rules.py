@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -57,6 +58,8 @@ def test_no_ad_is_among_the_first_two() -> None:
 def test_combinations_of_columns_are_counted() -> None:
     page = mc.rerank(HITS, mc.limit(("seller", "ad"), 1), 20)
     pairs = [(SELLERS[i], HITS.columns["ad"][i]) for i in page.positions]
+    named = mc.rerank(HITS, mc.limit(("seller", "ad"), {("a", 0): 1}, others=0), 20)
+    assert [(SELLERS[i], HITS.columns["ad"][i]) for i in named.positions] == [("a", 0)]
     assert len(pairs) == len(set(pairs)) == len(set(zip(SELLERS, HITS.columns["ad"].tolist(), strict=True)))
 
 
@@ -83,6 +86,34 @@ def test_a_limit_over_a_session_counts_earlier_pages() -> None:
     assert (shown(page), shown(mc.rerank(HITS, wish, 4, already=page))) == ("aabb", "ccdd")
     batch = mc.Batch(np.arange(20)[None, ::-1], columns={"seller": [SELLERS]})
     assert mc.rerank_many(batch, wish, 4, already=[page.ids]).ids == [[10, 11, 13, 14]]
+
+
+def test_a_session_does_not_count_places() -> None:
+    for rule in (mc.limit("seller", 1, window=3), mc.limit("ad", {1: 0}, first=2)):
+        earlier = mc.rerank(HITS, rule, 6)
+        expected = mc.rerank(HITS, rule, 6, already=earlier)
+        page = mc.rerank(HITS, replace(rule, session=True), 6, already=earlier)
+        assert (page.ids, str(page.explain())) == (expected.ids, str(expected.explain()))
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_a_session_and_pins_exclude_near_copies(backend: Any) -> None:
+    hits = mc.Candidates([5, 4, 3, 2, 1], ids="abcde", vectors=[[1, 0], [1, 0.001], [0, 1], [0.001, 1], [1, 1]])
+    wish = mc.limit(mc.Vectors(), 1, session=True)
+    assert mc.rerank(hits, wish, 5, already=["a"], pin=["d"], backend=backend).ids == ["d", "e"]
+    page = mc.rerank(hits, wish, 5, already=["a"], backend=backend)
+    assert [reason.because for reason in page.explain().left_out] == [
+        "a near-copy of a is already shown", "a near-copy of c is already shown"
+    ]  # fmt: skip
+
+
+def test_a_result_in_place_of_a_lost_pin_is_not_pinned() -> None:
+    columns = {"cat": ["a", "d", "d"], "ad": ["no", "yes", "no"]}
+    hits = mc.Candidates([3, 2, 1], columns=columns)
+    page = mc.rerank(hits, [mc.limit("cat", 1), mc.limit("ad", {"yes": 0}, first=2)], 3, pin={1: 3})
+    assert page.ids == [0]  # a page of two results has no place for the pinned one
+    assert page.explain().results[0].because == "first of at most one from a; the best match"
+    assert page.explain().notes[0] == "pin: 1 fits no place of this page: at most 0 from yes among the first 2"
 
 
 def test_a_reranker_obeys_windows_and_order() -> None:
@@ -151,6 +182,9 @@ CONTRADICTIONS: dict[str, Any] = {
     ),
     "limit(ad) contradicts pin: '1' is pinned at position 1, and at most 0": lambda: rerank(
         mc.limit("ad", {1: 0}, first=2), pin=[0]
+    ),
+    "share(ad) contradicts pin: '1' is pinned at position 2, and at most 1": lambda: rerank(
+        mc.share("ad", {1: 0.25}, "at most"), pin={0: 1, 4: 2}
     ),
     "backend 'gpu' cannot obey windows": lambda: mc.rerank_many([HITS], mc.limit("seller", 1, window=2), backend="gpu"),
 }  # fmt: skip

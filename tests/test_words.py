@@ -22,6 +22,7 @@ ATTRIBUTES = {
     "look": mc.Clusters(10),
     # A width follows a tilde.
     "place:lat,lon ~ .5": mc.Place(sigma_km=0.5),
+    "place:lat,lon,city ~ .5": mc.Place(sigma_km=0.5, names="city"),
     "hour~0.5": mc.HourOfDay("taken", sigma=0.5),
     "part~2": mc.Category("part~2"),  # labels have no width, so it is a part of the name
 }
@@ -80,7 +81,11 @@ MISTAKES = [
     (grammar.share, "region=Europe:", WRITE_SHARE),
     (grammar.spread, "hour=18", "--spread takes no value; use --focus hour=18"),
     (grammar.spread, "number", "'number': write number:COLUMN"),
-    (grammar.spread, "plcae:lat,lon", r"no attribute 'plcae'; write place\[:LAT,LON\], .*or the name of a column"),
+    (
+        grammar.spread,
+        "plcae:lat,lon",
+        r"no attribute .plcae.; write place\[:LAT,LON\[,NAMES\]\], .*or the name of a column",
+    ),
     (grammar.spread, "", "there is no attribute ''"),
     (grammar.focus, "place=35.7", "'place=35.7': must be latitude,longitude, got '35.7'"),
     (grammar.focus, "hour=18:60", "must be an hour like 18 or 18:30"),
@@ -100,7 +105,7 @@ def test_a_mistake_says_what_to_write(parse: Any, text: str, message: str) -> No
 
 
 def test_columns_and_widths_of_a_wish() -> None:
-    columns = {"place:a,b": ["a", "b"], "cycle:c,8": ["c"], "look": []}
+    columns = {"place:a,b": ["a", "b"], "place:a,b,c": ["a", "b", "c"], "cycle:c,8": ["c"], "look": []}
     assert {text: grammar.columns_of(grammar.spread(text)) for text in columns} == columns
     assert grammar.with_width("hour~0.5=18*2", 0.25) == "hour~0.25=18*2"
 
@@ -112,6 +117,14 @@ def test_columns_and_widths_of_a_wish() -> None:
 def test_a_typed_label_is_the_label_of_the_column(typed: str, cells: list[Any], near: Any) -> None:
     wish = grammar.focus(f"camera={typed}", resolver=grammar.TableResolver({"camera": cells}.__getitem__))
     assert (wish.near, type(wish.near)) == (near, type(near))
+
+
+def test_counted_labels_are_those_of_the_column() -> None:
+    resolver = grammar.TableResolver({"ad": [True, False, None]}.__getitem__)
+    assert grammar.limit("ad=true:0@2", resolver=resolver) == mc.limit("ad", {True: 0}, first=2)
+    assert grammar.at_least("ad=FALSE:1,False:1", resolver) == mc.at_least("ad", {False: 2})
+    assert grammar.share("ad=true:25%,other:25%", resolver) == mc.share("ad", {True: 0.25, "other": 0.25})
+    assert grammar.limit("hour=18:1", resolver=resolver) == mc.limit(mc.HourOfDay("taken"), {"18:00": 1})
 
 
 def test_only_labels_are_looked_up() -> None:

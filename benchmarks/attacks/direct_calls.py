@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 
 from mascot.kernels import native
-from mascot.kernels.arrange import PlaceRule
 from mascot.kernels.native.pack import AXIS_FIELDS, PackedBins, pack_axes, pack_globe
 from mascot.kernels.novelty import CopyQuota
-from mascot.kernels.quotas import MOST_QUOTAS, Quota
+from mascot.kernels.quotas import MOST_QUOTAS, PlaceRule, Quota
 from mascot.kernels.reference import Options
 
 _NUMBERS = (0.0, -0.0, 1.0, -1.0, 5e-324, 1e-300, 1e-150, 1e-9, 0.5, 180.0, 360.0, 1e9, 1e60, 1e150, -1e150)
@@ -91,7 +90,11 @@ class _Caller:
             )
         values = self.chance.randint(1, 8)
         capacity, least = (np.array([self.chance.choice(_WHOLE) for _ in range(values)], np.int64) for _ in range(2))
-        return Quota(*self.labels(rows, values), capacity, stages, least if self.chance.random() < 0.4 else None)
+        places = PlaceRule(capacity, self.chance.choice(_WHOLE[1:]), self.chance.random() < 0.3)
+        return Quota(
+            *self.labels(rows, values), capacity, stages, least if self.chance.random() < 0.4 else None,
+            places if self.chance.random() < 0.2 else None,
+        )  # fmt: skip
 
     def select(self) -> None:
         """Select once, and check that the results are distinct positions of each query."""
@@ -128,15 +131,15 @@ class _Caller:
     def arrange(self) -> None:
         """Arrange a page once, and check that every item is there once."""
         chance, count, earlier = self.chance, self.chance.randint(1, 30), self.chance.randint(0, 8)
-        rules = []
+        quotas = []
         for _ in range(chance.randint(0, 4)):
             values = chance.randint(1, 9)
             capacity = np.array([chance.choice(_WHOLE) for _ in range(values)], np.int64)
-            quota = Quota(*self.labels(count + earlier, values), capacity, 3)
-            rules.append(PlaceRule(quota, chance.choice(_WHOLE[1:]), chance.random() < 0.3))
+            rule = PlaceRule(capacity, chance.choice(_WHOLE[1:]), chance.random() < 0.3)
+            quotas.append(Quota(*self.labels(count + earlier, values), capacity, 3, None, rule))
         pins = chance.randint(0, min(count, 4))
         fixed = dict(zip(chance.sample(range(count), pins), chance.sample(range(count), pins), strict=True))
-        done = native.arrange(np.arange(count), rules, np.arange(count, count + earlier), fixed)
+        done = native.arrange(np.arange(count), quotas, np.arange(count, count + earlier), fixed)
         assert sorted([*done.order, *done.left]) == list(range(count)), done
 
 

@@ -15,7 +15,7 @@ from mascot.attributes.category import Category, Combination, label_text
 from mascot.bins import Floats, SparseBins, VectorBins
 from mascot.errors import OptionError, check_one_of, check_share, check_switch, check_whole, require
 from mascot.kernels.novelty import CopyQuota
-from mascot.kernels.quotas import FILLED, HELD, SHARED, AnyQuota, Quota
+from mascot.kernels.quotas import FILLED, HELD, SHARED, AnyQuota, PlaceRule, Quota
 from mascot.serialize import Value, Write
 
 UNLIMITED = 1 << 31  # more than any number of results
@@ -71,6 +71,11 @@ class Limit(Value):
         """Whether the limit is about places in the shown order, and not about the whole page."""
         return self.window is not None or self.first is not None
 
+    @property
+    def counts_session(self) -> bool:
+        """Whether results of earlier pages count for the limit of a page."""
+        return self.session and not self.places
+
     def most(self, value: str) -> int:
         """Return the largest count of a value."""
         default = UNLIMITED if self.others is None else self.others
@@ -93,24 +98,26 @@ class Limit(Value):
         return wish_dict("limit", self.attribute, write, n=n, fill=self.fill, **options)
 
     def quota(self, labels: SparseBins | VectorBins) -> AnyQuota:
-        """Return the quota over rows with these labels or vectors; the capacities are those of a window or page."""
+        """Return the quota over rows with these labels or vectors; of a rule on places it has the capacities."""
         stages = FILLED if self.fill else HELD
         if isinstance(labels, VectorBins):
             owner = f"limit({self.attribute.name})"
             require(isinstance(self.n, int) and not self.places, owner, "with Vectors takes n and fill", self)
             return CopyQuota(labels.vectors, labels.copies, int(self.most("")), stages)
-        capacity = [self.n] * labels.count if isinstance(self.n, int) else list(map(self.most, _names(labels)))
-        return Quota(labels.indptr, labels.indices, np.array(capacity or [UNLIMITED], np.int64), stages)
+        counts = [self.n] * labels.count if isinstance(self.n, int) else list(map(self.most, _names(labels)))
+        capacity = np.array(counts or [UNLIMITED], np.int64)
+        rule = PlaceRule(capacity, self.window or self.first or 0, self.first is not None) if self.places else None
+        return Quota(labels.indptr, labels.indices, capacity, stages, None, rule)
 
     def for_k(self, quota: AnyQuota, k: int) -> AnyQuota:
         """Return the quota with the capacities of a page of k results."""
         if not self.places or isinstance(quota, CopyQuota):
             return quota
         if isinstance(self.n, int):
-            capacity = np.array([self._page_count(self.n, k)] * len(quota.capacity), np.int64)
+            capacity = np.full(len(quota.capacity), self._page_count(self.n, k), np.int64)
         else:
             capacity = np.array([self._page_count(n, k) for n in quota.capacity.tolist()], np.int64)
-        return Quota(quota.indptr, quota.labels, capacity, quota.stages)
+        return Quota(quota.indptr, quota.labels, capacity, quota.stages, None, quota.places)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Parse wishes and methods that are typed on the command line.
 
 KIND[:COLUMNS][~WIDTH][=NEAR[~WITHIN]][*WEIGHT]   place:lat,lon~50   hour=18:30~1   camera=X100*2
-KIND[:COLUMNS]=N[/WINDOW][@FIRST]                 seller=2   seller=2/5   ad=0@2   seller+category=1
+KIND[:COLUMNS]=N[/WINDOW][@FIRST]                 seller=2   seller=2/5   ad=1:0@2   seller+category=1
 KIND[:COLUMNS]=VALUE:N,...[/WINDOW][@FIRST]       seller=acme:5,dock:1
 KIND[:COLUMNS]=VALUE:[min|max]SHARE,...           region=Europe:0.6,Asia:40%   ad=1:max25%
 
@@ -24,7 +24,7 @@ from mascot.attributes.attribute import Missing
 from mascot.attributes.category import labels_of
 from mascot.attributes.cycle import MONTHS
 from mascot.bins.axis import WEEKDAYS
-from mascot.constraints import AtLeast, Bound, Limit, Share
+from mascot.constraints import AtLeast, Limit, Share
 from mascot.errors import OptionError
 from mascot.methods import Mascot
 from mascot.registry import METHOD_NAMES, METHODS
@@ -51,7 +51,7 @@ class Resolver(Protocol):
         """Return the attribute whose values a limit or a share counts."""
 
     def label(self, name: str, attribute: Attribute, text: str) -> str:
-        """Return the label that a share counts."""
+        """Return the label of a value that is counted."""
 
 
 class ColumnResolver:
@@ -71,7 +71,7 @@ class ColumnResolver:
         return _attribute(name, "last")
 
     def label(self, name: str, attribute: Attribute, text: str) -> str:
-        return text
+        return clock_hour(self.near(name, attribute, text)) if isinstance(attribute, attributes.HourOfDay) else text
 
 
 class TableResolver(ColumnResolver):
@@ -86,15 +86,25 @@ class TableResolver(ColumnResolver):
     def near(self, name: str, attribute: Attribute, text: str) -> Any:
         if not isinstance(attribute, Category):
             return super().near(name, attribute, text)
-        labels = {str(label): label for cell in self._cells(attribute.column) for label in labels_of(cell)}
-        if not labels:  # every value is missing
-            return text
-        folded = {spelling.casefold(): label for spelling, label in reversed(labels.items())}
-        if text not in labels and text.casefold() not in folded:
-            more = ", ..." if len(labels) > _MAX_LABELS else ""
-            examples = ", ".join(list(labels)[:_MAX_LABELS]) + more
+        labels = self._labels(attribute)
+        if labels and text not in labels and text.casefold() not in labels:
+            spellings = list(dict.fromkeys(map(str, labels.values())))
+            examples = ", ".join(spellings[:_MAX_LABELS]) + (", ..." if len(spellings) > _MAX_LABELS else "")
             raise OptionError(f"column {attribute.column!r} has no value {text!r}; its values: {examples}")
-        return labels.get(text, folded.get(text.casefold()))
+        return labels.get(text, labels.get(text.casefold(), text))
+
+    def label(self, name: str, attribute: Attribute, text: str) -> str:
+        if not isinstance(attribute, Category):
+            return super().label(name, attribute, text)
+        labels = self._labels(attribute)
+        return str(labels.get(text, labels.get(text.casefold(), text)))
+
+    def _labels(self, attribute: Category) -> dict[str, Any]:
+        """Return the labels of a column by their spellings, and by these in lower case."""
+        labels = {str(label): label for cell in self._cells(attribute.column) for label in labels_of(cell)}
+        for spelling, label in list(labels.items()):
+            labels.setdefault(spelling.casefold(), label)
+        return labels
 
 
 COLUMNS = ColumnResolver()
@@ -139,21 +149,46 @@ def limit(
     """
     name, parameters = split_limit(text)
     uncounted: Any = "drop" if missing == "drop" else "ignore"
-    return Limit(_counted(name, resolver), fill=fill, missing=uncounted, session=session, **parameters)
+    attribute = counted(name, resolver)
+    parameters["n"] = labelled(name, attribute, parameters["n"], resolver)
+    return Limit(attribute, fill=fill, missing=uncounted, session=session, **parameters)
 
 
 def at_least(text: str, resolver: Resolver = COLUMNS) -> AtLeast:
     """Return the minimum counts typed after `--at-least`."""
-    name, _, parts = (part.strip() for part in text.partition("="))
-    attribute, counts = _counted(name, resolver), _split_counts(parts)
-    if not counts:
-        raise OptionError(f"{text!r}: write NAME=VALUE:N,..., such as used=yes:3")
-    return AtLeast(attribute, {resolver.label(name, attribute, value): count for value, count in counts.items()})
+    name, counts = split_at_least(text)
+    attribute = counted(name, resolver)
+    return AtLeast(attribute, labelled(name, attribute, counts, resolver))
 
 
-def _counted(name: str, resolver: Resolver) -> Any:
+def counted(name: str, resolver: Resolver) -> Any:
     """Return the attribute whose values are counted; a plus sign joins several columns."""
     return resolver.counted(name) if "+" not in name or ":" in name else tuple(map(str.strip, name.split("+")))
+
+
+def labelled(name: str, attribute: Any, numbers: Any, resolver: Resolver) -> Any:
+    """Return the numbers of typed values by label, those of one label added; anything but a mapping is unchanged."""
+    if not isinstance(numbers, Mapping) or isinstance(attribute, tuple):
+        return numbers
+    by_label: dict[str, Any] = {}
+    for value, number in numbers.items():
+        label = resolver.label(name, attribute, str(value))
+        by_label[label] = by_label[label] + number if label in by_label else number
+    return by_label
+
+
+def clock_hour(hour: float) -> str:
+    """Return the label of an hour, as limits and shares count it: "18:00"."""
+    return f"{int(hour) % 24}:00"
+
+
+def split_at_least(text: str) -> tuple[str, dict[str, int]]:
+    """Return the name and the counts of typed minimum counts."""
+    name, _, parts = (part.strip() for part in text.partition("="))
+    counts = _split_counts(parts)
+    if not counts:
+        raise OptionError(f"{text!r}: write NAME=VALUE:N,..., such as used=yes:3")
+    return name, counts
 
 
 def split_limit(text: str) -> tuple[str, dict[str, Any]]:
@@ -181,17 +216,9 @@ def _split_counts(text: str) -> dict[str, int]:
 def share(text: str, resolver: Resolver = COLUMNS) -> Share:
     """Return the shares typed after `--share`."""
     name, parameters = split_share(text)
-    return shares_of(name, resolver=resolver, **parameters)
-
-
-def shares_of(name: str, shares: Mapping[str, float], bound: Bound = "exactly", resolver: Resolver = COLUMNS) -> Share:
-    """Return the shares of typed values; values with the same label are added."""
-    attribute = _counted(name, resolver)
-    labels: dict[str, float] = {}
-    for value, part in shares.items():
-        label = value if isinstance(attribute, tuple) else resolver.label(name, attribute, value)
-        labels[label] = labels.get(label, 0.0) + part
-    return Share(attribute, labels, bound)
+    attribute = counted(name, resolver)
+    parameters["shares"] = labelled(name, attribute, parameters["shares"], resolver)
+    return Share(attribute, **parameters)
 
 
 def split_share(text: str) -> tuple[str, dict[str, Any]]:
@@ -250,7 +277,7 @@ def method(
 
 def columns_of(wish: AnyWish) -> list[str]:
     """Return the columns that a wish reads."""
-    columns = [getattr(wish.attribute, name, None) for name in ("lat", "lon", "column")]
+    columns = [getattr(wish.attribute, name, None) for name in ("lat", "lon", "column", "names")]
     return [name for name in (*columns, *getattr(wish.attribute, "columns", ())) if name is not None]
 
 
@@ -314,12 +341,13 @@ def _attribute(text: str, missing: Missing) -> Attribute:
     kind = _KINDS[name]
     words = [word.strip() for word in arguments.split(",")] if colon else list(kind.default or ())
     readers = kind.readers if colon or kind.default is not None else ()
+    named: dict[str, Any] = {"names": words.pop()} if name == "place" and len(words) == 3 else {}
     if len(words) != len(readers) or not all(words):
         raise OptionError(f"{text!r}: write {kind.usage}")
     try:
         values = [reader(word) for reader, word in zip(readers, words, strict=True)]
         attribute: Any = kind.attribute(*values, missing=missing)
-        return replace(attribute, **width)
+        return replace(attribute, **width, **named)
     except ValueError as error:
         raise OptionError(f"{text!r}: {error}") from None
 
@@ -412,7 +440,7 @@ def _beginning_with(text: str, names: Iterable[str]) -> int | None:
 
 
 _KINDS = {
-    "place": _Kind("place[:LAT,LON]", attributes.Place, (str, str), ("lat", "lon"), _point),
+    "place": _Kind("place[:LAT,LON[,NAMES]]", attributes.Place, (str, str), ("lat", "lon"), _point),
     "grid": _Kind("grid[:LAT,LON]", attributes.Grid, (str, str), ("lat", "lon"), _point),
     "hour": _Kind("hour[:COLUMN]", attributes.HourOfDay, (str,), ("taken",), _hour),
     "season": _Kind("season[:COLUMN]", attributes.DayOfYear, (str,), ("taken",), _season),

@@ -119,6 +119,7 @@ class Profile:
         """
         rules = self.assign(key) if variant is None else self.variant(variant)
         overrides = {name: value for name, value in overrides.items() if value is not None}
+        require(near is None or isinstance(near, Mapping), "near", "must be a dictionary of name: value", near)
         values = {name: value for name, value in (near or {}).items() if value is not None}
         for name in (*overrides, *(f"near.{name}" for name in values)):
             if name not in self.allow:
@@ -259,7 +260,6 @@ def _located(place: str) -> Iterator[None]:
 
 
 def _read(path: Path) -> Any:
-    """Return the content of a JSON or TOML file."""
     require(path.suffix in SUFFIXES, "a profile", "must be a file .json or .toml", path.name)
     try:
         text = path.read_bytes().decode("utf-8-sig")

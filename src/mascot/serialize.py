@@ -22,7 +22,7 @@ class Value:
 
         Parameters that could not be restored, such as your own attributes without `to_dict`, raise an `OptionError`.
         """
-        return self._described(_saved)
+        return self._described(plain)
 
     def _described(self, write: Write) -> dict[str, Any]:
         """Return the name of the class as `kind`, and the parameters."""
@@ -31,28 +31,23 @@ class Value:
         return {"kind": kind} | {f.name: write(getattr(self, f.name), f"{kind}.{f.name}") for f in parameters}
 
 
-def plain(value: Any) -> Any:
-    """Return a value of JSON: number, text, list or dictionary; `str` of anything else."""
-    if isinstance(value, Value):
+def plain(value: Any, owner: str | None = None) -> Any:
+    """Return a value of JSON: number, text, list or dictionary; `str` of anything else, or an error if it has an owner.
+
+    With an owner the result can be restored.
+    """
+    if owner is None and isinstance(value, Value):
         return value._described(lambda part, _: plain(part))
     if hasattr(value, "to_dict"):
         return value.to_dict()
-    if hasattr(value, "isoformat"):
-        return value.isoformat()
-    if hasattr(value, "item"):
-        return value.item()
-    if isinstance(value, (tuple, list, set, frozenset)):
-        return [plain(part) for part in value]
-    return value if isinstance(value, _JSON_TYPES) else str(value)
-
-
-def _saved(value: Any, owner: str) -> Any:
-    if hasattr(value, "to_dict"):
-        return value.to_dict()
-    if hasattr(value, "item"):
-        value = value.item()
+    if hasattr(value, "tolist"):  # of numpy
+        value = value.tolist()
     if isinstance(value, (tuple, list)):
-        return [_saved(part, owner) for part in value]
-    if not isinstance(value, _JSON_TYPES):
+        return [plain(part, owner) for part in value]
+    if isinstance(value, _JSON_TYPES):
+        return value
+    if owner is not None:
         raise OptionError(f"{owner} cannot be saved unless it has to_dict(), got {value!r}")
-    return value
+    if isinstance(value, (set, frozenset)):
+        return [plain(part) for part in value]
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)

@@ -112,12 +112,13 @@ Wishes = AnyWish | Sequence[AnyWish]
 
 def check_wishes(wishes: Wishes, k: int | None = None, backend: str = "auto") -> tuple[AnyWish, ...]:
     """Return one wish or several as a tuple, checked for contradictions and for what the backend cannot do."""
-    single = isinstance(wishes, (Wish, Limit, AtLeast, Share, str)) or not hasattr(wishes, "__iter__")
+    single = isinstance(wishes, (Wish, Limit, AtLeast, Share, str, Mapping)) or not hasattr(wishes, "__iter__")
     checked: tuple[Any, ...] = (wishes,) if single else tuple(wishes)  # type: ignore[arg-type]
     for wish in checked:
         if not isinstance(wish, (Wish, Limit, AtLeast, Share)):
             kinds = "spread(...), focus(...), limit(...), at_least(...) or share(...)"
-            raise OptionError(f"wishes must be {kinds}, got {wish!r:.80}")
+            remedy = "; mc.from_dict makes a wish of a dictionary" if isinstance(wish, Mapping) else ""
+            raise OptionError(f"wishes must be {kinds}, got {wish!r:.80}{remedy}")
         if backend == "gpu" and isinstance(wish.attribute, Vectors):
             raise OptionError("backend 'gpu' cannot compare Vectors: use backend='native'")
         if backend == "gpu" and isinstance(wish, (Limit, AtLeast, Share)) and not _is_simple(wish):
@@ -218,7 +219,8 @@ def limit(
         their combinations: `limit(("seller", "category"), 1)`.
     n
         Results per value and page, at least 1. A result with several values counts for each of them. A dictionary sets
-        the number for each value, as in `{"acme": 5}`, and values are compared as text.
+        the number for each value, as in `{"acme": 5}`, and values are compared as text. A combination is a tuple, as in
+        `{("acme", "shoes"): 1}`.
     fill
         Complete the list with the best remaining candidates if the limit leaves fewer than k (default: False).
     window
@@ -232,7 +234,8 @@ def limit(
         ``"ignore"``: results without a value are not limited. ``"value"``: they count as one value. ``"drop"``: they
         are not selected (default: ``"ignore"``).
     session
-        Count the results of `already` too, so that the limit holds for all pages together (default: False).
+        Count the results of `already` too, so that the limit holds for all pages together (default: False). Windows
+        go on over the page break anyway, and `first` counts the places of each page.
 
     Examples
     --------

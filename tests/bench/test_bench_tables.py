@@ -20,7 +20,7 @@ from mascot.bench.protocol.published import Published
 from mascot.bench.report import compare, naming, tables
 from mascot.bench.report.run_results import RunResults, collect
 from mascot.bench.report.run_results import read as read_results
-from mascot.bench.report.tables import bootstrap
+from mascot.bench.report.tables import differences
 from tests.bench import synthetic_records as synthetic
 
 
@@ -90,7 +90,7 @@ def test_main_tables_have_paired_intervals_unless_they_are_switched_off(golden_f
     assert columns(True) - columns(False) == limits
     (results,) = read_results(golden_folder)
     main = results.where(study="main", point="validated", label="mascot")
-    difference = bootstrap.paired(main, results.where(study="main", label="base"), "hm")
+    difference = differences.paired(main, results.where(study="main", label="base"), "hm")
     where = {"table": "focus-validated", "row": "MASCOT", "group": "HM - base, 95%"}
     rows = lines(tables.write(golden_folder, "csv", only=["focus"]))
     assert difference is not None
@@ -231,7 +231,7 @@ def test_a_paired_difference_is_that_of_the_summaries_inside_its_interval() -> N
     wished = rng.uniform(0.2, 0.5, 200)
     ours = main_records("guarded", rng.integers(0, 2, 200).tolist(), wished + 0.02, seeds=2)
     theirs = main_records("mmr", rng.integers(0, 2, 200).tolist(), wished, seeds=2)
-    paired: dict[str, Any] = {measure: bootstrap.paired(ours, theirs, measure) for measure in ("hm", "dm", "r@10")}
+    paired: dict[str, Any] = {measure: differences.paired(ours, theirs, measure) for measure in ("hm", "dm", "r@10")}
     for measure, difference in paired.items():
         first, second = (runs.records[0]["summary"][measure] for runs in (ours, theirs))
         assert (difference.value, difference.seeds) == (pytest.approx(first - second, abs=1e-6), 2)
@@ -244,7 +244,7 @@ def test_a_paired_difference_is_that_of_the_summaries_inside_its_interval() -> N
 def test_a_difference_is_of_the_queries_both_were_asked() -> None:
     ours, theirs = main_records("guarded", [1, 1, 0, 0], [0.3] * 4), main_records("mmr", [0, 1, 0, 1], [0.3] * 4)
     theirs.records[0]["queries"] = [0, 1, 2, 9]
-    difference = bootstrap.paired(ours, theirs, "r@10")
+    difference = differences.paired(ours, theirs, "r@10")
     assert difference is not None
     assert difference.value == pytest.approx(1 / 3)
 

@@ -133,7 +133,7 @@ def test_mixed_directions_land_on_the_published_numbers() -> None:
         ("geo-hour+", 20, Widths(1.0, 0.5), 0.8),
     ]
     for point, dm in zip(points, (0.909, 0.931), strict=True):
-        paper = PAPER.mixed("geo_hour", point.direction, "mascot")
+        paper = PAPER.row("geo_hour", point.direction, "mascot")
         assert paper["dm"] == dm  # what the printed HM and R@10 imply
         assert summary(point)["dm"] == pytest.approx(dm, abs=0.03)
         assert summary(point)["geo_degrees"] == pytest.approx(paper["geo"], abs=0.06)
@@ -158,7 +158,7 @@ def test_preference_has_one_width_for_all_tasks_and_is_near_the_published() -> N
         points = [p for p in released("prs", "mascot") if (p.task, p.direction) == (task, direction)]
         diversity = [summary(replace(point, n=200))["metadata"] for point in points[::5]]
         scores = [1 - value if direction is FOCUS else value for value in diversity]
-        assert metrics.prs(scores) == pytest.approx(PAPER.prs(task.name, direction, "mascot")["prs"], abs=0.05)
+        assert metrics.prs(scores) == pytest.approx(PAPER.row(task.name, direction, "mascot")["prs"], abs=0.05)
 
 
 def test_without_the_released_settings_the_studies_are_ours_alone() -> None:

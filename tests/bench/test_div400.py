@@ -60,9 +60,10 @@ def test_topics_that_no_choice_has_seen_are_summed_up_on_their_own(material: Que
     record = {"dataset": "div400", "seed": 0, "data_hash": "", "split": "test", "queries": material.queries.tolist()}
     record |= point.to_dict() | measure(point, choice.positions, material, subsets=("unseen",))
     (result,) = collect([record])
-    unseen = result.within("unseen").records[0]
+    ((name, part),) = result.subsets()
+    (unseen,) = part.records
+    assert name == "unseen"
     assert unseen["queries"] == material.dataset.splits["unseen"].queries.tolist()
     assert len(unseen["per_query"]["cr@20"]) == 48
     assert unseen["summary"]["cr@20"] == pytest.approx(np.mean(unseen["per_query"]["cr@20"]), abs=1e-6)
     assert unseen["summary"]["cr@20"] != record["summary"]["cr@20"]
-    assert not result.within("other")

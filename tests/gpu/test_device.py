@@ -13,7 +13,7 @@ from mascot.gpu.device_batch import Csr, DeviceBatch
 from mascot.kernels.gpu import cupy, launch
 from mascot.kernels.gpu.plan import GpuMemory
 from tests.gpu.emulation import Tensor, emulate_device
-from tests.gpu.worlds import CASES, QUOTAS, ragged, world
+from tests.gpu.worlds import CASES, NAMED, QUOTAS, ragged, world
 from tests.test_exactness import Own, assert_same
 
 
@@ -54,7 +54,12 @@ ASKED: dict[str, tuple[list[Any], list[Any]]] = {
     "limit": ([mc.spread(WHERE), mc.limit(WHO, 1)],) * 2,
     "share": ([mc.focus(TAKEN), mc.share(WHO, {1: 0.5, 2: 0.2})],) * 2,
     "limit, dropped": ([mc.spread(mc.Place(missing="drop")), mc.limit(WHO, 2, fill=True)],) * 2,
+    "names": ([mc.focus(mc.HourOfDay("hour")), mc.focus(mc.Place(names="who"))],) * 2,
     "nothing": ([],) * 2,
+    "days": (
+        [mc.focus(mc.Weekday("day")), mc.focus(mc.Date("day", missing="neutral")), mc.limit(mc.Place(names="who"), 3)],
+    )
+    * 2,
 }
 METHODS = {"guarded": mc.Mascot(), "paper": mc.Mascot.paper(0.4), "keep": mc.Mascot(keep=0.9, bin_weight="query")}
 
@@ -149,10 +154,10 @@ def test_shapes_and_columns_are_checked(device: Any) -> None:
 # Arrays, on a GPU alone
 
 
-@pytest.mark.parametrize("asked", [*CASES.values(), *QUOTAS.values()], ids=[*CASES, *QUOTAS])
-@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+@pytest.mark.parametrize("asked", [*CASES.values(), *QUOTAS.values(), *NAMED.values()], ids=[*CASES, *QUOTAS, *NAMED])
+@pytest.mark.parametrize("method", [*METHODS.values(), mc.Mascot(0.9, starts=2)], ids=[*METHODS, "high"])
 def test_a_batch_is_selected_alike(gpu: Any, asked: list[Any], method: mc.Mascot) -> None:
-    columns = ("lat", "lon", "hour", "who", "home_lat", "home_lon", "price", "side", "tags")
+    columns = ("lat", "lon", "hour", "who", "home_lat", "home_lon", "price", "side", "tags", "date", "town")
     pools = [
         mc.Candidates(pool.scores, columns={name: pool.columns[name] for name in columns})
         for pool in (*map(ragged, range(40)), *(world(200, seed) for seed in range(5)))

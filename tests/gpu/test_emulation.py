@@ -15,7 +15,7 @@ from mascot.kernels.gpu import cupy
 from mascot.kernels.gpu.plan import GpuMemory, KernelBins, KernelPlan, Task, plan_task
 from mascot.kernels.native.pack import pack_bins
 from tests.gpu.emulation import emulate
-from tests.gpu.worlds import CASES, QUOTAS, ragged, world
+from tests.gpu.worlds import CASES, NAMED, QUOTAS, ragged, world
 from tests.test_exactness import assert_same, candidates, constraints, methods, wishes
 
 COMMON = settings(
@@ -56,6 +56,25 @@ def test_full_size_queries_are_selected_alike(asked: list[Any]) -> None:
     few = ("THREADS=416", "LANES=2", "EAGER=1", "HELD_BINS=10", "COLUMNS=5")
     agree(pools, asked, mc.Mascot(), 20, [[], [3, 7]])
     agree(pools[:1], asked, mc.Mascot.paper(0.4), 20, [[5]], few)
+
+
+STRENGTHS = {
+    "low": mc.Mascot(0.2), "usual": mc.Mascot(), "high": mc.Mascot(0.85, starts=3), "highest": mc.Mascot(1.0, starts=2),
+    "keep": mc.Mascot(keep=0.8),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("strength", STRENGTHS)
+@pytest.mark.parametrize("name", NAMED)
+def test_a_focus_counts_names_at_every_strength(name: str, strength: str) -> None:
+    keeps = strength == "keep"  # the reference selects at some thirty strengths
+    pools = [ragged(seed, 60) for seed in range(2 if keeps else 4)] + [world(120, seed) for seed in range(keeps, 2)]
+    already = [list(range(5 * (q % 3))) for q in range(len(pools))]
+    agree(pools, NAMED[name], STRENGTHS[strength], 12, already)
+
+
+def test_the_run_by_the_wishes_alone_wins_only_if_it_costs_no_more() -> None:
+    agree([world(60, 76)], NAMED["named and not"], mc.Mascot(0.9), 8, [[]])
 
 
 def test_no_cell_around_a_pole_is_lost_to_fused_multiply_add() -> None:

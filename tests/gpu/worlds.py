@@ -23,6 +23,8 @@ def world(n: int, seed: int) -> mc.Candidates[int]:
     columns["price"] = np.where(rng.random(n) < 0.02, 1e6 * rng.normal(size=n), rng.lognormal(3, 1, n))
     columns["side"] = rng.choice(np.array(["left", "right", "middle"]), n, p=[0.7, 0.2, 0.1])
     columns["tags"] = [tuple(sorted(set(rng.integers(0, 9, count).tolist()))) for count in rng.integers(0, 4, n)]
+    columns["date"] = np.datetime64("2020-02-20", "m") + rng.integers(0, 30 * 1440, n)
+    columns["town"] = [f"town {int(lat // 30)}" if lat > -60 else None for lat in columns["lat"]]
     return mc.Candidates(scores=np.sort(rng.uniform(0.28, 0.45, n))[::-1], columns=columns)
 
 
@@ -45,6 +47,7 @@ def ragged(seed: int, n: int | None = None) -> mc.Candidates[int]:
         "price": rng.choice([-1e9, 5.0, 10.0, 11.5, 30.0, 1e6, np.nan], n, p=[0.02, 0.3, 0.3, 0.2, 0.1, 0.02, 0.06]),
         "side": rng.choice(np.array(["left", "right", ""]), n),
         "tags": [tuple(sorted(set(rng.integers(0, 5, count).tolist()))) for count in rng.integers(0, 4, n)],
+        "town": rng.choice(np.array(["a", "b", "c", ""]), n),
     }
     scores = rng.choice([0.1, 0.2, 0.3, 0.30000001, 0.9], n)
     scores[: seed % 4] = [1e6, -1e9, 1.7e308][: min(seed % 4, n)]
@@ -59,6 +62,19 @@ CASES = {
     "towns": [mc.focus(mc.Place(sigma_km=40)), mc.spread(mc.Category("who"))],
     "outliers": [mc.spread(mc.Place("home_lat", "home_lon")), mc.focus(mc.Number("price"), near=30)],
     "fine grid": [mc.focus(mc.Place.grid(cells=60)), mc.spread(mc.Number("lat"))],
+}
+
+# A focus without a spread beside it pays for the names of these values.
+NAMED = {
+    "hour": [mc.focus(mc.HourOfDay("hour"))],
+    "day": [mc.focus(mc.Date("date"))],
+    "weekday": [mc.focus(mc.Weekday("date", missing="neutral"))],
+    "town": [mc.focus(mc.Place(names="town"))],
+    "named and not": [mc.focus(mc.HourOfDay("hour", missing="neutral"), 2.0), mc.focus("who"), mc.focus(mc.Place())],
+    "all named": [mc.focus(mc.Place(names="town")), mc.focus(mc.Weekday("date")), mc.focus(mc.HourOfDay("hour"))],
+    "beside a spread": [mc.focus(mc.Place(names="town")), mc.focus(mc.HourOfDay("hour")), mc.spread("who")],
+    "limit": [mc.focus(mc.HourOfDay("hour")), mc.focus(mc.Place(names="town")), mc.limit("who", 1)],
+    "share": [mc.focus(mc.Weekday("date")), mc.share("side", {"left": 0.6, "right": 0.1})],
 }
 
 QUOTAS = {

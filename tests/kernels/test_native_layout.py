@@ -29,7 +29,7 @@ PROGRAM = """
 #include "kernel.h"
 int main(void) {
     printf("%zu %zu %zu ", sizeof(Attribute), sizeof(Quota), sizeof(Batch));
-    printf("%zu %zu %zu ", offsetof(Attribute, size), offsetof(Quota, pinned_count), offsetof(Batch, stages));
+    printf("%zu %zu %zu ", offsetof(Attribute, size), offsetof(Quota, places.first), offsetof(Batch, arranged));
     printf("%zu %zu %zu ", offsetof(Attribute, sign), offsetof(Batch, strength), offsetof(Batch, positions));
     printf("%zu %zu %zu ", sizeof(PlaceRule), sizeof(PageRules), offsetof(PageRules, rows));
     printf("%d %d %d %d %d ", SHAPE_LINE, SHAPE_PLANE, SHAPE_GLOBE, SHAPE_LABELS, SHAPE_VECTORS);
@@ -52,8 +52,8 @@ def test_structures_codes_and_flags_are_the_same(tmp_path: Path) -> None:
     numbers = subprocess.run([str(tmp_path / "layout")], check=True, capture_output=True, text=True).stdout.split()
     attribute, quota, batch = native._ATTRIBUTE.size, native._QUOTA.size, native._BATCH.size
     assert list(map(int, numbers)) == [
-        attribute, quota, batch, attribute - 8, quota - 8, batch - 8, 2 * 8, 6 * 8, batch - 7 * 8,
-        native._PLACE_RULE.size, native._PAGE_RULES.size, 4 * 8,
+        attribute, quota, batch, attribute - 8, quota - 8, batch - 8, 2 * 8, 6 * 8, batch - 8 * 8,
+        3 * 8, native._PAGE_RULES.size, 4 * 8,
         native.LINE, native.PLANE, native.GLOBE, native.LABELS, native.VECTORS, native.LAST, native.NEUTRAL,
         native.QUERY_WEIGHT, native.NORMALIZE, native.SCALE, native.ROBUST, native.BALANCE, native.BY_RELEVANCE,
         len(native.PackedBins(native.LINE).axes) // 2,

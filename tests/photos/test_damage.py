@@ -250,6 +250,17 @@ def test_damaged_facts_are_found_and_repaired(root: Path, name: str, value: obje
         assert (check(library), len(library.search("sunset", encoder=BagOfWords()))) == ((), 24)
 
 
+def test_an_unreadable_encoding_in_progress_names_the_repair(root: Path) -> None:
+    """The message named `--again`, which failed with the same message."""
+    with _opened(root) as library:
+        library.store.set_facts({"next_encoding": "{"})
+        with pytest.raises(DamagedLibrary, match="mascot library --repair"):
+            library.index(BagOfWords(), again=True)
+        repair(library)
+    with _opened(root) as library:
+        assert library.index(BagOfWords(), again=True).photos == 30
+
+
 def test_an_empty_database_is_damage(root: Path) -> None:
     """`--check` said "no damage found: 0 photographs"."""
     (root / ".mascot" / "library.sqlite").write_bytes(b"")

@@ -15,7 +15,7 @@ from mascot.photos import Library, SearchRequest
 from mascot.photos.database import column_cache
 from mascot.photos.database.column_cache import PhotoColumns
 from mascot.photos.results import Hits
-from mascot.photos.wish_text import middle
+from mascot.photos.wish_text import middle, parse
 from mascot.server.library.service import LibraryGone, Service
 from tests.photos.bag_of_words import BagOfWords, Stopping
 from tests.photos.jpegs import write_jpeg
@@ -132,6 +132,24 @@ def test_values_as_people_write_them(shared: Library) -> None:
     names = {"Lissabon": "Lisbon, PT", "Atlantis": "Atlantis, ZA", "lisbon": None, "38.7,-9.1": None}
     assert {name: shared.place_meant(name) for name in names} == names
     assert shared.place_meant("Portugal") == "the middle of the photographs of Portugal"
+
+
+def test_counted_values_as_people_write_them(shared: Library) -> None:
+    hour = mc.HourOfDay("taken")
+    for wish, expected in [
+        ({"limit": "country", "n": {"portugal": 1}}, mc.limit("country", {"PT": 1}, missing="drop")),
+        ({"limit": "hour", "n": {"6pm": 1}}, mc.limit(hour, {"18:00": 1}, missing="drop")),
+        ({"limit": "country+camera", "n": 1}, mc.limit(("country", "camera"), 1, missing="drop")),
+        ({"at_least": "country", "counts": {"Portugal": 2, "PT": 1}}, mc.at_least("country", {"PT": 3})),
+        ({"at_least": "hour", "counts": {"18": 1}}, mc.at_least(hour, {"18:00": 1})),
+        (
+            {"share": "city", "shares": {"lisboa": 0.5}, "bound": "at most"},
+            mc.share("city", {"Lisbon": 0.5}, "at most"),
+        ),
+    ]:
+        assert shared.wishes(SearchRequest(wishes=(wish,), missing="drop")) == [expected]
+    for kind, text in (("limit", "country=PT:1"), ("at_least", "country=PT:2,ES:1"), ("share", "country=PT:50%")):
+        assert shared.wishes(SearchRequest(wishes=(parse(kind, text),)))[0].named
 
 
 @pytest.mark.parametrize(

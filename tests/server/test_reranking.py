@@ -194,6 +194,12 @@ def test_records_and_responses_of_engines_are_bodies(service: httpx.Client) -> N
         assert [result["position"] for result in answer.json()["results"]] == [0, 2]
 
 
+def test_records_keep_the_names_of_places(service: httpx.Client) -> None:
+    records = [{"id": n, "score": 1 - n / 9, "lat": 0, "lon": n, "town": town} for n, town in enumerate("aab")]
+    wishes = [{word: {"kind": "Place", "names": "town"}, **more} for word, more in (("focus", {}), ("limit", {"n": 1}))]
+    assert result_ids(_rerank(service, records=records, wishes=wishes, k=2)) == [0, 2]
+
+
 @pytest.mark.parametrize(
     "body", [{"scores": []}, {"scores": [], "columns": {"seller.name": []}}, {"records": []},
              {"from": "elasticsearch", "response": {"hits": {"hits": []}}}],

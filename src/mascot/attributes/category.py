@@ -92,8 +92,8 @@ class Combination(Value):
 
     def membership(self, columns: Columns, vectors: Floats | None) -> SparseBins:
         parts = [cells(column_of(columns, name, "Combination")) for name in self.columns]
-        rows = ((map(label_text, labels_of(cell)) for cell in row) for row in zip(*parts, strict=True))
-        labels = as_objects([[", ".join(combination) for combination in product(*row)] for row in rows])
+        rows = (map(labels_of, row) for row in zip(*parts, strict=True))
+        labels = as_objects([list(map(label_text, product(*row))) for row in rows])
         return Category(self.name).membership({self.name: labels}, vectors)
 
     def features(self, columns: Columns, vectors: Floats | None) -> Floats:
@@ -114,10 +114,12 @@ def text_labels(values: Sequence[str | None]) -> SparseBins:
 def label_text(label: Hashable) -> str:
     """Return the text by which labels are compared: 5, 5.0 and "5" are one label, and so are True and "True".
 
-    >>> label_text(5.0), label_text(True)
-    ('5', 'True')
+    >>> label_text(5.0), label_text(True), label_text(("acme", 5))
+    ('5', 'True', 'acme, 5')
     """
     hash(label)  # raises a TypeError for dictionaries
+    if isinstance(label, tuple):  # of a combination
+        return ", ".join(map(label_text, label))
     return f"{label:.0f}" if isinstance(label, float) and label.is_integer() else str(label)
 
 

@@ -70,13 +70,13 @@ def column_of(columns: Columns, name: str, owner: str) -> NDArray[Any]:
     """Return a column by its name, or by a path into a column of dictionaries: `geo.lat` is the `lat` of `geo`."""
     if name in columns:
         return columns[name]
-    if "." in name:
+    if isinstance(name, str) and "." in name:
         stems = [stem for stem in columns if name.startswith(f"{stem}.") and columns[stem].dtype.kind == "O"]
         rows = [dict(zip(stems, row, strict=True)) for row in zip(*(columns[stem] for stem in stems), strict=True)]
         values = values_of(rows, name)
         if any(value is not None for value in values):
             return as_array(values)
-    available = ", ".join(sorted(columns)) or "none"
+    available = ", ".join(sorted(map(str, columns))) or "none"
     first = {stem: values[0] for stem, values in columns.items() if len(values)}
     outer = [stem for stem, value in first.items() if isinstance(value, Mapping) and name in value]
     remedy = f"; a field of {outer[0]!r} is written {f'{outer[0]}.{name}'!r}" if outer else ""

@@ -104,7 +104,8 @@ def _point_of(value: Any, name: str, owner: str) -> tuple[Any, Any]:
         if isinstance(parts, (list, tuple, np.ndarray)) and len(parts) == 2:
             return tuple(parts) if isinstance(value, str) else (parts[1], parts[0])
     elif "coordinates" in fields and fields.get("type") == "Point":
-        return _point_of(fields["coordinates"], name, owner)
+        position = fields["coordinates"]  # whose third number is the altitude
+        return _point_of(position[:2] if isinstance(position, list) else position, name, owner)
     else:
         point = [fields[key] for keys in _POINT_KEYS for key in keys if key in fields]
         if len(point) == 2:
@@ -186,8 +187,8 @@ class Place(_Located):
     missing, name
         What a candidate without a place gets (``"last"``, ``"neutral"``, ``"drop"``); name in explanations.
     names
-        Column of the names of the places, such as cities: a focus never shows more of them than the plain results do,
-        and `limit` and `share` count them (default: None).
+        Column of the names of the places, such as cities: a focus alone never shows more of them than the plain results
+        do, and `limit` and `share` count them (default: None).
 
     Examples
     --------
@@ -206,6 +207,7 @@ class Place(_Located):
 
     def __post_init__(self) -> None:
         _Located.__post_init__(self)
+        require(self.names is None or isinstance(self.names, str), "Place.names", "must name a column", self.names)
         if self.sigma_km is not None:
             check_positive("Place.sigma_km", self.sigma_km)
             narrow, wide = self.sigma_km < _NARROWEST_KM, self.sigma_km > _WIDEST_KM

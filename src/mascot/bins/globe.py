@@ -9,7 +9,7 @@ import numpy as np
 
 from mascot.bins.membership import inliers
 from mascot.bins.sparse import SparseBins, from_pairs, ranges
-from mascot.kernels.constants import EARTH_KM, LABEL_PRICE, REACH, SCALE, SMALLEST_KM, SPACING
+from mascot.kernels.constants import EARTH_KM, REACH, SCALE, SMALLEST_KM, SPACING
 from mascot.kernels.native.pack import PackedBins, pack_globe
 from mascot.kernels.reference import Bools, Floats, Ints
 
@@ -29,7 +29,7 @@ class GlobeBins:
     lon: Floats  # radians, in -pi..pi
     sigma_km: float = 0.0  # 0: follow the rows; below 0: follow the rows, at most -sigma_km
     names: Floats | None = None  # the number of each place's name; NaN: without a name
-    name_price = LABEL_PRICE
+    name_price = 0.5  # in new bins; the number of names then falls evenly with the strength
 
     @property
     def rows(self) -> int:
@@ -91,7 +91,7 @@ class GlobeBins:
         return from_pairs(row, bin_, np.exp(-2 * haversine / width**2), self.rows, 2**62)
 
     def packed(self) -> PackedBins:
-        return pack_globe(self.lat, self.lon, self.sigma_km, self.names)
+        return pack_globe(self.lat, self.lon, self.sigma_km, self.names, self.name_price)
 
 
 def cell_counts(ring: Ints, rings: int) -> Ints:

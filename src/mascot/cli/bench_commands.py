@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import typer
 from typer.core import TyperGroup
@@ -17,16 +17,15 @@ from mascot.bench.datasets.folder import Folder, read_folder
 from mascot.bench.datasets.shared_file import SUFFIX, unpack
 from mascot.bench.datasets.shared_file import share as share_folder
 from mascot.bench.protocol import presets
-from mascot.bench.protocol.own_space import own_spaces
-from mascot.bench.protocol.search_space import LABELS
+from mascot.bench.protocol.search_space import LABELS, own_spaces
 from mascot.bench.protocol.studies import Benchmark
 from mascot.bench.protocol.tasks import BenchTask
 from mascot.bench.running.records import read, run_info
 from mascot.bench.running.run import run as run_benchmark
 from mascot.cli.command_group import STYLE
-from mascot.cli.options import Ray, TakesRay
+from mascot.cli.options import RAY, TakesRay
 from mascot.cli.printing import progress_bar
-from mascot.errors import InputError, Interrupted, OptionError
+from mascot.errors import InputError, Interrupted, OptionError, require
 
 _RESUMABLE = ("run", "prepare", "encode")
 _DIV400 = "MASCOT_DIV400"  # the environment variable
@@ -56,11 +55,10 @@ def _comma_list(content: str, default: str, metavar: str = "NAMES") -> Any:
     return typer.Option(None, metavar=metavar, help=f"{content}, separated by commas (default: {default}).")
 
 
-_Results = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run's results.")]
-_As = Annotated[
-    Literal["published", "correct"],
-    typer.Option("--as", help="Repeat the released study exactly, or correct its mistakes; see docs/reproduce.md."),
-]
+_RESULTS = typer.Argument(metavar="DIR", help="The folder of a run's results.")
+_AS = typer.Option(
+    "published", "--as", help="Repeat the released study exactly, or correct its mistakes; see docs/reproduce.md."
+)
 
 
 @bench.command(cls=TakesRay)
@@ -88,8 +86,8 @@ def run(
     quick: bool = typer.Option(
         False, "--quick", help="Run few queries, of seed 0 unless --seeds is set; takes minutes, numbers are rough."
     ),
-    behaviour: _As = "published",
-    ray: Ray = None,
+    behaviour: Literal["published", "correct"] = _AS,
+    ray: str | None = RAY,
 ) -> None:
     """Choose settings on the validation queries, measure on the test queries, and store every number."""
     if Path(dataset).suffix == SUFFIX:
@@ -124,7 +122,7 @@ def prepare(
         metavar="FILE",
         help="List of the pictures of the test split, by uid, id or caption; see docs/reproduce.md.",
     ),
-    behaviour: _As = "published",
+    behaviour: Literal["published", "correct"] = _AS,
     option: list[str] | None = typer.Option(
         None, metavar="NAME=VALUE", help="Set an option of the recipe, which takes precedence over --as; ? lists them."
     ),
@@ -182,7 +180,7 @@ def encode(
     batch: int | None = typer.Option(None, metavar="N", min=1, help="Images or texts per batch."),
     candidates: int = typer.Option(200, metavar="N", min=1, help="Images in each query's list."),
     offline: bool = typer.Option(False, "--offline", help="Do not contact the model hub."),
-    behaviour: _As = "published",
+    behaviour: Literal["published", "correct"] = _AS,
 ) -> None:
     """Encode the images and queries of a prepared folder, and list the best images of each query."""
     from mascot.bench.encode import encode as run_encode
@@ -206,7 +204,7 @@ def share(
 
 @bench.command()
 def tables(
-    results: _Results,
+    results: Path = _RESULTS,
     format: Literal["text", "markdown", "latex", "csv"] = typer.Option("text", help="Format of the tables."),
     out: str | None = typer.Option(None, metavar="PATH", help="A file, or a folder that ends with / (default: print)."),
     only: str | None = _comma_list("Tables, by name or prefix", "all"),
@@ -224,7 +222,7 @@ def tables(
 
 @bench.command()
 def figures(
-    results: _Results,
+    results: Path = _RESULTS,
     out: Path = typer.Option(Path("figures"), metavar="DIR", help="Folder for the figures."),
     data: Path | None = typer.Option(
         None, metavar="PATH", help="The encoded folder, npz or Parquet file, for the figure of one query."
@@ -260,7 +258,7 @@ def figures(
 
 @bench.command()
 def compare(
-    results: _Results,
+    results: Path = _RESULTS,
     format: Literal["text", "markdown", "csv"] = typer.Option("text", help="Format of the comparison."),
 ) -> None:
     """Print our numbers (means over seeds), the published ones, and the differences."""
@@ -333,8 +331,7 @@ def _select_names(kind: str, text: str | None, names: Sequence[str]) -> list[str
     """Return the checked names of a comma-separated list (default: all)."""
     selection = _names_in(text)
     for name in selection:
-        if name not in names:
-            raise OptionError(f"{kind} must be one of {', '.join(names)}, got {name!r}")
+        require(name in names, kind, f"must be one of {', '.join(names)}", name)
     return selection or list(names)
 
 
@@ -344,6 +341,5 @@ def _names_in(text: str | None) -> list[str]:
 
 def _numbers(text: str) -> list[int]:
     numbers = [int(name) if name.isdecimal() else -1 for name in _names_in(text)]
-    if not numbers or min(numbers) < 0:
-        raise OptionError(f"--seeds must be whole numbers >= 0, separated by commas, got {text!r}")
+    require(min(numbers, default=-1) >= 0, "--seeds", "must be whole numbers >= 0, separated by commas", text)
     return list(dict.fromkeys(numbers))

@@ -75,9 +75,13 @@ class RecordTable:
     def place(self, row: int) -> str:
         return f"{self.name} {self.unit} {self.lines[row]}"
 
+    def has(self, column: str) -> bool:
+        """Return whether any record has the column, which may be a path into objects."""
+        return column in self.columns or any(has_name(record, column) for record in self.records)
+
     def require(self, column: str, remedy: str) -> None:
         """Raise unless the column exists; the message lists the columns and the remedy."""
-        if column not in self.columns and not any(has_name(record, column) for record in self.records):
+        if not self.has(column):
             columns = ", ".join(f"{name:.80}" for name in self.columns[:_LISTED])
             if len(self.columns) > _LISTED:
                 columns += f" and {len(self.columns) - _LISTED} more"
@@ -104,9 +108,11 @@ def read(path: str | None = None, kind: str | None = None, names: Collection[str
     with _open(path) as (stream, name):
         if kind in ("csv", "tsv"):
             numbered = list(_csv(stream, name, names, "\t" if kind == "tsv" else None))
+        elif kind == "jsonl":
+            numbered = list(json_lines(stream, name))
         else:
-            readers = {"jsonl": json_lines, "json": _json_array, "parquet": _parquet}
-            numbered = list(readers.get(kind, partial(_response, kind))(stream, name))
+            readers = {"json": _json_array, "parquet": _parquet}
+            numbered = list(enumerate(readers.get(kind, partial(_response, kind))(stream, name), 1))
     return _table(name, numbered, _UNITS.get(kind, "line"))
 
 
@@ -119,7 +125,6 @@ def read_lines(path: str | None, kind: str | None = None) -> tuple[str, list[byt
 
 
 def table_of_lines(lines: Iterable[bytes], name: str) -> RecordTable:
-    """Return the table of lines that `read_lines` returned."""
     return _table(name, list(json_lines(lines, name)), "line")
 
 
@@ -224,34 +229,19 @@ def _open(path: str | None) -> Iterator[tuple[BinaryIO, str]]:
         yield sys.stdin.buffer, "standard input"
         return
     try:
-        stream = open(path, "rb")  # noqa: SIM115 - closed below
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from None
-    try:
-        with stream:
-            if path.lower().endswith(".gz"):
-                yield cast(BinaryIO, io.BufferedReader(_Bounded(gzip.GzipFile(fileobj=stream), path), 1 << 16)), path
-            else:
-                yield stream, path
+        with open(path, "rb") as stream:
+            yield _decompressed(stream, path) if path.lower().endswith(".gz") else stream, path
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise InputError(f"{path}: not a complete gzip file: {error}") from None
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from None
 
 
-class _Bounded(io.RawIOBase):
-    """A stream that is refused once more than `_MOST_BYTES` were read."""
-
-    def __init__(self, stream: gzip.GzipFile, name: str) -> None:
-        self._stream, self._name, self._size = stream, name, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        count = self._stream.readinto(buffer)
-        self._size += count
-        if self._size > _MOST_BYTES:
-            raise InputError(f"{self._name}: expands to more than {_MOST_BYTES} bytes")
-        return count
+def _decompressed(stream: BinaryIO, name: str) -> BinaryIO:
+    content = gzip.GzipFile(fileobj=stream).read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise InputError(f"{name}: expands to more than {_MOST_BYTES} bytes")
+    return io.BytesIO(content)
 
 
 def json_lines(stream: Iterable[bytes], name: str, first: int = 1) -> Iterator[tuple[int, Record]]:
@@ -268,32 +258,29 @@ def json_lines(stream: Iterable[bytes], name: str, first: int = 1) -> Iterator[t
         yield number, _object(_parsed(line.strip(), place), place)
 
 
-def _json_array(stream: BinaryIO, name: str) -> Iterator[tuple[int, Record]]:
+def _json_array(stream: BinaryIO, name: str) -> list[Record]:
     records = _parsed(stream.read(), name)
     if not isinstance(records, list):
         raise InputError(
             f"{name}: must be an array of objects; JSON lines need --input-format jsonl, the response of an "
             "engine its name, such as --input-format elasticsearch"
         )
-    for number, record in enumerate(records, 1):
-        yield number, _object(record, f"{name} record {number}")
+    return [_object(record, f"{name} record {number}") for number, record in enumerate(records, 1)]
 
 
-def _response(engine: str, stream: BinaryIO, name: str) -> Iterator[tuple[int, Record]]:
+def _response(engine: str, stream: BinaryIO, name: str) -> Iterator[Record]:
     """Yield the hits in the JSON response of an engine: fields, id, score, and the query if there are several."""
     response, converter = _parsed(stream.read(), name), getattr(converters, f"from_{engine}")
     try:
         lists = converters.each_query(converter, response)
     except MascotError as error:
         raise InputError(f"{name}: {error}") from None
-    number = 0
     for query, candidates in enumerate(lists):
         columns = cast(RecordColumns, candidates.columns)
         cells = {column: columns.cells(column) for column in columns}
         of_query = {"query": query} if len(lists) > 1 else {}
         for record in records_of({**cells, "id": candidates.ids, "score": candidates.scores.tolist()}):
-            number += 1
-            yield number, record | of_query
+            yield record | of_query
 
 
 def _parsed(text: bytes, place: str) -> Any:
@@ -376,7 +363,7 @@ def _typed(column: Sequence[str]) -> list[Any]:
     return [value or None for value in column]
 
 
-def _parquet(stream: BinaryIO, name: str) -> Iterator[tuple[int, Record]]:
+def _parquet(stream: BinaryIO, name: str) -> list[Record]:
     try:
         import pyarrow as pa
         import pyarrow.parquet
@@ -399,15 +386,14 @@ def _parquet(stream: BinaryIO, name: str) -> Iterator[tuple[int, Record]]:
         if pa.types.is_timestamp(field.type) and field.type.unit == "ns":  # finer than a datetime can hold
             coarse = pa.timestamp("us", field.type.tz)
             table = table.set_column(i, field.name, table.column(i).cast(coarse, safe=False))
-    columns = []
+    columns: dict[str, list[Any]] = {}
     for label, column in zip(table.column_names, table.columns, strict=True):
         try:
             cells = column.to_pylist()
         except (pa.ArrowException, OverflowError, ValueError) as error:  # dates or zones out of range, not UTF-8
             raise InputError(f"{name}: column {label!r} of {column.type} cannot be read: {error}") from None
-        columns.append(_plain_cells(cells) if _CONVERTED.search(str(column.type)) else cells)
-    for number, values in enumerate(zip(*columns, strict=True), 1):
-        yield number, dict(zip(table.column_names, values, strict=True))
+        columns[label] = _plain_cells(cells) if _CONVERTED.search(str(column.type)) else cells
+    return records_of(columns)
 
 
 def _plain_cells(cells: Sequence[Any]) -> list[Any]:

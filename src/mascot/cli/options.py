@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import typer
 from typer.core import TyperCommand
@@ -19,108 +19,80 @@ from mascot.registry import METHOD_NAMES
 
 MethodName: Any = Literal.__getitem__(METHOD_NAMES)
 InputName: Any = Literal.__getitem__(FORMATS)
-
-Spread = Annotated[
-    list[str] | None,
-    typer.Option(metavar="WISH", help="Results from many values: place, hour, camera, ... Repeatable."),
-]
-Focus = Annotated[
-    list[str] | None, typer.Option(metavar="WISH", help="Results from few values, or near one: hour=18. Repeatable.")
-]
-Limit = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME=N[/WINDOW][@FIRST]",
-        help="At most N results per value, in every WINDOW results, or among the FIRST: seller=2, seller=2/5, ad=0@2, "
-        "seller=acme:5, seller+category=1. Repeatable.",
-    ),
-]
-AtLeast = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME=VALUE:N,...", help="At least N results of a value: used=yes:3. Repeatable."),
-]
-Share = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME=VALUE:SHARE,...",
-        help="Target, smallest or largest shares: region=Europe:60%,Asia:40%, used=yes:min20%, ad=1:max25%. "
-        "Repeatable.",
-    ),
-]
-Session = Annotated[bool, typer.Option("--session", help="Limits count the results of --already too.")]
-Fill = Annotated[bool, typer.Option("--fill", help="Complete the list if limits leave fewer than -k results.")]
-Strength = Annotated[
-    float | None, typer.Option(help="0 is relevance only, 1 is wishes only (default of the method mascot: 0.5).")
-]
-Protect = Annotated[
-    int | None,
-    typer.Option(help="Number of best matches that are always selected (default: 3, at most a third of -k)."),
-]
-Keep = Annotated[
-    float | None,
-    typer.Option(help="Find the strength that keeps this share of the best possible relevance, such as 0.95."),
-]
-Order = Annotated[
-    Literal["relevance", "selection"] | None,
-    typer.Option(help="Show the results in the order of selection (default) or by relevance."),
-]
-MethodOption = Annotated[MethodName | None, typer.Option(help="Method that selects the results (default: mascot).")]
-Paper = Annotated[bool, typer.Option("--paper", help="Use the published method; the same as --method paper.")]
-Already = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="ID",
-        help="Id of a result on an earlier page; it is not shown again and counts as covered. Repeatable.",
-    ),
-]
-Pin = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="ID[=POSITION]",
-        help="Id of a candidate that is shown first, or at this position, counted from 1. Repeatable.",
-    ),
-]
-MissingOption = Annotated[
-    Missing,
-    typer.Option(help="Treatment of candidates without a value: they come last, are neutral, or are dropped."),
-]
+Order = Literal["relevance", "selection"]
+Device = Literal["auto", "cpu", "cuda"]
 OutputFormat = Literal["table", "jsonl", "json"]
-InputPath = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="FILE",
-        help="JSON lines, JSON, CSV, TSV (each also .gz) or Parquet; - or no FILE reads standard input.",
-    ),
-]
-InputFormat = Annotated[
-    InputName | None,
-    typer.Option(
-        help="Format of FILE, or the engine whose JSON response it is (default: by its suffix; JSON lines on standard "
-        "input)."
-    ),
-]
-Explain = Annotated[bool, typer.Option("--explain", help="Say why each result was selected.")]
-Library = Annotated[
-    list[Path] | None,
-    typer.Option(
-        metavar="PATH",
-        help="A folder that was indexed (default: MASCOT_LIBRARY, or the library that contains the current folder, or "
-        "the library that was indexed last).",
-    ),
-]
-Device = Annotated[
-    Literal["auto", "cpu", "cuda"],
-    typer.Option(help="Where CLIP and BLIP-2 run; auto takes a GPU if there is one."),
-]
 
-Ray = Annotated[
-    str | None,
-    typer.Option(
-        "--ray",
-        metavar="[ADDRESS]",
-        help="Run on a Ray cluster at host:port; local (default) starts one here, auto finds a running one.",
-    ),
-]
+SPREAD = typer.Option(None, metavar="WISH", help="Results from many values: place, hour, camera, ... Repeatable.")
+FOCUS = typer.Option(None, metavar="WISH", help="Results from few values, or near one: hour=18. Repeatable.")
+LIMIT = typer.Option(
+    None,
+    metavar="NAME=N[/WINDOW][@FIRST]",
+    help="At most N results per value, in every WINDOW results, or among the FIRST: seller=2, seller=2/5, "
+    "ad=1:0@2, seller=acme:5, seller+category=1. Repeatable.",
+)
+AT_LEAST = typer.Option(None, metavar="NAME=VALUE:N,...", help="At least N results of a value: used=yes:3. Repeatable.")
+SHARE = typer.Option(
+    None,
+    metavar="NAME=VALUE:SHARE,...",
+    help="Target, smallest or largest shares: region=Europe:60%,Asia:40%, used=yes:min20%, ad=1:max25%. Repeatable.",
+)
+SESSION = typer.Option(False, "--session", help="Limits count the results of --already too.")
+FILL = typer.Option(False, "--fill", help="Complete the list if limits leave fewer than -k results.")
+STRENGTH = typer.Option(None, help="0 is relevance only, 1 is wishes only (default of the method mascot: 0.5).")
+PROTECT = typer.Option(
+    None, help="Number of best matches that are always selected (default: 3, at most a third of -k)."
+)
+KEEP = typer.Option(None, help="Find the strength that keeps this share of the best possible relevance, such as 0.95.")
+ORDER = typer.Option(None, help="Show the results in the order of selection (default) or by relevance.")
+METHOD = typer.Option(None, help="Method that selects the results (default: mascot).")
+PAPER = typer.Option(False, "--paper", help="Use the published method; the same as --method paper.")
+ALREADY = typer.Option(
+    None,
+    metavar="ID",
+    help="Id of a result on an earlier page; it is not shown again and counts as covered. Repeatable.",
+)
+PIN = typer.Option(
+    None,
+    metavar="ID[=POSITION]",
+    help="Id of a candidate that is shown first, or at this position, counted from 1. Repeatable.",
+)
+MISSING = typer.Option(
+    "last", help="Treatment of candidates without a value: they come last, are neutral, or are dropped."
+)
+INPUT_PATH = typer.Argument(
+    None,
+    metavar="FILE",
+    help="JSON lines, JSON, CSV, TSV (each also .gz) or Parquet; - or no FILE reads standard input.",
+)
+INPUT_FORMAT = typer.Option(
+    None,
+    help="Format of FILE, or the engine whose JSON response it is (default: by its suffix; JSON lines on standard "
+    "input).",
+)
+SCORE = typer.Option("score", metavar="COLUMN", help="Column of scores, higher is better.")
+ID = typer.Option(None, metavar="COLUMN", help="Column of ids (default: 'id' if there is one).")
+QUERY = typer.Option(
+    None, metavar="COLUMN", help="Column to group by, one result list per value (default: 'query' if there is one)."
+)
+VECTOR = typer.Option(
+    None, metavar="COLUMN", help="Column that vectors, look and branches compare (default: 'vector' if there is one)."
+)
+EXPLAIN = typer.Option(False, "--explain", help="Say why each result was selected.")
+LIBRARY = typer.Option(
+    None,
+    metavar="PATH",
+    help="A folder that was indexed (default: MASCOT_LIBRARY, or the library that contains the current folder, or "
+    "the library that was indexed last).",
+)
+DEVICE = typer.Option("auto", help="Where CLIP and BLIP-2 run; auto takes a GPU if there is one.")
+
+RAY = typer.Option(
+    None,
+    "--ray",
+    metavar="[ADDRESS]",
+    help="Run on a Ray cluster at host:port; local (default) starts one here, auto finds a running one.",
+)
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import typer
 
 import mascot as mc
 from mascot.cli import hit_tables, options, printing
-from mascot.cli.rerank_command import Id, Query, Score, Vector
 from mascot.connect import converters
 from mascot.grammar import columns_of
 from mascot.profiles import Variant
@@ -31,36 +30,31 @@ EngineName: Any = Literal.__getitem__(hit_tables.ENGINES)
 
 
 def preview(
-    rules: Annotated[str, typer.Argument(metavar="RULES", help="The new rules: a profile, .json or .toml.")],
-    path: Annotated[
-        str, typer.Argument(metavar="QUERIES", help="Recorded queries and their hits; - is standard input.")
-    ],
-    against: Annotated[
-        str | None, typer.Option(metavar="FILE", help="The rules of today (default: the hits by relevance alone).")
-    ] = None,
-    variant: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Variant of RULES (default: the first one).")
-    ] = None,
-    weight: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Weight of each query in means and shares (default: 1).")
-    ] = None,
-    exposure: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="Compare the exposure of the values of this column too. Repeatable."),
-    ] = None,
-    html: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write one HTML file with figures and side-by-side pages.")
-    ] = None,
-    engine: Annotated[
-        EngineName | None, typer.Option("--from", help="The engine whose response is in the field hits of each line.")
-    ] = None,
-    score: Score = "score",
-    id: Id = None,
-    query: Query = None,
-    vector: Vector = None,
-    input_format: options.InputFormat = None,
-    processes: Annotated[int | None, typer.Option(min=1, help="Number of processes (default: one per core).")] = None,
-    format: Annotated[Literal["table", "json"], typer.Option(help="Tables, or the same as data.")] = "table",
+    rules: str = typer.Argument(metavar="RULES", help="The new rules: a profile, .json or .toml."),
+    path: str = typer.Argument(metavar="QUERIES", help="Recorded queries and their hits; - is standard input."),
+    against: str | None = typer.Option(
+        None, metavar="FILE", help="The rules of today (default: the hits by relevance alone)."
+    ),
+    variant: str | None = typer.Option(None, metavar="NAME", help="Variant of RULES (default: the first one)."),
+    weight: str | None = typer.Option(
+        None, metavar="COLUMN", help="Weight of each query in means and shares (default: 1)."
+    ),
+    exposure: list[str] | None = typer.Option(
+        None, metavar="COLUMN", help="Compare the exposure of the values of this column too. Repeatable."
+    ),
+    html: str | None = typer.Option(
+        None, metavar="FILE", help="Write one HTML file with figures and side-by-side pages."
+    ),
+    engine: EngineName | None = typer.Option(
+        None, "--from", help="The engine whose response is in the field hits of each line."
+    ),
+    score: str = options.SCORE,
+    id: str | None = options.ID,
+    query: str | None = options.QUERY,
+    vector: str | None = options.VECTOR,
+    input_format: options.InputName | None = options.INPUT_FORMAT,
+    processes: int | None = typer.Option(None, min=1, help="Number of processes (default: one per core)."),
+    format: Literal["table", "json"] = typer.Option("table", help="Tables, or the same as data."),
 ) -> None:
     """Show what rules change over recorded queries, before they go live.
 
@@ -172,7 +166,8 @@ def _grouped(lines: Sequence[bytes] | None, input_format: str | None, work: _Wor
     if work.weight is not None:
         table.require(work.weight, "name another with --weight")
     wishes = (*work.rules.wishes, *(work.against.wishes if work.against else ()))
-    columns = [*(column for wish in wishes for column in columns_of(wish)), *work.exposure]
+    # A wish about a column that no hit has is refused by the queries.
+    columns = [*(column for wish in wishes for column in columns_of(wish) if table.has(column)), *work.exposure]
     groups = hit_tables.queries(table, work.score, work.id, work.query, work.vector, columns)
     return [
         QueryHits(group.name, group.candidates, work.weight_of(group.records[0], f"query {group.name!r}"))
@@ -181,7 +176,6 @@ def _grouped(lines: Sequence[bytes] | None, input_format: str | None, work: _Wor
 
 
 def _tables(result: Preview) -> Iterator[Any]:
-    """Yield the tables for people."""
     grid = printing.new_grid(("", {}), ("before", printing.RIGHT), ("after", printing.RIGHT))
     for row in summary_rows(result):
         grid.add_row(*row)

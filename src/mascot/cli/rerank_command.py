@@ -1,4 +1,4 @@
-"""The commands that re-rank records: `mascot rerank`, `probe`, `tune` and `demo`."""
+"""The commands that re-rank records: `mascot rerank`, `probe` and `demo`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import typer
 
@@ -27,61 +27,41 @@ _DEMO_RESULTS = 10
 _K = 20
 
 
-Score = Annotated[str, typer.Option(metavar="COLUMN", help="Column of scores, higher is better.")]
-Id = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of ids (default: 'id' if there is one).")]
-Query = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN", help="Column to group by, one result list per value (default: 'query' if there is one)."
-    ),
-]
-Vector = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN", help="Column that vectors, look and branches compare (default: 'vector' if there is one)."
-    ),
-]
-
-
 def rerank(
-    path: options.InputPath = None,
-    k: Annotated[int | None, typer.Option("-k", help="Number of results per query (default: 20).")] = None,
-    profile: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Profile (JSON or TOML) whose wishes, -k and method are used.")
-    ] = None,
-    variant: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Variant of the profile (default: the first one).")
-    ] = None,
-    near: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="Value of a focus of the profile: place=[38.7,-9.1]. Repeatable."),
-    ] = None,
-    spread: options.Spread = None,
-    focus: options.Focus = None,
-    limit: options.Limit = None,
-    at_least: options.AtLeast = None,
-    share: options.Share = None,
-    fill: options.Fill = False,
-    session: options.Session = False,
-    already: options.Already = None,
-    pin: options.Pin = None,
-    strength: options.Strength = None,
-    protect: options.Protect = None,
-    keep: options.Keep = None,
-    order: options.Order = None,
-    method: options.MethodOption = None,
-    paper: options.Paper = False,
-    missing: options.MissingOption = "last",
-    score: Score = "score",
-    id: Id = None,
-    query: Query = None,
-    vector: Vector = None,
-    explain: options.Explain = False,
-    input_format: options.InputFormat = None,
-    format: Annotated[
-        options.OutputFormat | None,
-        typer.Option(help="Output format (default: table on a terminal, JSON lines in a pipe)."),
-    ] = None,
+    path: str | None = options.INPUT_PATH,
+    k: int | None = typer.Option(None, "-k", help="Number of results per query (default: 20)."),
+    profile: Path | None = typer.Option(
+        None, metavar="FILE", help="Profile (JSON or TOML) whose wishes, -k and method are used."
+    ),
+    variant: str | None = typer.Option(None, metavar="NAME", help="Variant of the profile (default: the first one)."),
+    near: list[str] | None = typer.Option(
+        None, metavar="NAME=VALUE", help="Value of a focus of the profile: place=[38.7,-9.1]. Repeatable."
+    ),
+    spread: list[str] | None = options.SPREAD,
+    focus: list[str] | None = options.FOCUS,
+    limit: list[str] | None = options.LIMIT,
+    at_least: list[str] | None = options.AT_LEAST,
+    share: list[str] | None = options.SHARE,
+    fill: bool = options.FILL,
+    session: bool = options.SESSION,
+    already: list[str] | None = options.ALREADY,
+    pin: list[str] | None = options.PIN,
+    strength: float | None = options.STRENGTH,
+    protect: int | None = options.PROTECT,
+    keep: float | None = options.KEEP,
+    order: options.Order | None = options.ORDER,
+    method: options.MethodName | None = options.METHOD,
+    paper: bool = options.PAPER,
+    missing: Missing = options.MISSING,
+    score: str = options.SCORE,
+    id: str | None = options.ID,
+    query: str | None = options.QUERY,
+    vector: str | None = options.VECTOR,
+    explain: bool = options.EXPLAIN,
+    input_format: options.InputName | None = options.INPUT_FORMAT,
+    format: options.OutputFormat | None = typer.Option(
+        None, help="Output format (default: table on a terminal, JSON lines in a pipe)."
+    ),
 ) -> None:
     """Re-rank the hits of a search.
 
@@ -119,9 +99,9 @@ def rerank(
         values = {name: _typed_value(text) for name, _, text in (part.partition("=") for part in near or ())}
         rules = mc.load_profile(profile).rules(None, variant, values, **overrides)
         wishes, k, steering = rules.wishes, rules.k, rules.method
-    request = _read_request(path, input_format, wishes, _InputColumns(missing, score, id, query, vector))
-    with _line_in_errors(request):
-        rankings = list(_bar(_ranked(request.queries, request.wishes, k, steering, already, pin), len(request.queries)))
+    request = read_request(path, input_format, wishes, InputColumns(missing, score, id, query, vector))
+    with line_in_errors(request):
+        rankings = list(_bar(_ranked(request, k, steering, already or (), pin or ()), len(request.queries)))
     results = list(zip(request.queries, rankings, strict=True))
     shape = format or ("table" if sys.stdout.isatty() else "jsonl")
     if shape == "json":
@@ -148,23 +128,23 @@ def _note_missed_rules(rankings: Sequence[mc.Ranking]) -> None:
 
 
 def probe(
-    path: options.InputPath = None,
-    k: Annotated[int, typer.Option("-k", help="Number of results to examine.")] = 10,
-    spread: options.Spread = None,
-    focus: options.Focus = None,
-    strength: options.Strength = None,
-    protect: options.Protect = None,
-    keep: options.Keep = None,
-    order: options.Order = None,
-    method: options.MethodOption = None,
-    paper: options.Paper = False,
-    missing: options.MissingOption = "last",
-    score: Score = "score",
-    id: Id = None,
-    query: Query = None,
-    vector: Vector = None,
-    input_format: options.InputFormat = None,
-    format: Annotated[options.OutputFormat, typer.Option(help="Output format.")] = "table",
+    path: str | None = options.INPUT_PATH,
+    k: int = typer.Option(10, "-k", help="Number of results to examine."),
+    spread: list[str] | None = options.SPREAD,
+    focus: list[str] | None = options.FOCUS,
+    strength: float | None = options.STRENGTH,
+    protect: int | None = options.PROTECT,
+    keep: float | None = options.KEEP,
+    order: options.Order | None = options.ORDER,
+    method: options.MethodName | None = options.METHOD,
+    paper: bool = options.PAPER,
+    missing: Missing = options.MISSING,
+    score: str = options.SCORE,
+    id: str | None = options.ID,
+    query: str | None = options.QUERY,
+    vector: str | None = options.VECTOR,
+    input_format: options.InputName | None = options.INPUT_FORMAT,
+    format: options.OutputFormat = typer.Option("table", help="Output format."),
 ) -> None:
     """Measure how sensitive the results are to each parameter.
 
@@ -175,9 +155,9 @@ def probe(
     """
     steering = _method(method, paper, strength, protect, keep, order)
     wishes = options.TypedWishes(spread or (), focus or ())
-    request = _read_request(path, input_format, wishes, _InputColumns(missing, score, id, query, vector))
+    request = read_request(path, input_format, wishes, InputColumns(missing, score, id, query, vector))
     groups = request.queries
-    with _line_in_errors(request):
+    with line_in_errors(request):
         probes = list(_bar((run_probe(q.candidates, request.wishes, steering, k) for q in groups), len(groups)))
     if format == "table":
         is_grouped = len(groups) > 1
@@ -188,81 +168,8 @@ def probe(
     printing.show_records(records, format == "json")
 
 
-def tune(
-    path: options.InputPath = None,
-    judged: Annotated[str, typer.Option(metavar="COLUMN", help="Column of judgements: above 0 is relevant.")] = "",
-    clusters: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of clusters; diversity is then cluster recall.")
-    ] = None,
-    k: Annotated[int, typer.Option("-k", help="Number of results per query.")] = 10,
-    spread: options.Spread = None,
-    focus: options.Focus = None,
-    limit: options.Limit = None,
-    share: options.Share = None,
-    fill: options.Fill = False,
-    metric: Annotated[Literal["ndcg", "precision"], typer.Option(help="Measure of relevance, at -k.")] = "ndcg",
-    relevance_weight: Annotated[
-        float, typer.Option(help="Weight of relevance beside diversity in the objective, between 0 and 1.")
-    ] = 0.5,
-    folds: Annotated[int, typer.Option(help="Folds of the cross-validation over queries.")] = 5,
-    seed: Annotated[int, typer.Option(help="Seed of the folds and of the bootstrap intervals.")] = 0,
-    figure: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write a picture of relevance and diversity by strength.")
-    ] = None,
-    missing: options.MissingOption = "last",
-    score: Score = "score",
-    id: Id = None,
-    query: Query = None,
-    vector: Vector = None,
-    input_format: options.InputFormat = None,
-    format: Annotated[Literal["table", "json"], typer.Option(help="Tables, or the same as data.")] = "table",
-) -> None:
-    """Choose strength, protect and widths from hits that people judged.
-
-    \b
-    mascot tune hits.jsonl --judged relevance --spread place --spread seller
-    mascot tune hits.jsonl --judged relevance --clusters meaning --spread topic --figure tune.png
-
-    Settings are compared by cross-validation over queries: each query is scored
-    with the setting that the other folds chose. If that does not beat the
-    defaults, the defaults are recommended. Wishes are written as for rerank.
-    """
-    from mascot.cli import tune_command as program  # loads the benchmark's packages
-
-    if not judged:
-        raise mc.OptionError("tune needs --judged COLUMN, the column in which people judged the hits")
-    if judged == score:
-        raise mc.OptionError(f"--judged and --score must be different columns, got {judged!r} twice")
-    if figure is not None:
-        program.check_figure(figure)
-    wishes = options.TypedWishes(spread or (), focus or (), limit or (), share or (), fill)
-    columns = _InputColumns(missing, score, id, query, vector)
-    request = _read_request(path, input_format, wishes, columns)
-    request.table.require(judged, "name another with --judged")
-    if clusters is not None:
-        request.table.require(clusters, "name another with --clusters")
-    candidates = [group.candidates for group in request.queries]
-    with _line_in_errors(request):
-        settings = {"k": k, "folds": folds, "metric": metric, "relevance_weight": relevance_weight, "seed": seed}
-        tuning = program.run(candidates, request.wishes, judged, clusters, **settings)
-    typed = [(f"--{word}", text) for word in ("spread", "focus", "limit", "share") for text in getattr(wishes, word)]
-    flags = ["--fill"] if fill else []
-    defaults = {"missing": "last", "score": "score"}
-    for option, value in {**asdict(columns), "input-format": input_format}.items():
-        flags += [] if value == defaults.get(option) else [f"--{option}", value]
-    command = program.command(tuning, path, typed, flags)
-    if figure is not None:
-        program.draw(tuning, figure)
-    if format == "json":
-        printing.show_json(tuning.to_dict() | {"command": command})
-    else:
-        printing.show(*program.report(tuning, command))
-
-
 def demo(
-    records: Annotated[
-        bool, typer.Option("--records", help="Print the example itself, as JSON lines to try rerank on.")
-    ] = False,
+    records: bool = typer.Option(False, "--records", help="Print the example itself, as JSON lines to try rerank on."),
 ) -> None:
     """Re-rank a built-in example and show before and after side by side."""
     if records:
@@ -304,7 +211,7 @@ def _count_line(records: Sequence[hit_tables.Record]) -> str:
 
 
 @dataclass(frozen=True)
-class _Input:
+class RecordedInput:
     """A table, its queries, and the wishes about its columns."""
 
     table: hit_tables.RecordTable
@@ -313,7 +220,7 @@ class _Input:
 
 
 @dataclass(frozen=True)
-class _InputColumns:
+class InputColumns:
     """The columns of the input with a fixed meaning, and what a missing value means."""
 
     missing: Missing
@@ -338,12 +245,12 @@ def _typed_value(text: str) -> Any:
         return text
 
 
-def _read_request(
+def read_request(
     path: str | None,
     input_format: str | None,
     typed: options.TypedWishes | Sequence[mc.AnyWish],
-    names: _InputColumns,
-) -> _Input:
+    names: InputColumns,
+) -> RecordedInput:
     table = hit_tables.read(path, input_format, (names.id or "id", names.query or "query"))
     if isinstance(typed, options.TypedWishes):
         wishes = typed.read(grammar.TableResolver(table.column), names.missing)
@@ -356,11 +263,11 @@ def _read_request(
     of_vectors = [wish for wish in wishes if isinstance(wish.attribute, (mc.Branches, mc.Clusters, mc.Vectors))]
     if queries[0].candidates.vectors is None and not all(map(grammar.columns_of, of_vectors)):
         table.require("vector", "name another with --vector")
-    return _Input(table, queries, wishes)
+    return RecordedInput(table, queries, wishes)
 
 
 @contextmanager
-def _line_in_errors(request: _Input) -> Iterator[None]:
+def line_in_errors(request: RecordedInput) -> Iterator[None]:
     """Add the line of the input to the error if a wish cannot read a cell."""
     try:
         yield
@@ -377,21 +284,17 @@ def _line_in_errors(request: _Input) -> Iterator[None]:
 
 
 def _ranked(
-    queries: Sequence[hit_tables.RecordedQuery],
-    wishes: Sequence[mc.AnyWish],
-    k: int,
-    method: Method,
-    already: list[str] | None,
-    pin: list[str] | None,
+    request: RecordedInput, k: int, method: Method, already: Sequence[str], pin: Sequence[str]
 ) -> Iterator[mc.Ranking[Any]]:
-    texts = {text: place for place, text in enumerate(already or ())}
+    queries, wishes = [query.candidates for query in request.queries], request.wishes
+    texts = {text: place for place, text in enumerate(already)}
     if pin:
-        for candidates in (query.candidates for query in queries):
+        for candidates in queries:
             pins = _pins(pin, candidates.ids)
             yield mc.rerank(candidates, wishes, k, method, _in_order(candidates.ids, texts), pin=pins)
         return
     for first in range(0, len(queries), _CHUNK):
-        parts = [query.candidates for query in queries[first : first + _CHUNK]]
+        parts = queries[first : first + _CHUNK]
         shown_ids = [_in_order(part.ids, texts) for part in parts] if texts else None
         yield from mc.rerank_many(parts, wishes, k, method, shown_ids)
 

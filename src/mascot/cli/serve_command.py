@@ -12,13 +12,13 @@ import webbrowser
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
 from urllib.parse import quote
 
 import typer
 
 import mascot as mc
 from mascot.cli import options
+from mascot.errors import require
 from mascot.extras import package
 
 _PORT = 8765
@@ -27,29 +27,26 @@ _PACKAGES = ("uvicorn", "starlette", "anyio", "msgspec", "prometheus_client", "c
 
 
 def serve(
-    library: options.Library = None,
-    no_library: Annotated[
-        bool, typer.Option("--no-library", help="Serve re-ranking only, even if there is a library.")
-    ] = False,
-    host: Annotated[
-        str, typer.Option(help="Address to listen on; addresses that other machines can reach need --token.")
-    ] = ("127.0.0.1"),
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes any free port.")] = _PORT,
-    profiles: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder of profiles, which requests name instead of their rules.")
-    ] = None,
-    audit: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Append a line of JSON per re-ranked page; - is standard output."),
-    ] = None,
-    workers: Annotated[int, typer.Option(min=1, max=256, help="Processes that share the port.")] = 1,
-    token: Annotated[
-        str | None, typer.Option(envvar="MASCOT_TOKEN", help="Token that every client must send.", show_default=False)
-    ] = None,
-    cors: Annotated[
-        list[str] | None, typer.Option(metavar="ORIGIN", help="Allow pages of this origin to use the API. Repeatable.")
-    ] = None,
-    open_: Annotated[bool, typer.Option("--open", help="Show the page in the browser.")] = False,
+    library: list[Path] | None = options.LIBRARY,
+    no_library: bool = typer.Option(False, "--no-library", help="Serve re-ranking only, even if there is a library."),
+    host: str = typer.Option(
+        "127.0.0.1", help="Address to listen on; addresses that other machines can reach need --token."
+    ),
+    port: int = typer.Option(_PORT, min=0, max=65535, help="Port to listen on; 0 takes any free port."),
+    profiles: Path | None = typer.Option(
+        None, metavar="DIR", help="Folder of profiles, which requests name instead of their rules."
+    ),
+    audit: str | None = typer.Option(
+        None, metavar="FILE", help="Append a line of JSON per re-ranked page; - is standard output."
+    ),
+    workers: int = typer.Option(1, min=1, max=256, help="Processes that share the port."),
+    token: str | None = typer.Option(
+        None, envvar="MASCOT_TOKEN", help="Token that every client must send.", show_default=False
+    ),
+    cors: list[str] | None = typer.Option(
+        None, metavar="ORIGIN", help="Allow pages of this origin to use the API. Repeatable."
+    ),
+    open_: bool = typer.Option(False, "--open", help="Show the page in the browser."),
 ) -> None:
     """Serve re-ranking over HTTP, and photo search with a web page.
 
@@ -66,8 +63,7 @@ def serve(
     if token is None and not _is_loopback(host):
         raise mc.OptionError(f"--host {host} can be reached from other machines: set a --token, or listen on 127.0.0.1")
     for origin in cors or []:
-        if not _ORIGIN.fullmatch(origin):
-            raise mc.OptionError(f"--cors must be an origin like https://example.org, got {origin!r}")
+        require(bool(_ORIGIN.fullmatch(origin)), "--cors", "must be an origin like https://example.org", origin)
     for name in _PACKAGES:
         package(name, "serve", "the server")
     from mascot.server.rerank.audit import AuditLog

@@ -15,11 +15,10 @@ from mascot.constraints import UNLIMITED, Limit, name_of
 from mascot.errors import OptionError
 from mascot.fitting.fitted_wishes import Call, FittedWishes, Queries, reduced
 from mascot.kernels import native
-from mascot.kernels.arrange import Arrangement, PlaceRule, arrange
-from mascot.kernels.quotas import AnyQuota, Quota
+from mascot.kernels.arrange import Arrangement, arrange
+from mascot.kernels.constants import EXCHANGES
+from mascot.kernels.quotas import HELD, AnyQuota, Quota
 from mascot.methods.method import NO_POSITIONS, Problem, Selection
-
-_MOST_EXCHANGES = 32  # selections with smaller capacities, before the page is cut short
 
 Select = Callable[[Sequence[AnyQuota]], Selection]
 
@@ -27,8 +26,7 @@ Select = Callable[[Sequence[AnyQuota]], Selection]
 class Rules(NamedTuple):
     """What one query's shown order has to obey."""
 
-    numbers: tuple[int, ...]  # of the constraints
-    rules: tuple[PlaceRule, ...]
+    quotas: Mapping[int, Quota]  # with rules on places, by the number of the constraint
     before: Ints  # rows of the results of earlier pages, in the order in which they were shown
     fixed: Mapping[int, int]  # the place, from 0, of pinned results, by their position among the remaining candidates
     arrange: Callable[..., Arrangement]  # of the backend
@@ -36,14 +34,10 @@ class Rules(NamedTuple):
     @classmethod
     def of(cls, fitted: FittedWishes, already: Ints, backend: str, fixed: Mapping[int, int]) -> Rules:
         """Return the rules for one query; `already` are the rows of the results of earlier pages."""
-        numbers, rules = [], []
-        for number, (wish, quota) in enumerate(zip(fitted.constraints, fitted.quotas, strict=True)):
-            if isinstance(wish, Limit) and wish.places and isinstance(quota, Quota):
-                numbers.append(number)
-                rules.append(PlaceRule(quota, wish.window or wish.first or 0, wish.first is not None))
-        longest = max((rule.length for rule in rules), default=1) - 1
+        quotas = {i: quota for i, quota in enumerate(fitted.quotas) if isinstance(quota, Quota) and quota.places}
+        longest = max((quota.places.length for quota in quotas.values() if quota.places), default=1) - 1
         kernel = native.arrange if backend != "numpy" and native.available() else arrange
-        return cls(tuple(numbers), tuple(rules), already[max(len(already) - longest, 0) :], fixed, kernel)
+        return cls(quotas, already[max(len(already) - longest, 0) :], fixed, kernel)
 
     def arranged(self, positions: Ints, rows: Ints) -> Arrangement:
         """Return an arrangement of positions, which are in the wanted order; `rows` are those of all candidates."""
@@ -53,7 +47,7 @@ class Rules(NamedTuple):
             if position in positions:  # a page that is too short shows pinned results further up
                 fixed[min(place, last)] = positions.tolist().index(position)
                 last = min(place, last) - 1
-        return self.arrange(rows[positions], self.rules, self.before, fixed)
+        return self.arrange(rows[positions], tuple(self.quotas.values()), self.before, fixed)
 
     def cut_short(self, arrangement: Arrangement, positions: Ints, rows: Ints) -> Ints:
         """Return arranged positions without those that have no place."""
@@ -76,11 +70,7 @@ def select_shown(
     `problem` is that of the query alone, and `selection` what the method selects for it, if that is known.
     """
     pinned, count = problem.remaining.from_input(0, queries.pinned), call.k - len(queries.pinned)
-    places = range(len(pinned)) if queries.places is None else queries.places
     already = queries.already_rows(q)
-    rules = Rules.of(fitted, already, call.backend, dict(zip(pinned.tolist(), places, strict=True)))
-    rows = problem.rows_of(0)
-    _check_pins(fitted, rules, rows, exact=queries.places is not None)
     quotas = _session_quotas(fitted, problem.quotas, already) if len(already) else problem.quotas
 
     def select(quotas: Sequence[AnyQuota]) -> Selection:
@@ -90,20 +80,28 @@ def select_shown(
 
     if selection is None or quotas is not problem.quotas:
         selection = select(quotas)
-    return _arranged(quotas, rows, rules, select, selection) if rules.rules or rules.fixed else selection
+    if selection.arranged.any():
+        return selection
+    places = range(len(pinned)) if queries.places is None else queries.places
+    rules = Rules.of(fitted, already, call.backend, dict(zip(pinned.tolist(), places, strict=True)))
+    rows = problem.rows_of(0)
+    _check_pins(fitted, rules, rows, call.k, exact=queries.places is not None)
+    return _arranged(quotas, rows, rules, select, selection) if rules.quotas or rules.fixed else selection
 
 
 def select_each_shown(
     fitted: FittedWishes, queries: Queries, call: Call, problem: Problem, selection: Selection
 ) -> Selection:
     """Return a selection for many queries in the order that the rules need."""
+    if selection.arranged.sum() == len(problem):
+        return selection
     parts = [select_shown(fitted, queries, call, problem.only(q), q, selection.only(q)) for q in range(len(problem))]
     return _joined(parts, selection.positions.shape[1])
 
 
 def _session_quotas(fitted: FittedWishes, quotas: tuple[AnyQuota, ...], rows: Ints) -> tuple[AnyQuota, ...]:
     """Return the quotas of one query, in which limits over a session count the rows of earlier pages."""
-    sessions = [isinstance(wish, Limit) and wish.session for wish in fitted.constraints]
+    sessions = [isinstance(wish, Limit) and wish.counts_session for wish in fitted.constraints]
     if not any(sessions):
         return quotas
     return tuple(reduced(quota, rows) if own else quota for own, quota in zip(sessions, quotas, strict=True))
@@ -128,7 +126,7 @@ def _arranged(quotas: Sequence[AnyQuota], rows: Ints, rules: Rules, select: Sele
     `rows` are those of the candidates.
     """
     quotas, tried = list(quotas), []
-    for _ in range(_MOST_EXCHANGES):
+    for _ in range(EXCHANGES):
         wanted = selection.ranked[0]
         wanted = wanted[wanted >= 0]
         arrangement = rules.arranged(wanted, rows)
@@ -142,6 +140,7 @@ def _arranged(quotas: Sequence[AnyQuota], rows: Ints, rules: Rules, select: Sele
             page = rules.cut_short(arrangement, wanted, rows)
             order, selection = (page, own) if len(page) >= len(order) else (order, selection)
     selection.ranked = order[None]
+    selection.pinned = int(np.isin(selection.positions[0, : selection.pinned], order).sum())
     if selection.positions.shape[1] > len(order):
         selection.positions = selection.positions[:, np.isin(selection.positions[0], order)]
     return selection
@@ -150,40 +149,41 @@ def _arranged(quotas: Sequence[AnyQuota], rows: Ints, rules: Rules, select: Sele
 def _lower(quotas: list[AnyQuota], rules: Rules, arrangement: Arrangement, rows: Ints) -> bool:
     """Lower the capacity of the label that most of the items without a place have; return whether there is one."""
     unplaced = rows[arrangement.left].tolist()
-    own = enumerate([rule.quota for rule in rules.rules])
-    left = [(r, label) for row, (r, quota) in product(unplaced, own) for label in quota.of(row).tolist()]
+    pairs = product(unplaced, rules.quotas.items())
+    left = [(number, label) for row, (number, quota) in pairs for label in quota.of(row).tolist()]
     if not left:
         return False
     counts = Counter(left)
-    r, label = max(reversed(left), key=counts.__getitem__)
-    quota = quotas[rules.numbers[r]]
+    number, label = max(reversed(left), key=counts.__getitem__)
+    quota = quotas[number]
     assert isinstance(quota, Quota)
     count = np.count_nonzero(np.concatenate([quota.of(row) for row in rows.tolist()]) == label)
     capacity = quota.capacity.copy()
-    capacity[label] = max(min(capacity[label], count) - max(counts[r, label] // 2, 1), 0)
-    quotas[rules.numbers[r]] = replace(quota, capacity=capacity)
+    capacity[label] = max(min(capacity[label], count) - max(counts[number, label] // 2, 1), 0)
+    quotas[number] = replace(quota, capacity=capacity)
     return True
 
 
-def _check_pins(fitted: FittedWishes, rules: Rules, rows: Ints, exact: bool) -> None:
-    """Raise if pinned results break a limit, or, unless they have `exact` places, a limit on places."""
+def _check_pins(fitted: FittedWishes, rules: Rules, rows: Ints, k: int, exact: bool) -> None:
+    """Raise if pinned results break a limit or a largest share, or, unless they have `exact` places, one on places."""
     if not rules.fixed:
         return
     placed = [(place, int(row)) for place, row in enumerate(rules.before.tolist(), -len(rules.before))]
     placed += sorted((place, int(rows[position])) for position, place in rules.fixed.items())
     for wish, quota, labels in zip(fitted.constraints, fitted.quotas, fitted.labels, strict=True):
-        if not isinstance(wish, Limit) or wish.fill or not (exact or wish.places) or not isinstance(quota, Quota):
+        page = wish.for_k(quota, k)
+        if not isinstance(page, Quota) or page.stages < HELD or not (exact or page.places):
             continue
+        capacity, length, first = page.places or (page.capacity, UNLIMITED, True)
+        names = labels.name if isinstance(wish, Limit) else [*wish.named, ""].__getitem__
         places: dict[int, list[int]] = {}
         for place, row in placed:
-            if wish.window is not None or 0 <= place < (wish.first or UNLIMITED):
-                for label in quota.of(row).tolist():
+            if not first or 0 <= place < length:
+                for label in page.of(row).tolist():
                     places.setdefault(label, []).append(place)
         for label, own in places.items():
-            n = int(quota.capacity[label])
-            crowded = [
-                last for first, last in zip(own, own[n:], strict=False) if last - first < (wish.window or UNLIMITED)
-            ]
+            n = int(capacity[label])
+            crowded = [last for one, last in zip(own, own[n:], strict=False) if first or last - one < length]
             if crowded and crowded[-1] >= 0:
-                pinned = f"{labels.name(label)!r} is pinned at position {crowded[-1] + 1}"
+                pinned = f"{names(label)!r} is pinned at position {crowded[-1] + 1}"
                 raise OptionError(f"{name_of(wish)} contradicts pin: {pinned}, and at most {n} are allowed")

@@ -17,7 +17,7 @@ from mascot.bins import AxisBins, Bins, Bools, Floats, GlobeBins, Ints, SparseBi
 from mascot.constraints import Constraint, Limit, labels_of_rows
 from mascot.errors import InputError, OptionError, require
 from mascot.kernels.novelty import CopyQuota
-from mascot.kernels.quotas import MOST_QUOTAS, AnyQuota
+from mascot.kernels.quotas import MOST_QUOTAS, AnyQuota, without_places
 from mascot.methods.mascot import DEFAULT_STRENGTH
 from mascot.methods.method import ALL_REMAIN, NO_POSITIONS, Method, Problem, Remaining, Table
 from mascot.methods.named_focus import NamedFocus, aim_scores
@@ -97,6 +97,7 @@ class FittedWishes:
 
     def near(self, values: Mapping[str, Any]) -> FittedWishes:
         """Return the same with other values of named focuses, by the names of their attributes."""
+        require(isinstance(values, Mapping), "near", "must be a dictionary of name: value", values)
         names = [wish.attribute.name for wish in self.aims]
         for name, value in values.items():
             require(name in names, f"near[{name!r}]", f"must be a focus with near: {', '.join(names) or 'none'}", value)
@@ -127,6 +128,8 @@ class FittedWishes:
         if len(pinned):
             quotas = tuple(reduced(quota, pinned if rows is None else rows[pinned]) for quota in quotas)
             already = already and [np.concatenate([*already, pinned])]
+        if already is not None and any(map(len, already)):  # a kernel arranges pages that nothing stands before
+            quotas = without_places(quotas)
         remaining, dropped = ALL_REMAIN, self.dropped(rows)
         if dropped is not None:
             dropped = dropped.copy()
@@ -160,7 +163,7 @@ class FittedWishes:
 def reduced(quota: AnyQuota, rows: Ints) -> AnyQuota:
     """Return a quota without the places that the results `rows` take."""
     if isinstance(quota, CopyQuota):
-        return replace(quota, pinned=rows)
+        return replace(quota, pinned=np.concatenate([quota.pinned, rows]))
     labels = np.concatenate([quota.of(int(row)) for row in rows])
     counts = np.bincount(labels, minlength=len(quota.capacity))
     least = None if quota.least is None else np.maximum(quota.least - counts, 0)

@@ -171,7 +171,13 @@ class DeviceBatch:
             return KernelBins.of(pack_bins(self._on_host(wish).bins[0]), cupy())
         bins, columns = self._bins_and_coordinates(wish)
         x, y = columns if len(columns) > 1 else (columns[0], None)
-        return KernelBins.of(pack_bins(bins)._replace(x=x, y=y), cupy())
+        packed = pack_bins(bins)
+        names = None
+        if isinstance(attribute, Place) and attribute.names is not None:
+            names = self._name_codes(attribute.names)
+        elif packed.names is not None:  # 24:00 is 0:00
+            names = x % bins.axes[0].period
+        return KernelBins.of(packed._replace(x=x, y=y, names=names), cupy())
 
     def _target(self, wish: Wish) -> Target:
         """Return the distance of each candidate to the named value."""
@@ -198,6 +204,8 @@ class DeviceBatch:
         names = [getattr(attribute, key) for key in ("lat", "lon", "column") if hasattr(attribute, key)]
         owner = type(attribute).__name__
         columns = [column_of(self.columns, n, owner).reshape(-1).astype(np.float64, copy=False) for n in names]
+        if isinstance(attribute, Place):  # names are read apart
+            wish = replace(wish, attribute=replace(attribute, names=None))
         bins = wish.attribute_membership({name: as_array([0.0]) for name in names}, None)
         if isinstance(attribute, Place):
             cp = cupy()
@@ -221,11 +229,21 @@ class DeviceBatch:
         valued = codes >= 0  # NaN is not
         return Csr(cp.concatenate([cp.zeros(1, np.int64), cp.cumsum(valued)]), codes[valued].astype(np.int64), None)
 
+    def _name_codes(self, column: str) -> Any:
+        """Return the first label of each candidate, NaN for a candidate without one."""
+        cp = cupy()
+        indptr, indices, _ = self._labels(Category(column))
+        first = cp.append(indices, 0).astype(np.float64)[indptr[:-1]]
+        return cp.where(indptr[1:] > indptr[:-1], first, np.nan)
+
     def _quota(self, wish: Constraint) -> Quota:
         """Return the quota over all candidates, on the host."""
-        if not isinstance(wish.attribute, Category):
+        attribute = wish.attribute
+        if isinstance(attribute, Place) and attribute.names is not None:
+            attribute = Category(attribute.names)
+        if not isinstance(attribute, Category):
             return only_labels(self._on_host(wish).quotas)[0]
-        indptr, indices = (cupy().asnumpy(part) for part in self._labels(wish.attribute)[:2])
+        indptr, indices = (cupy().asnumpy(part) for part in self._labels(attribute)[:2])
         count = int(indices.max(initial=0)) + 1
         return only_labels([wish.quota(SparseBins(indptr, indices, None, count, tuple(map(str, range(count)))))])[0]
 

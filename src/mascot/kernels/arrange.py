@@ -11,18 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.kernels.constants import STEPS_PER_PLACE
-from mascot.kernels.quotas import Quota
+from mascot.kernels.quotas import PlaceRule, Quota
 
 _Ints = NDArray[np.int64]
 _NO_ROWS: _Ints = np.zeros(0, np.int64)
-
-
-class PlaceRule(NamedTuple):
-    """At most `quota.capacity[label]` results per label in every `length` consecutive results, or in the first ones."""
-
-    quota: Quota
-    length: int
-    first: bool = False  # only the first `length` results of the page
 
 
 class Arrangement(NamedTuple):
@@ -87,15 +79,15 @@ _Labels = tuple[_Label, ...]
 
 
 def arrange(
-    rows: _Ints, rules: Sequence[PlaceRule], before: _Ints = _NO_ROWS, fixed: Mapping[int, int] | None = None
+    rows: _Ints, quotas: Sequence[Quota], before: _Ints = _NO_ROWS, fixed: Mapping[int, int] | None = None
 ) -> Arrangement:
-    """Return the first order of items, as they are wanted, that the rules allow.
+    """Return the first order of items, as they are wanted, that the rules of the quotas on places allow.
 
     Item i has the labels of `rows[i]`, and items are wanted in ascending order. At each place stands the first item
     that leaves an order of the others. `before` are the rows of earlier pages, and `fixed` the items that have a place.
     A search of bounded length finds that order. If it fails, the labels with most results go first.
     """
-    labels, of_item = _binding_labels(rows, rules, before)
+    labels, of_item = _binding_labels(rows, quotas, before)
     pins = sorted(fixed.items()) if fixed else []
     for place, item in pins:
         if any(label.opens > place for label in of_item[item]):  # a short page has moved it up
@@ -110,18 +102,21 @@ def arrange(
     return _crowded_first(of_item, dict(pins)) if order is None else Arrangement.of(order)
 
 
-def _binding_labels(rows: _Ints, rules: Sequence[PlaceRule], before: _Ints) -> tuple[list[_Label], list[_Labels]]:
+def _binding_labels(rows: _Ints, quotas: Sequence[Quota], before: _Ints) -> tuple[list[_Label], list[_Labels]]:
     """Return the labels with more results than a rule allows in one window, and those of each item."""
     binding: list[_Label] = []
     of_item: list[_Labels] = [()] * len(rows)
-    for rule in rules:
-        quota, earlier = rule.quota, 0 if rule.first else len(before)
+    for quota in quotas:
+        rule = quota.places
+        if rule is None:
+            continue
+        earlier = 0 if rule.first else len(before)
         every = np.concatenate([before, rows]) if earlier else rows
         begin = quota.indptr[every]
         sizes = quota.indptr[every + 1] - begin
         owners = np.arange(len(every)).repeat(sizes)
         numbers = quota.labels[np.arange(len(owners)) + (begin - sizes.cumsum() + sizes)[owners]]
-        capacities, totals = quota.capacity[numbers].tolist(), Counter(numbers.tolist())
+        capacities, totals = rule.capacity[numbers].tolist(), Counter(numbers.tolist())
         labels: dict[int, _Label] = {}
         for owner, number, n in zip(owners.tolist(), numbers.tolist(), capacities, strict=True):
             if totals[number] <= n:

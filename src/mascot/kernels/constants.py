@@ -32,6 +32,7 @@ EXCESS = 1000  # the cost of a result beyond a limit; a result beyond or below a
 SWAPS = 100  # that improve a plan
 FEW_SWAPS = 2  # that make room for a pick
 TENURE = 7  # steps in which a swap is not undone
+EXCHANGES = 32  # selections with smaller capacities, before a page is cut short
 STEPS_PER_PLACE = 10  # steps back of the search for an arrangement, before it gives up
 PROTECTED_STEP = 0.8  # strength of the run of a focus that starts from the protected results alone
 CENTRE_STEPS = (0.25, 0.6)  # strengths of the runs that start from each centre

@@ -255,7 +255,7 @@ class Plan:
             costs = np.where(ins, self.has @ self._added_cost(), _NEVER)
             self.counts += self.has[out]
             costs[out] = _NEVER
-            if cost + costs.min() < lowest:
+            if costs.min() < min(lowest - cost, _NEVER):
                 lowest, swap = cost + int(costs.min()), (int(out), int(costs.argmin()))
         return swap
 

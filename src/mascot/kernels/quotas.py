@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,14 @@ MOST_QUOTAS = 64  # limits and shares in one call
 SHARED, FILLED, HELD = 1, 2, 3  # stages in which a share, a limit with fill and a limit without fill hold
 
 
+class PlaceRule(NamedTuple):
+    """At most `capacity[label]` results per label in every `length` consecutive results, or in the first ones."""
+
+    capacity: _Ints
+    length: int
+    first: bool = False  # only the first `length` results of the page
+
+
 @dataclass(frozen=True, slots=True)
 class Quota:
     """At most `capacity[label]` and, where the candidates allow it, at least `least[label]` results for each label.
@@ -24,7 +33,7 @@ class Quota:
     Row r has the labels `labels[indptr[r]:indptr[r + 1]]`, numbers from 0. A quota holds in the first `stages` of the
     three stages of selection: 1 for a share, 2 for a limit that may be filled up, 3 for a limit that is never exceeded.
     `least` is None for no lower bounds; the capacities of a share that sum to the length of the page are lower bounds
-    too.
+    too. `places` is a rule on the same labels in the shown order.
     """
 
     indptr: _Ints
@@ -32,6 +41,7 @@ class Quota:
     capacity: _Ints
     stages: int
     least: _Ints | None = None
+    places: PlaceRule | None = None
 
     def of(self, row: int) -> _Ints:
         return self.labels[self.indptr[row] : self.indptr[row + 1]]
@@ -134,6 +144,11 @@ def may_look_ahead(quotas: Sequence[AnyQuota]) -> bool:
 def without_fill(quotas: Sequence[AnyQuota]) -> tuple[AnyQuota, ...]:
     """Return the quotas with all limits held."""
     return tuple(replace(quota, stages=HELD) if quota.stages == FILLED else quota for quota in quotas)
+
+
+def without_places(quotas: Sequence[AnyQuota]) -> tuple[AnyQuota, ...]:
+    """Return the quotas without rules on places."""
+    return tuple(replace(q, places=None) if isinstance(q, Quota) and q.places else q for q in quotas)
 
 
 def only_labels(quotas: Sequence[AnyQuota]) -> tuple[Quota, ...]:

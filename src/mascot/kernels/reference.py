@@ -44,6 +44,7 @@ from mascot.kernels.quotas import (
     may_fill,
     select_protected,
     without_fill,
+    without_places,
 )
 
 Floats = NDArray[np.float64]
@@ -85,13 +86,14 @@ class Selection:
     largest_gains: Floats = field(default_factory=lambda: np.zeros((0, 0)))  # [Q, A] largest first-step coverage
     coverage_per_result: Floats = field(default_factory=lambda: np.zeros((0, 0)))  # [Q, A] part of a bin that it fills
     stages: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # [Q] stages the quotas needed
+    arranged: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # [Q] 1: `ranked` obeys rules on places
     protect: int = 0  # how many by relevance were selected first
     pinned: int = 0  # how many the caller selected, before all others
 
     def only(self, q: int) -> Selection:
         """Return one query's selection, without padding."""
         count, own = int((self.positions[q] >= 0).sum()), slice(q, q + 1)  # a slice of an empty array is empty
-        per_query: dict[str, Any] = {name: getattr(self, name)[own] for name in _PER_QUERY}
+        per_query: dict[str, Any] = {name: getattr(self, name)[own] for name in (*_PER_QUERY, "arranged")}
         return replace(self, positions=self.positions[own, :count], ranked=self.ranked[own, :count], **per_query)
 
     def after(self, pinned: Ints, count: int) -> Selection:
@@ -539,6 +541,7 @@ def hold_limits_first(
     """
     if not may_fill(quotas):
         return select_with(quotas)
+    quotas = without_places(quotas)  # whether the list is full is decided before it is arranged
     held = select_with(without_fill(quotas))
     full = (held.positions >= 0).sum(axis=1) >= lengths
     return held if full.all() else held.where(full, select_with(quotas))

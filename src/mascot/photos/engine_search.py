@@ -76,11 +76,9 @@ def vector_of(source: EngineSource, question: Question) -> NDArray[np.float32]:
             f"this source was encoded with {facts.get('encoder')} (fingerprint {fingerprint}), and {encoder.name} has "
             f"{encoder.fingerprint}"
         )
-    if text is not None:
-        return encoder.texts([text])[0]
-    from mascot.photos.files.reading import vector_of_file
+    from mascot.photos.files.reading import query_vector
 
-    return vector_of_file(Path(like or ""), encoder)
+    return query_vector(encoder, text, like)
 
 
 class HitResolver:
@@ -103,7 +101,6 @@ class HitResolver:
         return self._resolver(name).label(name, attribute, text)
 
     def middle(self, column: str, value: str) -> tuple[float, float] | None:
-        """Return the middle of a city or country; see `wish_text.Rows`."""
         if not {column, "lat", "lon"} <= self._names:
             return None
         country = "country" if "country" in self._names else column
@@ -115,13 +112,12 @@ class HitResolver:
         )
 
     def labels(self, column: str) -> list[Any]:
-        """Return the distinct labels of a column; see `wish_text.Rows`."""
         return list(dict.fromkeys(label for cell in self._columns[column].tolist() for label in labels_of(cell)))
 
     def _resolver(self, name: str) -> grammar.Resolver:
         """Return the resolver of a name: of photographs, if the table has the columns of that attribute."""
         if name in wish_text.NAMES and name != "look":
             columns = grammar.columns_of(mc.Wish(wish_text.attribute(name), 1))
-            if set(columns) <= self._names:
+            if self._names.issuperset(columns):
                 return wish_text.PhotoResolver(self)
         return grammar.TableResolver(self._columns.cells)

@@ -18,17 +18,15 @@ import mascot as mc
 from mascot import grammar
 from mascot.attributes.attribute import Missing
 from mascot.errors import InputError, OptionError, require
-from mascot.photos import best as best_photos
+from mascot.photos import locations
 from mascot.photos.database import encodings
 from mascot.photos.database.filters import Cancelled, SearchCancelled, matching
 from mascot.photos.database.store import FOLDER, Store, UnknownPhoto, is_full, write_failure
 from mascot.photos.database.vector_index import EXACT
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.files.texts import as_text, is_text, require_text
-from mascot.photos.folders import ROOT, Folders
-from mascot.photos.locations import DATABASE, enclosing, index_of, name_of, refuse_links, remember, remembered
 from mascot.photos.request import CANDIDATES, K, SearchRequest
-from mascot.photos.results import Hits, Results, ids_before
+from mascot.photos.results import BEST_FIRST, Hits, Results, ids_before
 from mascot.photos.search import PhotoSearch
 from mascot.photos.sentences import Chip, Understanding, Vocabulary, parse
 from mascot.photos.sentences.vocabulary import remember_city_names
@@ -82,19 +80,19 @@ class Library(AbstractContextManager["Library"]):
             Where the index is, if it is not in the folder itself (default: where `mascot index` wrote it).
         """
         if folder is None and index is None:
-            folder = os.environ.get(_VARIABLE) or enclosing() or remembered()
+            folder = os.environ.get(_VARIABLE) or locations.enclosing() or locations.remembered()
             if folder is None:
                 raise InputError(
                     f"no library: name one with --library, set {_VARIABLE}, or make one with `mascot index FOLDER`"
                 )
         if index is None:
             path = Path(folder or "").resolve()
-            if (path / DATABASE).is_file() and path.name != FOLDER:
+            if (path / locations.DATABASE).is_file() and path.name != FOLDER:
                 folder, index = None, path
-            elif not (path / FOLDER / DATABASE).is_file():
-                index = index_of(path)
+            elif not (path / FOLDER / locations.DATABASE).is_file():
+                index = locations.index_of(path)
         library = cls(_root_of(Path(index or "")) if folder is None else folder, device, index=index)
-        library._is_confirmed = folder is not None or index_of(library.root) == library.folder
+        library._is_confirmed = folder is not None or locations.index_of(library.root) == library.folder
         return library
 
     @property
@@ -118,14 +116,14 @@ class Library(AbstractContextManager["Library"]):
         return [self.root, *self._folders.confirmed()]
 
     @property
-    def _folders(self) -> Folders:
-        return Folders(self.root, self.folder, self.store)
+    def _folders(self) -> locations.Folders:
+        return locations.Folders(self.root, self.folder, self.store)
 
     def remove_folder(self, folder: _Path) -> int:
         """Remove an added folder and its photographs from the library; return their number. No file is touched."""
-        path = self._folders.added_folder(folder)
+        folders = self._folders
         with self.lock():
-            count = self._folders.remove(path)
+            count = folders.remove(folder)
             self._photos.open_nearest(hurry=False)
         return count
 
@@ -139,7 +137,6 @@ class Library(AbstractContextManager["Library"]):
         self.close()
 
     def close(self) -> None:
-        """Close the database."""
         store: Store | None = self.__dict__.pop("store", None)
         self.__dict__.pop("_photos", None)
         if store is not None:
@@ -148,7 +145,7 @@ class Library(AbstractContextManager["Library"]):
     @cached_property
     def store(self) -> Store:
         """The database, which exists once the folder has been indexed."""
-        refuse_links(self.folder)
+        locations.refuse_links(self.folder)
         return Store(self.store_path)
 
     @cached_property
@@ -157,14 +154,12 @@ class Library(AbstractContextManager["Library"]):
 
     @property
     def choices(self) -> Choices:
-        """The saved choices."""
-        refuse_links(self.folder)
+        locations.refuse_links(self.folder)
         return Choices(self.folder, self.store)
 
     @property
     def store_path(self) -> Path:
-        """The file of the database."""
-        return self.folder / DATABASE
+        return self.folder / locations.DATABASE
 
     def index(
         self,
@@ -240,11 +235,11 @@ class Library(AbstractContextManager["Library"]):
             arranging = None if report is None else partial(report, "arranging vectors")
             self._photos.open_nearest(arranging, hurry=False)
             self._photos.open_nearest(by_look=True)
-        remember(self.root, self.folder if self.is_elsewhere else None)
+        locations.remember(self.root, self.folder if self.is_elsewhere else None)
         return summary
 
     def _make_folder(self) -> None:
-        refuse_links(self.folder)
+        locations.refuse_links(self.folder)
         try:
             is_new = self.is_elsewhere and not (self.folder / _LOCK).exists() and self.folder.exists()
             if is_new and os.listdir(self.folder) and not self.store_path.is_file():
@@ -344,11 +339,9 @@ class Library(AbstractContextManager["Library"]):
                 f"{model.fingerprint}: search with --encoder {self.encoder}, or encode the library anew with "
                 f"`mascot index --encoder {model.name} --again`"
             )
-        if text is not None:
-            return model.texts([text])[0]
-        from mascot.photos.files.reading import vector_of_file
+        from mascot.photos.files.reading import query_vector
 
-        return vector_of_file(Path(like or ""), model)
+        return query_vector(model, text, like)
 
     def hits(
         self,
@@ -389,7 +382,7 @@ class Library(AbstractContextManager["Library"]):
         allowed = None if where is None else matching(self.store.path, where, values, cancelled)
         candidates = candidates or CANDIDATES
         if text is None and like is None and vector is None:
-            return self._photos.newest(allowed, candidates, *([best_photos.ORDER] if best else []))
+            return self._photos.newest(allowed, candidates, *([BEST_FIRST] if best else []))
         like_id = like if isinstance(like, int) else self.id_of(like)
         path = self.store.photo(like_id).path if like_id is not None else as_text(str(like))
         by_look = like is not None and text is None and encoder is None and self.encoder == "lite"
@@ -417,7 +410,7 @@ class Library(AbstractContextManager["Library"]):
         path = Path(path).resolve()
         if not is_text(str(path)):
             return None
-        name = name_of(self.root, path)
+        name = locations.name_of(self.root, path)
         row = self.store.connection.execute("SELECT id FROM photos WHERE path = ?", (name,)).fetchone()
         return None if row is None else int(row[0])
 
@@ -482,12 +475,8 @@ class Library(AbstractContextManager["Library"]):
         ...     understood = library.understand("boats in Portugal at dusk, one per year")
         ...     results = library.search(understood.request())
 
-        Parameters
-        ----------
-        sentence
-            English or German; what stands in double quotes is searched for as it is.
-        today
-            The day to which `last summer` refers (default: the current one).
+        The sentence is English or German; what stands in double quotes is searched for as it is. `today` is the day to
+        which `last summer` refers (default: the current one).
         """
         require_text(sentence, "the text to search for")
         changes, vocabulary = self._vocabulary
@@ -501,12 +490,7 @@ class Library(AbstractContextManager["Library"]):
     ) -> list[tuple[Chip, int]]:
         """Return how many results there are without each chip that filters or limits, the most first.
 
-        Parameters
-        ----------
-        base
-            As for `Understanding.request`.
-        options
-            `where`, `values`, `encoder` and `cancelled` of `search`.
+        `base` is that of `Understanding.request`; options are `where`, `values`, `encoder` and `cancelled` of `search`.
         """
         chips = [chip for chip in understood.chips if chip.filled and chip.kind != "count"]
         counts = [(chip, len(self.search(understood.request(base, without=chip), **options))) for chip in chips]
@@ -540,20 +524,16 @@ class Library(AbstractContextManager["Library"]):
     ) -> Results:
         """Select the results of a request from its `candidates`.
 
-        The pinned photographs come first, whether they match or not, and one photograph represents its stack.
-
-        Parameters
-        ----------
-        check
-            Called before the selection with the photographs to choose from, and the request with its wishes resolved.
+        The pinned photographs come first, whether they match or not, and one photograph represents its stack. `check`
+        is called before the selection with the photographs to choose from, and the request with its wishes resolved.
         """
         wishes = self.wishes(request)
         settled = replace(request.settled(wishes), wishes=tuple(wishes))
         hits = hits.around(self.hits_of(request.pin) if request.pin else None, request.reject)
         if request.best:
-            hits = best_photos.best_hits(hits, request.k + len(request.already))
+            hits = hits.best(request.k + len(request.already))
         elif wishes and not hits.ranked:
-            hits = best_photos.with_quality(hits)
+            hits = hits.by_quality()
         if request.stacks:
             hits = hits.stacked([*request.already, *request.pin])
         if check is not None and len(hits):
@@ -590,9 +570,9 @@ class Library(AbstractContextManager["Library"]):
 
 def _root_of(index: Path) -> Path:
     """Return the first folder of an index that is elsewhere."""
-    refuse_links(index)
-    with closing(Store(index / DATABASE)) as store:
-        root = store.fact(ROOT)
+    locations.refuse_links(index)
+    with closing(Store(index / locations.DATABASE)) as store:
+        root = store.fact(locations.ROOT)
     if root is None:
         raise InputError(f"{index} does not say which folder it is the index of: `mascot index FOLDER --index {index}`")
     return Path(root)

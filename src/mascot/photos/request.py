@@ -188,15 +188,9 @@ class SearchRequest:
 
     def conditions(self, label_of: LabelOf) -> tuple[list[str], list[Any]]:
         """Return the filters as SQL expressions, and the values of their question marks."""
-        parts: list[str] = []
-        values: list[Any] = []
-        for name, condition in CONDITIONS.items():
-            value = getattr(self, name)
-            if value is not None:
-                part, part_values = condition(value, label_of)
-                parts.append(part)
-                values += part_values
-        return parts, values
+        filters = {name: getattr(self, name) for name in CONDITIONS if getattr(self, name) is not None}
+        parts = [CONDITIONS[name](value, label_of) for name, value in filters.items()]
+        return [condition for condition, _ in parts], [value for _, values in parts for value in values]
 
     def settled(self, wishes: Sequence[mc.AnyWish]) -> SearchRequest:
         """Return the request with `strength`, `protect` and `order` as they are used; the wishes are resolved.
@@ -212,7 +206,6 @@ class SearchRequest:
         return replace(self, **(values | explicit))
 
     def build_method(self) -> Any:
-        """Return the method with its options."""
         if not isinstance(self.method, str):
             return self.method
         order = None if self.order == "date" else self.order  # the selection does not depend on it

@@ -25,6 +25,13 @@ from mascot.wishes import check_wishes
 
 Vectors = Callable[[NDArray[np.int64]], NDArray[np.float32]]  # unit vectors of photographs, by id
 
+_UNMEASURED = 0.5  # the quality of a photograph that `mascot index` has not measured yet
+_STAR = 0.15  # that each star above or below two adds or takes
+_FLOOR = 0.35  # clear failures have less
+BEST_FIRST = (  # the order of the best photographs, as SQL
+    f"coalesce(quality, {_UNMEASURED}) + iif(rating > 0, {_STAR} * (rating - 2), 0) DESC, taken DESC, id DESC"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -61,9 +68,7 @@ class Hits:
         self._rows, self._vectors = rows, vectors
         self._photos: dict[int, Photo] = {}  # those read so far, by position
         self.similar: Mapping[int, tuple[int, ...]] = {}  # ids that a photograph represents, best score first
-        self._stacked: dict[frozenset[int], Hits] = {}  # the last one, by the ids of its tops
-        self._around: dict[Any, Hits] = {}  # the last one, by the ids removed and added
-        self._rescored: dict[Any, Hits] = {}  # the last one of `cached`
+        self._derived: dict[str, tuple[Any, Hits]] = {}  # what each method returned last, with its arguments
 
     @property
     def ranked(self) -> bool:
@@ -126,18 +131,18 @@ class Hits:
     def stacked(self, tops: Iterable[int] = ()) -> Hits:
         """Return the hits with one photograph in place of each stack: that of the best quality, with the best score.
 
-        Parameters
-        ----------
-        tops
-            Ids of photographs that always stay and represent their stacks, such as those shown before.
+        The photographs with the ids `tops`, such as those shown before, always stay and represent their stacks.
         """
         members = set(self.ids[[place for stack in self._stacks for place in stack]].tolist())
-        top_ids = frozenset(members.intersection(tops))
-        hits = self._stacked.get(top_ids)
-        if hits is None:
-            hits = self._without_stacks(top_ids) if members else self
-            self._stacked = {top_ids: hits}  # replaced at once: other threads may read it
-        return hits
+        top_ids = members.intersection(tops)
+        return self._cached("stacked", top_ids, lambda: self._without_stacks(top_ids)) if members else self
+
+    def _cached(self, method: str, arguments: Any, derive: Callable[[], Hits]) -> Hits:
+        """Return the hits that a method returned last, if its arguments were the same."""
+        last = self._derived.get(method)
+        if last is None or last[0] != arguments:
+            last = self._derived[method] = arguments, derive()
+        return last[1]
 
     def _without_stacks(self, tops: Collection[int]) -> Hits:
         quality, ids = np.nan_to_num(self._compared["quality"]), self.ids.tolist()
@@ -160,22 +165,39 @@ class Hits:
         hits.count, hits.similar = self.count, similar
         return hits
 
-    def cells(self, names: Sequence[str]) -> Mapping[str, NDArray[Any]]:
-        """Return these columns of the candidates."""
-        return self._rows.cells(names, self.ids)
+    def by_quality(self) -> Hits:
+        """Return hits without a query with quality and stars as their scores, best first."""
 
-    def cached(self, key: Any, rescore: Callable[[], Hits]) -> Hits:
-        """Return the hits of the last call with this key, or those that a function returns."""
-        hits = self._rescored.get(key)
-        if hits is None:
-            hits = rescore()
-            self._rescored = {key: hits}  # replaced at once: other threads may read it
-        return hits
+        def derive() -> Hits:
+            worth = self._worth()
+            order = np.argsort(-worth, kind="stable")
+            return self._selection(self.ids[order], worth[order], self._rows)
 
-    def rescored(self, scores: NDArray[np.float64], places: NDArray[np.int64] | None = None) -> Hits:
-        """Return the hits with other scores, best first, or only those at some places, in that order."""
-        places = np.argsort(-scores, kind="stable") if places is None else places
-        return self._selection(self.ids[places], scores[places], self._rows)
+        return self._cached("by_quality", None, derive)
+
+    def best(self, count: int) -> Hits:
+        """Return the hits that are worth showing, best first: good matches of the text, without clear failures.
+
+        Others follow only if there are fewer than `count`.
+        """
+
+        def derive() -> Hits:
+            worth = scores = self._worth()
+            failures = worth < _FLOOR
+            if self.ranked:
+                scores = scaled(self.scores) * np.clip(worth, 0, None)
+                failures |= self.scores < (self.least_good or -np.inf)
+            order = np.lexsort((-scores, failures))[: max(count, int((~failures).sum()))]
+            return self._selection(self.ids[order], scores[order], self._rows)
+
+        return self._cached("best", count, derive)
+
+    def _worth(self) -> NDArray[np.float64]:
+        """Return the quality of each photograph, raised or lowered by its stars."""
+        cells = self._rows.cells(("quality", "rating"), self.ids)
+        stars = cells["rating"].astype(np.float64)  # NaN if there are none
+        quality = np.where(np.isnan(cells["quality"]), _UNMEASURED, cells["quality"])
+        return quality + np.where(stars > 0, _STAR * (stars - 2), 0.0)
 
     def _selection(self, ids: NDArray[np.int64], scores: NDArray[np.float64], rows: PhotoTable) -> Hits:
         hits = Hits(self.root, self.query, ids, scores, rows, self._vectors, self.newest_of)
@@ -191,15 +213,14 @@ class Hits:
         missing_pins = self.ids[:0] if pinned is None else pinned.ids[~np.isin(pinned.ids, self.ids)]
         if remains.all() and not len(missing_pins):
             return self
-        key = (frozenset(self.ids[~remains].tolist()), frozenset(missing_pins.tolist()))
-        hits = self._around.get(key)
-        if hits is None:
+
+        def derive() -> Hits:
             scores = self.scores[remains]
             scores = np.append(scores, np.full(len(missing_pins), scores.min() if len(scores) else 0.0))
             rows = self._rows if pinned is None else pinned._rows
-            hits = self._selection(np.append(self.ids[remains], missing_pins), scores, rows)
-            self._around = {key: hits}  # replaced at once: other threads may read it
-        return hits
+            return self._selection(np.append(self.ids[remains], missing_pins), scores, rows)
+
+        return self._cached("around", (self.ids[~remains].tolist(), missing_pins.tolist()), derive)
 
     def rerank(
         self,
@@ -223,8 +244,6 @@ class Hits:
         by_date
             Show the results in the order in which they were taken; those without a time come last.
         """
-        if not len(self):
-            return Results(self, None)
         wish_list = check_wishes(wishes)
         defaults = policy(wish_list, self.ranked)
         selected_method = check_method(mc.Mascot(**defaults) if method is None else method)
@@ -241,19 +260,17 @@ class Hits:
 class Results:
     """The selected photographs, best first."""
 
-    def __init__(self, hits: Hits, ranking: mc.Ranking | None, pinned: frozenset[int] = frozenset()) -> None:
+    def __init__(self, hits: Hits, ranking: mc.Ranking[int], pinned: frozenset[int]) -> None:
         self.hits, self.ranking, self.pinned = hits, ranking, pinned
 
     def __len__(self) -> int:
-        return 0 if self.ranking is None else len(self.ranking)
+        return len(self.ranking)
 
     def __iter__(self) -> Iterator[Result]:
         return iter(self.results)
 
     @cached_property
     def results(self) -> list[Result]:
-        if self.ranking is None:
-            return []
         gains, least = self.ranking.gains, self.hits.least_good
         return [
             Result(
@@ -276,7 +293,6 @@ class Results:
 
     @property
     def good_matches(self) -> int | None:
-        """How many candidates match the text well; 0 if nothing fits, None without a text."""
         return self.hits.good_matches
 
     @property
@@ -287,8 +303,6 @@ class Results:
     @cached_property
     def _by_relevance(self) -> dict[int, int]:
         """Positions and ranks of the results by relevance alone, the pinned first."""
-        if self.ranking is None:
-            return {}
         ids = self.hits.ids.tolist()
         ranks = {at: rank for rank, at in enumerate(np.argsort(-self.hits.scores, kind="stable").tolist(), 1)}
         pinned = [at for at in self.ranking.positions.tolist() if ids[at] in self.pinned]
@@ -298,14 +312,11 @@ class Results:
 
     @cached_property
     def plain(self) -> list[Photo]:
-        """The results by relevance alone."""
         return self.hits.read_photos(self._by_relevance)
 
     def explain(self) -> mc.Explanation:
         """Explain why each photograph was selected, and why the best of the others were not."""
-        if self.ranking is None:
-            return mc.Explanation([], [], 0.0, ())
-        return self.ranking.explain()
+        return self.ranking.explain() if len(self.hits) else mc.Explanation([], [], 0.0, ())
 
     @cached_property
     def gone(self) -> frozenset[int]:
@@ -321,11 +332,7 @@ class Results:
         With `explain` also for the best candidates that were left out, and with `compare` for the results by relevance
         alone; these have the same fields, but no rank.
         """
-        records = [
-            self._record(result.photo, result.rank, result.was, result.score, result.relevance, result.gains)
-            | ({"pinned": True} if result.pinned else {})
-            for result in self.results
-        ]
+        records = [self._record(result) | ({"pinned": True} if result.pinned else {}) for result in self.results]
         other_records: dict[int, dict[str, Any]] = {}
         if compare:
             result_ids, plain_ids = {photo.id for photo in self.photos}, {photo.id for photo in self.plain}
@@ -346,24 +353,24 @@ class Results:
                 record |= {"gains": reason.gains, "left_out": True, "because": reason.because}
         return records + list(other_records.values())
 
-    def _record(
-        self, photo: Photo, rank: int | None, was: int, score: float, relevance: float, gains: dict[str, float]
-    ) -> dict[str, Any]:
-        record: dict[str, Any] = {"rank": rank, "was": was, "path": str(self.hits.root / photo.path)}
-        record |= {"score": score, "relevance": relevance, "gains": gains}
+    def _record(self, result: Result) -> dict[str, Any]:
+        photo = result.photo
+        record: dict[str, Any] = {"rank": result.rank, "was": result.was, "path": str(self.hits.root / photo.path)}
+        record |= {"score": result.score, "relevance": result.relevance, "gains": result.gains}
         record |= {name: value for name, value in photo.to_dict().items() if name != "path"}
-        record["similar"] = list(self.hits.similar.get(photo.id, ()))
+        record["similar"] = list(result.similar)
         return record | ({"gone": True} if self._is_gone(photo) else {})
 
     def _other(self, place: int, was: int) -> dict[str, Any]:
         """Return the record of a candidate that is not a result."""
-        scores = self.hits.scores
-        relevance = float(scaled(scores)[place])
-        return self._record(self.hits.photo(place), None, was, float(scores[place]), relevance, {})
+        photo, scores = self.hits.photo(place), self.hits.scores
+        similar = self.hits.similar.get(photo.id, ())
+        other = Result(0, was, photo, float(scores[place]), float(scaled(scores)[place]), {}, similar)
+        return self._record(other) | {"rank": None}
 
 
 def ids_before(already: Results | Iterable[int] | None) -> list[int] | None:
     """Return the ids of all photographs that earlier pages showed."""
     if isinstance(already, Results):
-        return [] if already.ranking is None else [*already.ranking.already, *already.ranking.ids]
+        return [*already.ranking.already, *already.ranking.ids]
     return None if already is None else list(already)

@@ -9,13 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
 from statistics import median
-from typing import TYPE_CHECKING
 
+from mascot.photos.database.store import Store
 from mascot.photos.metadata.gazetteer import gazetteer
 from mascot.photos.metadata.moments import km_between
-
-if TYPE_CHECKING:
-    from mascot.photos.database.store import Store
 
 _HOME_MONTHS = 3  # in which a place must have photographs to be home: a long stay is within two
 _HOME_KM = 50.0  # around home are no trips
@@ -72,7 +69,6 @@ class Trips:
 
     @classmethod
     def of_library(cls, store: Store) -> Trips:
-        """Return the trips of a library."""
         rows = store.connection.execute(
             "SELECT id, taken, lat, lon, city, country, moment, coalesce(rating, 0) + coalesce(quality, 0) "
             "FROM photos WHERE taken IS NOT NULL ORDER BY taken, id"
@@ -124,17 +120,12 @@ def _trips(visits: Sequence[Visit], home: Home | None) -> tuple[Period, ...]:
     trips = []
     for away in spans[::-1]:
         if len(away) >= _LEAST_PHOTOS and len({visit.taken.date() for visit in away}) >= _LEAST_DAYS:
-            first, last = bisect_left(days, away[0].taken.date()), bisect_right(days, away[-1].taken.date())
-            trips.append(_trip(away, visits[first:last], home))
+            since, until = away[0].taken.date(), away[-1].taken.date()
+            of_days = visits[bisect_left(days, since) : bisect_right(days, until)]
+            place, country = _place(away, home)
+            name = f"{place}, {since:%B %Y}" if place else f"{since:%B %Y}"
+            trips.append(_period(name, place, country, since.isoformat(), until.isoformat(), of_days))
     return tuple(trips)
-
-
-def _trip(away: Sequence[Visit], visits: Sequence[Visit], home: Home | None) -> Period:
-    """Return the trip of photographs away from home; `visits` are all photographs of its days."""
-    since, until = visits[0].taken.date(), visits[-1].taken.date()
-    place, country = _place(away, home)
-    name = f"{place}, {since:%B %Y}" if place else f"{since:%B %Y}"
-    return _period(name, place, country, since.isoformat(), until.isoformat(), visits)
 
 
 def _place(visits: Sequence[Visit], home: Home | None) -> tuple[str | None, str | None]:

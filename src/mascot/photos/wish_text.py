@@ -22,6 +22,9 @@ from mascot.photos.metadata.gazetteer import gazetteer
 from mascot.photos.metadata.moments import PARTS_OF_DAY, SEASONS
 from mascot.photos.metadata.sun import LIGHTS
 from mascot.photos.photo import CALENDAR, NUMBERS
+from mascot.photos.sentences.dates import date_at
+from mascot.photos.sentences.sentence_parser import LETTERS
+from mascot.photos.sentences.vocabulary import Vocabulary
 
 _TIMES: dict[str, Callable[..., Any]] = {"hour": mc.HourOfDay, "date": mc.Date, "weekday": mc.Weekday}
 NAMES = ("place", "city", "country", *_TIMES, *CALENDAR, "season", "part_of_day", "light", "moment", "camera", "lens",
@@ -131,7 +134,7 @@ class PhotoResolver:
         if isinstance(attribute, mc.Category):
             return str(self.label_of(name, text))
         if name == "hour":
-            return f"{int(_value('hour', text)) % 24}:00"
+            return grammar.clock_hour(_value("hour", text))
         return str(_value("weekday", text)).capitalize() if name == "weekday" else text
 
     def label_of(self, column: str, value: str) -> Any:
@@ -152,6 +155,9 @@ def parse(kind: str, text: str, fill: bool = False) -> dict[str, Any]:
     if kind == "share":
         name, parameters = grammar.split_share(text)
         return {"share": name} | parameters
+    if kind == "at_least":
+        name, counts = grammar.split_at_least(text)
+        return {"at_least": name, "counts": counts}
     name, near, weight = grammar.split(text)
     wish: dict[str, Any] = {kind: name}
     if near is not None:
@@ -167,8 +173,10 @@ def parse(kind: str, text: str, fill: bool = False) -> dict[str, Any]:
 def wish_of(wish: Mapping[str, Any], resolver: PhotoResolver, missing: Missing = "last") -> mc.AnyWish:
     """Return the wish that a request describes; names and values are looked up in the photographs.
 
-    `{"spread": "place"}`, `{"focus": "hour", "near": "6pm", "within": 1}`, `{"limit": "day", "n": 2, "fill": True}`
-    or `{"share": "country", "shares": {"Portugal": 0.6}}`. Attributes may also be dictionaries as for `from_dict`.
+    `{"spread": "place"}`, `{"focus": "hour", "near": "6pm", "within": 1}`, `{"limit": "day", "n": 2, "fill": True}`,
+    `{"at_least": "country", "counts": {"Portugal": 3}}` or `{"share": "country", "shares": {"Portugal": 0.6}}`. If
+    `missing` is "drop", limits too drop photographs without a value. Attributes may also be dictionaries as for
+    `from_dict`.
     """
     require(isinstance(wish, Mapping), "a wish", 'must be a dictionary such as {"spread": "place"}', wish)
     parts = dict(wish)
@@ -178,12 +186,13 @@ def wish_of(wish: Mapping[str, Any], resolver: PhotoResolver, missing: Missing =
             parts[kind] = resolver.attribute(wish[kind], near, missing)
             if near is not None and (isinstance(near, str) or isinstance(parts[kind], mc.Category)):
                 parts["near"] = resolver.near(wish[kind], parts[kind], str(near))
-    for kind in ("limit", "share"):
+    for kind, numbers in (("limit", "n"), ("at_least", "counts"), ("share", "shares")):
         if isinstance(wish.get(kind), str):
-            parts[kind] = resolver.counted(wish[kind])
-    if isinstance(wish.get("share"), str) and isinstance(wish.get("shares"), Mapping):
-        shares = {str(value): share for value, share in wish["shares"].items()}
-        return grammar.shares_of(wish["share"], shares, wish.get("bound", "exactly"), resolver)
+            parts[kind] = grammar.counted(wish[kind], resolver)
+            if numbers in wish:
+                parts[numbers] = grammar.labelled(wish[kind], parts[kind], wish[numbers], resolver)
+    if "limit" in wish and missing == "drop" and wish.get("missing", "ignore") == "ignore":
+        parts["missing"] = "drop"
     result: mc.AnyWish = mc.from_dict(parts)
     return result
 
@@ -202,19 +211,11 @@ def _value(kind: str, text: str) -> Any:
 
 def _middle_day(text: str) -> date | None:
     """Return the day in the middle of those that words such as `summer 2019` name; None if they name no such days."""
-    from mascot.photos.sentences.dates import date_at
-    from mascot.photos.sentences.sentence_parser import LETTERS
-    from mascot.photos.sentences.vocabulary import Vocabulary
-
     lexemes = Vocabulary().lexemes(text)
     span = date_at("".join(LETTERS[lexeme.role] for lexeme in lexemes), lexemes, 0, date.today())
-    if (
-        re.fullmatch(r"[\d-]+", text)
-        or span is None
-        or span.first is None
-        or span.last is None
-        or span.end < len(lexemes)
-    ):
+    if span is None or span.first is None or span.last is None:
+        return None
+    if span.end < len(lexemes) or re.fullmatch(r"[\d-]+", text):
         return None
     if span.season is not None:  # its second month, of the year in which it begins
         return date(span.first.year, 4, 15) + timedelta(days=91 * SEASONS.index(span.season))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mascot.attributes.vectors import Vectors
-from mascot.bins import Bools, Ints, SparseBins, VectorBins
+from mascot.bins import Ints, SparseBins, VectorBins
 from mascot.constraints import AtLeast, Limit, Share
 from mascot.kernels.constants import COPY_TOLERANCE
 from mascot.kernels.quotas import Quota
@@ -106,7 +106,7 @@ class Explanation:
 class MissedRule:
     """A rule that a page does not meet; `str` gives the sentence of `Explanation.notes`."""
 
-    rule: str  # "share region", "at least used", "limit seller"; "page" if the page has fewer than k results
+    rule: str  # "share region", "at least used", "limit seller"; "pin"; "page" if there are fewer than k results
     value: str  # that has too few or too many results; empty for a page
     count: int
     target: int
@@ -116,6 +116,8 @@ class MissedRule:
     def __str__(self) -> str:
         if not self.value:
             return f"{self.count} of {self.target}: {self.reason}"
+        if self.rule == "pin":
+            return f"pin: {self.value} {self.reason}"
         return f"{self.rule}: {self.count} of {self.target} from {self.value} ({self.reason})"
 
 
@@ -197,9 +199,11 @@ class Explainer:
             yield counts.texts(self.pinned)
         if self.place_rules:
             yield self._moves()
-        best = "closest good" if fitted.aims else "best"  # closeness to named values is part of relevance
-        text = f"one of the {best} matches" if selection.protect > 1 else f"the {best} match"
-        yield [text if protected else "" for protected in self.protected]
+        text = "one of the {} matches" if selection.protect > 1 else "the {} match"
+        # Closeness to named values is part of relevance.
+        unknown = np.all([focus.bins.missing(rows) for focus in fitted.focuses], axis=0) | (not fitted.aims)
+        best = [text.format("best" if own else "closest good") for own in np.broadcast_to(unknown, len(rows)).tolist()]
+        yield [own if protected else "" for own, protected in zip(best, self.protected, strict=True)]
 
     def _moves(self) -> list[str]:
         """Return for each result whether rules about places put one before it that would come later without them."""
@@ -227,9 +231,9 @@ class Explainer:
         """Return which limit excludes candidate i, number m of those left out; empty if no limit does."""
         for wish, labels in zip(self.fitted.constraints, self.fitted.labels, strict=True):
             if isinstance(labels, VectorBins) and isinstance(wish, Limit):
-                copies = self._copies(labels, i)
-                if copies.sum() >= wish.most(""):
-                    return f"a near-copy of {self.ranking.ids[int(copies.argmax())]} is already shown"
+                copies = self._copies(wish, labels, i)
+                if len(copies) >= wish.most(""):
+                    return f"a near-copy of {copies[0]} is already shown"
         for counts in self.counts:
             if isinstance(counts.wish, Limit) and (text := counts.limit_text(m)):
                 same = [bool(set(own) & set(counts.left_out[m])) for own in counts.selected]
@@ -244,10 +248,14 @@ class Explainer:
         shares = (counts.share_text(m) for counts in self.counts if not isinstance(counts.wish, Limit))
         return next(filter(None, shares), "")
 
-    def _copies(self, labels: VectorBins, i: int) -> Bools:
-        """Return which results are near-copies of candidate i."""
-        cosines = labels.cosines(labels.take(self.rows[[i]]), self.rows[self.results])
-        return np.asarray(cosines >= labels.copies - COPY_TOLERANCE)
+    def _copies(self, wish: Limit, labels: VectorBins, i: int) -> list[Hashable]:
+        """Return the ids of the results that are near-copies of candidate i, in a session also those shown before."""
+        problem, shown = self.ranking._problem, self.results
+        if wish.session:
+            shown = np.concatenate([shown, problem.already_of(0)])
+        cosines = labels.cosines(labels.take(self.rows[[i]]), self.rows[shown])
+        copies = problem.remaining.to_input(shown[cosines >= labels.copies - COPY_TOLERANCE])
+        return [self.ranking._ids[position] for position in copies.tolist()]
 
     def _comparison(self, m: int, i: int) -> str:
         """Return what candidate i, number m of those left out, lacks compared with the last selected result."""
@@ -269,7 +277,8 @@ class Explainer:
         if worst:
             return self._shortcoming(worst - 1, m, i, than)
         if behind[0] <= tie:
-            return "the results fit the wishes better without it"
+            crowded = [describe_wish(counts.wish) for counts in self.counts if is_ahead and counts.is_crowded(m)]
+            return f"gave way to: {', '.join(crowded)}" if crowded else "the results fit the wishes better without it"
         return f"less relevant {'or less close ' if self.fitted.aims else ''}than {than}"
 
     def _shortcoming(self, a: int, m: int, i: int, than: str) -> str:
@@ -291,6 +300,10 @@ class Explainer:
         """Yield the shares that could not be met, the limits that were exceeded, and what cut the page short."""
         k, problem = self.ranking.k, self.ranking._problem
         is_open = problem.open_positions(0)
+        for position in self.ranking._pinned.tolist():
+            if position not in self.ranking.positions:
+                reason = f"fits no place of this page: {', '.join(self.place_rules)}"
+                yield MissedRule("pin", str(self.ranking._ids[position]), 0, 1, "places", reason)
         for counts in self.counts:
             wish = counts.wish
             if isinstance(wish, Limit):
@@ -333,7 +346,7 @@ class Explainer:
         blocked, limits = np.zeros(len(remaining), bool), []
         for wish, labels, quota in zip(self.fitted.constraints, self.fitted.labels, self.fitted.quotas, strict=True):
             if isinstance(labels, VectorBins) and isinstance(wish, Limit) and not wish.fill:
-                full = np.array([self._copies(labels, i).sum() >= wish.most("") for i in remaining.tolist()])
+                full = np.array([len(self._copies(wish, labels, i)) >= wish.most("") for i in remaining.tolist()])
             else:
                 counts = next((counts for counts in self.counts if counts.quota is quota), None)
                 if counts is None or not counts.never_exceeded:

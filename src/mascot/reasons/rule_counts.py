@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 
 from mascot.bins import Ints, SparseBins
@@ -26,11 +27,11 @@ class RuleCounts:
         assert isinstance(page_quota, Quota)
         self.capacity = page_quota.capacity
         self.never_exceeded = not wish.fill if isinstance(wish, Limit) else getattr(wish, "bound", "") == "at most"
-        counts_before = isinstance(wish, Limit) and (wish.session or wish.window)
+        counts_before = isinstance(wish, Limit) and (wish.counts_session or wish.window)
         self.before = codes_of(quota.indptr, quota.labels, before) if counts_before else []
         codes = codes_of(quota.indptr, quota.labels, rows)
         self.selected, self.left_out = codes[:count], codes[count:]
-        earlier = self.before if isinstance(wish, Limit) and wish.session else []
+        earlier = self.before if isinstance(wish, Limit) and wish.counts_session else []
         self.counts = Counter(code for own in (*earlier, *self.selected) for code in own)
 
     def texts(self, pinned: list[bool]) -> list[str]:
@@ -62,13 +63,19 @@ class RuleCounts:
         """Return whether a limit has no place left for a candidate with these labels."""
         return any(self.counts[code] >= self.capacity[code] for code in codes)
 
+    def is_crowded(self, m: int) -> bool:
+        """Return whether a value of candidate m has as many results as a rule on places allows in a window."""
+        counts = Counter(code for own in (*self.before, *self.selected) for code in own)
+        is_full = any(counts[code] >= self.quota.capacity[code] for code in self.left_out[m])
+        return is_full and isinstance(self.wish, Limit) and self.wish.places
+
     def limit_text(self, m: int) -> str:
         """Return why a limit excludes candidate m of those left out; empty if it does not."""
         for code in self.left_out[m]:
             count, most = self.counts[code], int(self.capacity[code])
             if count >= most:
                 over = f", over its limit of {number_text(most)}" if count > most else ""
-                pages = " with earlier pages" if isinstance(self.wish, Limit) and self.wish.session else ""
+                pages = " with earlier pages" if isinstance(self.wish, Limit) and self.wish.counts_session else ""
                 return f"{self.names(code)} already has {number_text(count)}{pages}{over}"
         return ""
 
@@ -76,12 +83,15 @@ class RuleCounts:
         """Return how a share or a minimum excludes candidate m of those left out; empty if it does not."""
         wish, own = self.wish, self.left_out[m]
         assert not isinstance(wish, Limit)
-        full = [code for code in own if self.counts[code] == self.capacity[code]]
+        is_full = operator.ge if self.never_exceeded else operator.eq  # only pins exceed a largest share
+        full = [code for code in own if is_full(self.counts[code], self.capacity[code])]
         if full and self.names(full[0]):
-            return f"{self.names(full[0])} already has its share of {number_text(self.counts[full[0]])}"
+            count, most = self.counts[full[0]], int(self.capacity[full[0]])
+            over = f"{number_text(count)}, over " if count > most else ""
+            return f"{self.names(full[0])} already has {over}its share of {number_text(most)}"
         least = {code: wish.bounds(value, self.k)[0] for code, value in enumerate(wish.named)}
         at_minimum = [code for code in least if code not in own and 0 < self.counts[code] <= least[code]]
-        if not at_minimum or any(code in least for code in own):
+        if not at_minimum or any(self.counts[code] < least.get(code, 0) for code in own):
             return ""
         places = ", ".join(f"{self.counts[code]} of {len(self.selected)} {self._origin(code)}" for code in at_minimum)
         word = "share" if isinstance(wish, Share) else "minimum"

@@ -67,7 +67,12 @@ def make_app(settings: Settings | None = None) -> Starlette:
     `app.state.service` is the photo service, or None if there is no library.
     """
     settings = Settings.from_environment() if settings is None else settings
-    service = _service(settings.library)
+    service: Any = None
+    if settings.library is not None:  # otherwise the packages of photographs are not imported
+        from mascot.photos.library import Library
+        from mascot.server.library.service import Service
+
+        service = Service(Library.open(settings.library))
     require(
         settings.memory_bytes > settings.held_bytes, "memory_bytes", "must be above held_bytes", settings.memory_bytes
     )
@@ -126,16 +131,6 @@ def make_app(settings: Settings | None = None) -> Starlette:
     app.router.redirect_slashes = False
     app.state.service, app.state.openapi = service, schema
     return app
-
-
-def _service(library: str | None) -> Any:
-    """Return the photo service. Its packages are imported only if there is a library."""
-    if library is None:
-        return None
-    from mascot.photos.library import Library
-    from mascot.server.library.service import Service
-
-    return Service(Library.open(library))
 
 
 def _stop_with_supervisor() -> None:

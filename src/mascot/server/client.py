@@ -135,8 +135,7 @@ class Client:
                     raise
         if response.status != 200:
             raise _error(response.status, content, response.getheader("x-request-id"))
-        answer: dict[str, Any] = json.loads(content)
-        return answer
+        return json.loads(content)
 
 
 def _error(status: int, content: bytes, request_id: str | None) -> ServiceError:

@@ -90,7 +90,6 @@ def _type(schema: Mapping[str, Any]) -> str:
 
 
 def _table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """Return a table of cells in HTML."""
     head = "".join(f"<th>{title}</th>" for title in titles)
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>\n" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table>\n" if body else ""

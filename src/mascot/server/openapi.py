@@ -47,7 +47,6 @@ class Operation:
         return self.path.replace(":path}", "}")
 
     def route(self) -> Route:
-        """Return the Starlette route."""
         return Route(self.path, self, methods=[self.method], middleware=[GZIP] if self.compressed else None)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -58,7 +57,6 @@ class Operation:
 
 
 def document(operations: Sequence[Operation], token: bool) -> dict[str, Any]:
-    """Return the OpenAPI document."""
     types: set[Any] = {Failure, *schemas.WISHES.values(), *schemas.PHOTO_WISHES.values()}
     for operation in operations:
         for content in (*operation.bodies.values(), *operation.answers.values()):

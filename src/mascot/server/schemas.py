@@ -280,11 +280,9 @@ _SEARCH_TYPES: dict[str, Any] = {
 
 def _search_struct() -> Any:
     """Return the type of a search: the fields of `SearchRequest`."""
-    hints = get_type_hints(SearchRequest)
-    members = []
-    for field in fields(SearchRequest):
-        hint = Name | None if hints[field.name] == str | None else hints[field.name]
-        members.append((field.name, _SEARCH_TYPES.get(field.name, hint), field.default))
+    hints = {name: Name | None if hint == str | None else hint for name, hint in get_type_hints(SearchRequest).items()}
+    types: dict[str, Any] = hints | _SEARCH_TYPES
+    members = [(field.name, types[field.name], field.default) for field in fields(SearchRequest)]
     members.append(("sentence", Annotated[str, _SENTENCE] | None, None))
     text = "Search the library for a text, for photographs like one of them, or without either for the newest."
     return msgspec.defstruct("Search", members, bases=(_Body,), namespace={"__doc__": text})

@@ -18,7 +18,6 @@ _WIDTH, _HEIGHT, _ROW = 420, 150, 22  # of figures, in units of their view box
 
 
 def write_page(preview: Preview, path: str, title: str, subtitle: str) -> None:
-    """Write the HTML file."""
     template = Template(files("mascot.tuning").joinpath("preview.html").read_text("utf-8"))
     body = "\n".join(_sections(preview))
     text = template.substitute(title=_text(title), subtitle=_text(subtitle), body=body)

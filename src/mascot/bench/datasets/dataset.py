@@ -84,12 +84,10 @@ class Dataset:
 
     @property
     def images(self) -> int:
-        """The number of images."""
         return len(self.vectors) if self.vectors is not None else len(next(iter(self.columns.values())))
 
     @property
     def queries(self) -> int:
-        """The number of queries."""
         return len(self.positives)
 
     @property

@@ -31,10 +31,10 @@ def load() -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The numbers of the paper for one of our datasets, by name; None, or a missing name, if the paper has no number.
+    """The numbers of the paper for one of our datasets; a number that the paper does not have is missing, or None.
 
-    >>> Published("pixelprose-sim").row("geo_hour", "focus", "mascot")
-    {'hm': 0.3135, 'r@10': 0.941, 'dm': 0.1881, 'r@1': 0.7202, 'r@3': 0.8193, 'r@5': 0.8657, 'r@20': 0.9812}
+    >>> Published("pixelprose-sim").row("geo_hour", "focus", "ms-dpp")["hm"]
+    0.385
     """
 
     dataset: str
@@ -54,13 +54,34 @@ class Published:
         """Return a table that the paper has only for PixelProse; an empty one for other datasets."""
         return load()[table] if self._name == "pixelprose" else {}
 
-    def row(self, task: str, direction: str, label: str) -> dict[str, float]:
-        """Return HM, DM, R@10 (MAP for Incidents1M) and the recall curve if the paper prints it."""
-        tasks = load().get(self._name, {}).get(DIRECTIONS.get(direction, ""), {})
+    def row(self, task: str, direction: str, label: str) -> dict[str, Any]:
+        """Return all numbers of a method on a task, by measure.
+
+        ``hm``, ``dm``, ``r@10`` (``map`` for Incidents1M) and the recall curve; ``prs``; ``appearance``; ``agrees``,
+        the share of queries whose first result is the base's; ``min``, ``mean`` and ``max`` of the first pick's gain.
+        On mixed directions also ``strength``, and ``geo`` and ``hour``, the Vendi score of each attribute.
+        """
+        key, word, is_central = _key(task, direction), DIRECTIONS.get(direction, ""), label == _CENTRAL
+        tasks = load().get(self._name, {}).get(word, {})
         if self._name in _ONLY_TASK:
             tasks = {_ONLY_TASK[self._name]: tasks}
-        row = tasks.get(task, {}).get(label)
-        return {} if row is None else dict(row) | self.recall(task, direction, label)
+        numbers = tasks.get(task, {}).get(label, {}) | self.recall(task, direction, label)
+        numbers["prs"] = self._pixelprose("prs").get(label, {}).get(key)
+        if task == "geo_hour":
+            numbers["appearance"] = self._pixelprose("appearance_img_vendi_geo_hour").get(word, {}).get(label)
+        if direction == "focus" and is_central:
+            numbers["agrees"] = self._pixelprose("top1").get("first_pick_agreement_decrease", {}).get(task)
+            if task == "geo_hour":
+                numbers |= self._pixelprose("first_step_coverage_gain_geo_hour_decrease")
+        if task == "clusters" and (row := self._pixelprose("clusters_k10").get(word)):
+            ours = {"dm": row["dm"], "r@10": row["r@10"]} if is_central else {}
+            numbers |= {"dm": row["dm_base"]} if label == "base" else ours
+        for row in self._pixelprose("mixed_direction_K10"):  # the paper prints K = 10; the released study took K = 20
+            if (row["geo"], row["time"], row["method"]) == (*_MIXED.get(direction, ()), label):
+                dm = round(1 / (2 / row["hm"] - 1 / row["r@10"]), 3)  # which its other numbers imply
+                vendi = {"geo": row["geo_v"], "hour": row["time_v"]}
+                numbers |= {"strength": row["lam"], "r@10": row["r@10"], **vendi, "dm": dm, "hm": row["hm"]}
+        return {measure: number for measure, number in numbers.items() if number is not None}
 
     def recall(self, task: str, direction: str, label: str) -> dict[str, float]:
         """Return R@1, 3, 5, 10, 20 as ``{"r@1": ...}``."""
@@ -71,10 +92,6 @@ class Published:
     def facts(self, table: str) -> dict[str, float]:
         """Return the images of each split (``"dataset_sizes"``), or the shares of `QuerySet.dataset_places`."""
         return dict(load()[table].get(self._name, {}))
-
-    def prs(self, task: str, direction: str, label: str) -> dict[str, Any]:
-        """Return the preference reflection score, `prs`."""
-        return {"prs": self._pixelprose("prs").get(label, {}).get(_key(task, direction))}
 
     def sweep(self, study: str, task: str, direction: str, label: str) -> dict[float, float]:
         """Return R@10 at each value of a swept parameter: strength, sigma_geo (degrees), sigma_time (hours) or grid."""
@@ -100,51 +117,19 @@ class Published:
             return {}
         return dict(zip(table["floors"], table[label], strict=True))
 
-    def mixed(self, task: str, direction: str, label: str) -> dict[str, float]:
-        """Return `strength`, `r@10`, `geo`, `hour` (Vendi of each attribute), `hm`, and the `dm` implied by them.
-
-        The paper prints K = 10; the released study took K = 20.
-        """
-        for row in self._pixelprose("mixed_direction_K10"):
-            if (row["geo"], row["time"]) == _MIXED.get(direction) and row["method"] == label:
-                dm = round(1 / (2 / row["hm"] - 1 / row["r@10"]), 3)
-                vendi = {"geo": row["geo_v"], "hour": row["time_v"]}
-                return {"strength": row["lam"], "r@10": row["r@10"], **vendi, "dm": dm, "hm": row["hm"]}
-        return {}
-
-    def appearance(self, task: str, direction: str, label: str) -> dict[str, float | None]:
-        """Return `appearance`, the normalised Vendi score of the image vectors."""
-        table = self._pixelprose("appearance_img_vendi_geo_hour") if task == "geo_hour" else {}
-        return {"appearance": table.get(DIRECTIONS.get(direction), {}).get(label)}
-
-    def clusters(self, task: str, direction: str, label: str) -> dict[str, float]:
-        """Return `dm` and `r@10` on ten clusters of the image vectors; only `dm` for the base."""
-        row = self._pixelprose("clusters_k10").get(DIRECTIONS.get(direction))
-        if row is None or label not in ("base", _CENTRAL):
-            return {}
-        return {"dm": row["dm_base"]} if label == "base" else {"dm": row["dm"], "r@10": row["r@10"]}
-
-    def top1(self, task: str, direction: str, label: str) -> dict[str, Any]:
-        """Return `agrees`, the share of queries whose first result is the base retriever's."""
-        table = self._pixelprose("top1").get("first_pick_agreement_decrease", {})
-        return {"agrees": table.get(task) if (direction, label) == ("focus", _CENTRAL) else None}
-
-    def displaced(self, tasks: Collection[str], direction: str, label: str) -> tuple[float, float] | None:
+    def displaced(self, tasks: Collection[str], direction: str, label: str) -> dict[str, float]:
         """Return the percentage of queries whose right first result was displaced, and of these, those in another bin.
 
-        The paper counts over its three tasks together, so other sets of tasks have no number.
+        The names are those of `run_results.displaced`. The paper counts over its three tasks together, so other sets of
+        tasks have no number.
         """
         table = self._pixelprose("top1")
         agreements = table.get("first_pick_agreement_decrease", {})
         if (direction, label) != ("focus", _CENTRAL) or not table or set(tasks) != set(agreements):
-            return None
+            return {}
         other, moved = table["displacements_to_another_primary_bin"]
-        return 100 * moved / (load()["protocol"]["pixelprose_test_queries"] * len(agreements)), 100 * other / moved
-
-    def first_gain(self, task: str, direction: str, label: str) -> dict[str, float]:
-        """Return `min`, `max` and `mean` over queries of the first pick's coverage gain."""
-        is_printed = (task, direction, label) == ("geo_hour", "focus", _CENTRAL)
-        return dict(self._pixelprose("first_step_coverage_gain_geo_hour_decrease")) if is_printed else {}
+        queries = load()["protocol"]["pixelprose_test_queries"] * len(agreements)
+        return {"displaced, %": 100 * moved / queries, "other bin, %": 100 * other / moved}
 
     def runtime(self, label: str, sequential: bool = False) -> float | None:
         """Return milliseconds per query on an RTX A6000, N=200, K=20, 424 bins; MASCOT vectorised or sequential."""

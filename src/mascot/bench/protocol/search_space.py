@@ -1,4 +1,4 @@
-"""The settings each method is searched over, as published, and the choice among them on the validation split.
+"""The settings each method is searched over, published or a user's own, and the choice among them on validation.
 
 A setting is a `Point`. The paper prints no operating points of Prob-Coverage, nor of MS-DPP and MS-DPP+TN on focus,
 only the grids they were chosen from. The inferred ones are the points of these grids whose R@10 and DM on the simulated
@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from itertools import product
 from typing import Any, Literal
@@ -20,8 +20,12 @@ from typing import Any, Literal
 import mascot as mc
 from mascot.bench.protocol.published import Published
 from mascot.bench.protocol.tasks import HOUR_OF_DAY, PLACE, BenchTask, Direction, Method, Point, Widths
+from mascot.bench.running.intent_aware import IaSelect, Pm2, XQuad
+from mascot.bench.running.own_method import OwnMethod, parameters_of
 from mascot.bench.running.records import Record
+from mascot.errors import OptionError
 
+Grid = tuple[tuple[str, tuple[Any, ...]], ...]
 SearchKey = tuple[str, str, str, bool]  # label, task, direction, and whether a DPP has the released update
 Chosen = dict[SearchKey, Point]
 
@@ -39,6 +43,7 @@ DPPS = ("k-dpp", *_NORMALIZE)
 _SPACE: dict[str, Any] = json.loads(files("mascot.bench.protocol").joinpath("search_space.json").read_text("utf-8"))
 COVERAGE = tuple(_SPACE["coverage"])
 GUARDED = {"guarded": mc.Mascot(order="relevance"), "guarded-10": mc.Mascot(protect=10, order="relevance")}
+WIDTHS = ("sigma_geo", "sigma_time")  # of the published bins, in degrees and hours
 LABELS = ("base", "clustering", "mmr", *DPPS, *COVERAGE, *GUARDED)
 
 
@@ -61,29 +66,26 @@ def is_dpp(method: Any) -> bool:
 
 def published(label: str, task: BenchTask, direction: Direction, dataset: str = "pixelprose") -> Point | None:
     """Return the operating point of the paper or of the released study on a dataset, or None if there is none."""
-    released_dpp = _SPACE["released_dpps"].get(label, {}).get(direction)
-    if dataset == "pixelprose" and released_dpp:
-        beta, theta = released_dpp
-        method = dpp(label, beta, theta, released=True)
-        return Point(label, task, direction, method, Widths(), point="published")
-    printed = Published(dataset).operating_point(task.name, direction, label)
-    strength = printed.get("strength")
-    if label not in COVERAGE or strength is None:
-        return None
-    widths = Widths(printed["sigma_geo"] or 15.0, printed["sigma_time"] or 1.5)
-    return Point(label, task, direction, coverage(label, strength), widths, point="published")
+    setting = _SPACE["released_dpps"].get(label, {}).get(direction) if dataset == "pixelprose" else None
+    printed = Published(dataset).operating_point(task.name, direction, label) if label in COVERAGE else {}
+    if printed.get("strength") is not None:
+        setting = printed["strength"], printed["sigma_geo"] or 15.0, printed["sigma_time"] or 1.5
+    return None if setting is None else _point_of(setting, label, task, direction, "published")
 
 
 def inferred(label: str, task: BenchTask, direction: Direction, dataset: str = "pixelprose") -> Point | None:
     """Return the operating point that is inferred from the rows of the paper, which prints none on PixelProse."""
-    setting = _SPACE["inferred"].get(label, {}).get(task.name, {}).get(direction)
-    if dataset != "pixelprose" or setting is None:
-        return None
+    setting = _SPACE["inferred"].get(label, {}).get(task.name, {}).get(direction) if dataset == "pixelprose" else None
+    return None if setting is None else _point_of(setting, label, task, direction, "inferred")
+
+
+def _point_of(setting: Sequence[Any], label: str, task: BenchTask, direction: Direction, point: str) -> Point:
+    """Return the point of strength and widths, or of beta and theta of a DPP, which has the released update."""
     if label in DPPS:
         beta, theta = setting
-        return Point(label, task, direction, dpp(label, beta, theta, released=True), Widths(), point="inferred")
+        return Point(label, task, direction, dpp(label, beta, theta, released=True), Widths(), point=point)
     strength, geo, hour = setting
-    return Point(label, task, direction, coverage(label, strength), Widths(geo, hour), point="inferred")
+    return Point(label, task, direction, coverage(label, strength), Widths(geo, hour), point=point)
 
 
 def released(*points: Point) -> list[Point]:
@@ -138,3 +140,80 @@ def best(points: Sequence[Point], records: Sequence[Record], metric: str) -> Cho
         if value > highest.get(key, -math.inf):
             highest[key], best_points[key] = value, replace(point, study="main", split="test", k=20)
     return best_points
+
+
+@dataclass(frozen=True, slots=True)
+class OwnSpace:
+    """A method by its label and its path ``module:Class``, and the values of each parameter that the search tries.
+
+    With `WIDTHS` in the grid the places and hours have the published bins, otherwise the default bins of the library.
+    """
+
+    label: str
+    path: str
+    grid: Grid = ()
+
+    def points(self, task: BenchTask, direction: Direction) -> list[Point]:
+        """Return a point for each combination of the grid; widths that the task does not have are not combined."""
+        used = {"sigma_geo": task.has(PLACE), "sigma_time": task.has(HOUR_OF_DAY)}
+        grid = {name: values if used.get(name, True) else values[:1] for name, values in self.grid}
+        points = []
+        for combination in product(*grid.values()):
+            setting = dict(zip(grid, combination, strict=True))
+            sigmas = [setting.pop(name, None) for name in WIDTHS]
+            widths = None if sigmas == [None, None] else Widths(sigmas[0] or 15.0, sigmas[1] or 1.5)
+            method = OwnMethod(self.path, tuple(setting.items()))
+            points.append(Point(self.label, task, direction, method, widths, point="default"))
+        return points
+
+
+def own_spaces(methods: Sequence[str], grids: Sequence[str], taken: Sequence[str]) -> tuple[OwnSpace, ...]:
+    """Return the search spaces of methods and grids as the command line has them.
+
+    A method is ``module:Class``, ``LABEL=module:Class`` (default label: the class in lower case), or a name of
+    `RELATED`. A grid is ``PARAMETER=VALUE,VALUE`` for every method with that parameter, or
+    ``LABEL.PARAMETER=VALUE,VALUE`` for one. `taken` are the labels of the other methods.
+    """
+    spaces: dict[str, OwnSpace] = {}
+    for text in methods:
+        label, _, path = text.rpartition("=")
+        space = RELATED.get(text) or OwnSpace(label or path.rpartition(":")[2].lower(), path)
+        if space.label in (*taken, *spaces):
+            raise OptionError(f"--method must have a new label, got {space.label!r}; write LABEL=module:Class")
+        parameters_of(space.path)  # the class must exist
+        spaces[space.label] = space
+    for text in grids:
+        name, equals, values = text.partition("=")
+        label, _, parameter = name.rpartition(".")
+        owners = [
+            space for space in spaces.values()
+            if label in ("", space.label) and parameter in (*parameters_of(space.path), *WIDTHS)
+        ]  # fmt: skip
+        if not equals or not values or not owners:
+            names = sorted({name for space in spaces.values() for name in parameters_of(space.path)} | {*WIDTHS})
+            rule = "--grid must be PARAMETER=VALUE,VALUE with a parameter of a --method"
+            raise OptionError(f"{rule}, got {text!r}; there are {', '.join(names)}")
+        for space in owners:
+            grid = {**dict(space.grid), parameter: tuple(map(_value, values.split(",")))}
+            spaces[space.label] = replace(space, grid=tuple(grid.items()))
+    return tuple(spaces.values())
+
+
+def _value(text: str) -> Any:
+    """Return a number, a boolean or null as JSON writes it, otherwise the text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text.strip()
+
+
+_SIGMAS: Grid = (("sigma_geo", (1.0, 10.0, 15.0)), ("sigma_time", (0.5, 1.5, 3.0)))  # of MASCOT's search
+_WEIGHTS = (0.1, 0.3, 0.4, 0.5, 0.7, 0.8, 0.9)
+RELATED = {
+    label: OwnSpace(label, f"{kind.__module__}:{kind.__name__}", (*grid, *_SIGMAS))
+    for label, kind, grid in (
+        ("xquad", XQuad, (("strength", _WEIGHTS),)),
+        ("pm-2", Pm2, (("weight", _WEIGHTS),)),
+        ("ia-select", IaSelect, ()),
+    )
+}

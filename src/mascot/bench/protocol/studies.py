@@ -9,8 +9,7 @@ from typing import Any
 
 import mascot as mc
 from mascot.bench.protocol import search_space
-from mascot.bench.protocol.own_space import OwnSpace
-from mascot.bench.protocol.search_space import DPPS, GUARDED, Chosen
+from mascot.bench.protocol.search_space import DPPS, GUARDED, Chosen, OwnSpace
 from mascot.bench.protocol.tasks import (
     CLUSTERS,
     FOCUS,

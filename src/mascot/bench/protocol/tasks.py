@@ -164,21 +164,16 @@ def name_of(attribute: mc.Attribute) -> str:
 
 
 def metric_features(attribute: mc.Attribute, columns: Columns, vectors: Floats | None) -> Floats:
-    """Return the [M, d] points that the Vendi score compares, with zeros for a missing value."""
+    """Return the [M, d] points that the Vendi score compares: zeros for a missing value, unit vectors of `Branches`."""
     if attribute == HOUR_OF_DAY:
         return PublishedHour().features(columns, vectors)
     if isinstance(attribute, mc.Branches):
         if vectors is None:
             raise mc.InputError("Branches needs vectors, got none")
-        return unit_rows(vectors)
+        present = np.nan_to_num(vectors)
+        lengths = np.linalg.norm(present, axis=1, keepdims=True)
+        return np.asarray(present / np.where(lengths > 0, lengths, 1.0))
     return attribute.features(dict(columns), vectors)
-
-
-def unit_rows(vectors: Floats) -> Floats:
-    """Return rows scaled to length 1; a row of zeros or NaN becomes zeros."""
-    present = np.nan_to_num(vectors)
-    lengths = np.linalg.norm(present, axis=1, keepdims=True)
-    return np.asarray(present / np.where(lengths > 0, lengths, 1.0))
 
 
 GEO_HOUR = BenchTask("geo_hour", (PLACE, HOUR_OF_DAY))

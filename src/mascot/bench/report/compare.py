@@ -10,15 +10,15 @@ import pandas as pd
 
 from mascot.bench.protocol.published import Published
 from mascot.bench.report import naming, run_results
-from mascot.bench.report.run_results import CASE, DISPLACED, GAINS, RunResults, means
-from mascot.bench.report.tables.analysis import MIXED
-from mascot.bench.report.tables.parameter_tables import FLOORS, SWEEPS, all_points, fronts, released_points
+from mascot.bench.report.run_results import CASE, GAINS, RunResults, means
 from mascot.bench.report.tables.result_table import Lookup, case_of
+from mascot.bench.report.tables.study_tables import FLOORS, MIXED, SWEEPS, all_points, fronts, released_points
 from mascot.bench.running.records import Record
 from mascot.errors import OptionError
 
 FORMATS = ("text", "markdown", "csv")
 MEASURES = ("r@1", "r@3", "r@5", "r@10", "r@20", "map", "dm", "hm")
+_MAIN = {"main": MEASURES, "appearance": ["appearance"], "first result": ["agrees"], "first gain": GAINS}
 _NUMBERS = ["ours", "published", "difference"]
 _WORDS = ["table", *CASE, "point", "measure", "at"]
 _HEAD = ["method" if name == "label" else name for name in (*_WORDS, *_NUMBERS)]
@@ -47,26 +47,22 @@ def _differences(results: RunResults, published: Published) -> Iterator[Mapping[
         numbers = pd.Series(published.facts(table), dtype=float)
         ours = pd.DataFrame(values, columns=numbers.index).mean().dropna()
         yield from _rows(name, {}, ours.add_suffix(suffix), numbers.add_suffix(suffix))
-    yield from _compared(main, "main", MEASURES, published.row)
-    yield from _compared(main, "appearance", ["appearance"], published.appearance)
-    yield from _compared(main, "first result", ["agrees"], published.top1)
-    yield from _compared(main, "first gain", GAINS, published.first_gain)
+    for table, measures in _MAIN.items():
+        yield from _joined(table, means(main.frame, _POINT, measures), published.row)
     moved = run_results.displaced(main.frame, ["direction", "label", "point"])
     for (direction, label, point), ours in moved.iterrows():
         tasks = main.where(direction=direction, label=label, point=point).names("task")
-        percentages = published.displaced(tasks, direction, label) or ()
         case = {"task": "all", "direction": direction, "label": label, "point": point}
-        yield from _rows("first result", case, ours, dict(zip(DISPLACED, percentages, strict=False)))
+        yield from _rows("first result", case, ours, published.displaced(tasks, direction, label))
     for study in ("strength", "prs"):
-        yield from _joined("prs", run_results.reflection(results.where(study=study).frame, _POINT), published.prs)
+        yield from _joined("prs", run_results.reflection(results.where(study=study).frame, _POINT), published.row)
     for study in SWEEPS:
         swept = results.where(study=study).frame
-        curves = means(swept.assign(value=swept["value"].round(6)), [*_POINT, "value"], ["r@10"])["r@10"]
-        for entry, curve in curves.groupby(level=_POINT, observed=True):
-            case = dict(zip(_POINT, entry, strict=True))
-            steps = curve.droplevel(_POINT)
-            for value, number in published.sweep(study, *case_of(_POINT, entry)).items():
-                yield from _rows(study, case | {"at": f"{value:g}"}, {"r@10": steps.get(value)}, {"r@10": number})
+        curves = means(swept.assign(value=swept["value"].round(6)), [*_POINT, "value"], ["r@10"])
+        for (*point, value), ours in curves.iterrows():
+            case = dict(zip(_POINT, point, strict=True)) | {"at": f"{value:g}"}
+            curve = published.sweep(study, *case_of(_POINT, point))
+            yield from _rows(study, case, ours, {"r@10": curve.get(value)})
     points = released_points(results) or all_points(results)
     reached = fronts(points.frame, CASE, results.retrieval)
     for entry, row in reached.iterrows():
@@ -74,15 +70,10 @@ def _differences(results: RunResults, published: Published) -> Iterator[Mapping[
         for floor in FLOORS:
             case = dict(zip(CASE, entry, strict=True)) | {"at": f">= {floor:.2f}"}
             yield from _rows("fixed recall", case, {"dm": row[floor]}, {"dm": floors.get(floor)})
-    yield from _compared(results.where(study="mixed"), "mixed", MIXED, published.mixed)
-    yield from _compared(results.where(study="clusters"), "clusters", ["dm", "r@10"], published.clusters)
-    runtime = results.where(study="runtime")
-    yield from _compared(runtime, "runtime", ["ms"], lambda *case: {"ms": published.runtime(case[-1])})
-
-
-def _compared(results: RunResults, table: str, keys: Iterable[str], lookup: Lookup) -> Iterator[Mapping[str, Any]]:
-    """Yield the rows of records that differ only in seed and swept value."""
-    yield from _joined(table, means(results.frame, _POINT, keys), lookup)
+    for study, measures in (("mixed", MIXED), ("clusters", ("dm", "r@10"))):
+        yield from _joined(study, means(results.where(study=study).frame, _POINT, measures), published.row)
+    times = means(results.where(study="runtime").frame, _POINT, ["ms"])
+    yield from _joined("runtime", times, lambda *case: {"ms": published.runtime(case[-1])})
 
 
 def _joined(table: str, ours: pd.DataFrame, lookup: Lookup) -> Iterator[Mapping[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
@@ -181,15 +182,16 @@ class RunResults:
         points = self.frame.groupby(_IDENTITY, observed=True, dropna=False, sort=False)["seed"]
         return {point: sorted(absent) for point, seeds in points if (absent := set(self.run_seeds) - set(seeds))}
 
-    def within(self, subset: str) -> RunResults:
-        """Return the records restricted to a subset of the split's queries; records without it are left out."""
-        parts = []
+    def subsets(self) -> Iterator[tuple[str, RunResults]]:
+        """Yield the results on each named subset of the queries, such as the topics that no setting was chosen on."""
+        parts: dict[str, list[Record]] = defaultdict(list)
         for record in self.records:
-            if part := record.get("subsets", {}).get(subset):
+            for name, part in record.get("subsets", {}).items():
                 inside = np.isin(record["queries"], part["queries"])
-                values = {name: list(compress(column, inside)) for name, column in record["per_query"].items()}
-                parts.append(record | {"queries": part["queries"], "per_query": values, "summary": part["summary"]})
-        return replace(self, frame=frame_of(parts))
+                values = {key: list(compress(column, inside)) for key, column in record["per_query"].items()}
+                inner: Any = {"queries": part["queries"], "per_query": values, "summary": part["summary"]}
+                parts[name].append(record | inner)
+        return ((name, replace(self, frame=frame_of(records))) for name, records in parts.items())
 
     @property
     def points(self) -> list[str]:

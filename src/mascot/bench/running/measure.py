@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,15 @@ import numpy as np
 from mascot import metrics
 from mascot.bench.datasets.dataset import Bools, Floats, Ints
 from mascot.bench.protocol.tasks import FOCUS, PLACE, Point, Widths, name_of
-from mascot.bench.running.judged import JUDGED_AT, cumulative_score, subtopic_measures
 from mascot.bench.running.query_set import QuerySet, appearance, features, primary_bins
+from mascot.extras import package
 
 CUTOFFS = (1, 3, 5, 10, 20)
 PRECISIONS = (5, 10, 20)
+JUDGED_AT = 20  # results of a query whose positives people sorted into clusters
+_SCORED_AT = 10
+_SUBTOPICS = {"alpha-ndcg": "alpha_nDCG", "err-ia": "ERR_IA", "s-recall": "StRecall"}  # ours, and those of ir_measures
+SUBTOPIC_MEASURES = tuple(f"{name}@{JUDGED_AT}" for name in _SUBTOPICS)
 FOUND_AT = "found_at"
 DEGREES = "geo_degrees"
 _DIGITS = 6
@@ -94,9 +99,40 @@ def _retrieval(hits: Bools, images: Ints, filled: Bools, queries: QuerySet, retr
         f1 = metrics.f1_at_k(hits, labels, least, JUDGED_AT)
         values[f"p@{JUDGED_AT}"] = metrics.precision_at_k(hits, JUDGED_AT)
         values |= {f"{name}@{JUDGED_AT}": np.where(total > 0, x, np.nan) for name, x in (("cr", recall), ("f1", f1))}
-        values |= subtopic_measures(images, filled, queries)
-        values["n@10"] = cumulative_score(hits, queries.dataset.positive_counts[queries.queries])
+        values |= _subtopic_measures(images, filled, queries)
+        # N@10 of Biten et al. (2022), whose relevance is the similarity of captions; here it is 0 or 1.
+        best = np.minimum(np.maximum(queries.dataset.positive_counts[queries.queries], 1), _SCORED_AT)
+        values["n@10"] = np.asarray(hits[:, :_SCORED_AT].sum(axis=1) / best)
     return values
+
+
+def _subtopic_measures(images: Ints, filled: Bools, queries: QuerySet) -> dict[str, Floats]:
+    """Return alpha-nDCG (alpha = 0.5), ERR-IA and S-recall at 20 with clusters as subtopics; NaN without clusters."""
+    run = {
+        str(q): {str(row): -float(rank) for rank, row in enumerate(rows[is_result].tolist())}
+        for q, (rows, is_result) in enumerate(zip(images, filled, strict=True))
+    }
+    values = {name: np.full(len(images), np.nan) for name in SUBTOPIC_MEASURES}
+    evaluator, names = _evaluator(queries)
+    for metric in evaluator.iter_calc(run):
+        values[names[metric.measure]][int(metric.query_id)] = metric.value
+    return values
+
+
+@lru_cache(maxsize=4)
+def _evaluator(queries: QuerySet) -> tuple[Any, dict[Any, str]]:
+    """Return an evaluator of ir_measures that has read the judgements, and our names of its measures."""
+    ir_measures = package("ir_measures", "bench", "measuring judged clusters")
+    cluster_of, _ = queries.clusters or (np.full(queries.dataset.images, -1), None)
+    parsed = [ir_measures.parse_measure(f"{name}@{JUDGED_AT}") for name in _SUBTOPICS.values()]
+    names = dict(zip(parsed, SUBTOPIC_MEASURES, strict=True))
+    judgements = [
+        ir_measures.Qrel(str(q), str(row), 1, str(cluster_of[row]))
+        for q, query in enumerate(queries.queries.tolist())
+        for row in queries.dataset.positives[query].tolist()
+        if cluster_of[row] >= 0
+    ]
+    return ir_measures.evaluator(list(names), judgements), names
 
 
 def _by_length(point: Point, positions: Ints, images: Ints, lengths: Ints, queries: QuerySet) -> dict[str, Floats]:

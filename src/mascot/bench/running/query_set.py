@@ -10,7 +10,7 @@ import numpy as np
 import mascot as mc
 from mascot import metrics
 from mascot.bench.datasets.dataset import Bools, Dataset, DatasetHits, Floats, Ints
-from mascot.bench.protocol.tasks import SPREAD, BenchTask, Widths, metric_features, unit_rows
+from mascot.bench.protocol.tasks import SPREAD, BenchTask, Widths, metric_features
 from mascot.tuning.judge import padded
 
 _LISTS = 1024  # lists whose vectors are in memory at once
@@ -113,9 +113,9 @@ class QuerySet:
 
 def appearance(dataset: Dataset, images: Ints) -> Floats | None:
     """Return the normalised Vendi score of the images of each list, [Q, K] rows; None without vectors."""
-    unit = _unit(dataset)
-    if unit is None:
+    if dataset.vectors is None:
         return None
+    unit = features(dataset, mc.Branches())
     parts = [unit[images[first : first + _LISTS]] for first in range(0, len(images), _LISTS)]
     return np.concatenate([metrics.normalised_vendi(_similarities(part)) for part in parts])
 
@@ -138,12 +138,6 @@ def primary_bins(dataset: Dataset, task: BenchTask, widths: Widths) -> Ints:
     bins = np.concatenate([part.resolve().sparse().compact()[0].dense() for part in parts], axis=1)
     # Narrow bins of a coarse grid may miss every image of a small set: then all images share no bin at all.
     return metrics.primary_bin(bins) if bins.shape[1] else np.zeros(len(bins), np.int64)
-
-
-@lru_cache(maxsize=4)
-def _unit(dataset: Dataset) -> Floats | None:
-    """Return unit image vectors, with zeros for a missing vector."""
-    return None if dataset.vectors is None else unit_rows(dataset.vectors)
 
 
 def _similarities(rows: Floats) -> Floats:

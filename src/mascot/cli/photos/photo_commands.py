@@ -12,7 +12,7 @@ import typer
 
 import mascot as mc
 from mascot.cli import options, printing
-from mascot.cli.options import Ray
+from mascot.cli.options import RAY
 from mascot.cli.photos.encoder_choice import ENCODERS, choose_encoder
 from mascot.cli.printing import note, number_of, progress_bar, visible
 from mascot.errors import Interrupted, require
@@ -61,11 +61,11 @@ def index(
     max_memory_mb: float = typer.Option(
         Limits.max_memory_mb, help="Skip files that take more memory to decode, in megabytes."
     ),
-    device: options.Device = "auto",
+    device: options.Device = options.DEVICE,
     into: str | None = typer.Option(
         None, metavar="URI", help="Write the rows to an engine instead: lance:///FOLDER/TABLE, postgresql://..."
     ),
-    ray: Ray = None,
+    ray: str | None = RAY,
 ) -> None:
     """Index folders of photographs, or bring their index up to date.
 
@@ -188,7 +188,7 @@ def library(
         help="A folder that was indexed (default: the library that contains the current folder, or the library that "
         "was indexed last).",
     ),
-    library: options.Library = None,
+    library: list[Path] | None = options.LIBRARY,
     format: Literal["text", "json"] = typer.Option("text", help="Text for people, or everything as JSON."),
     check: bool = typer.Option(False, "--check", help="Look for damage; the exit code is 1 if there is any."),
     repair: bool = typer.Option(False, "--repair", help="Look for damage, repair it, and report what was lost."),

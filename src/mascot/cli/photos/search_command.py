@@ -7,27 +7,28 @@ import sys
 import tempfile
 import warnings
 import webbrowser
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import typer
 
 import mascot as mc
 from mascot import grammar
+from mascot.attributes.attribute import Missing
 from mascot.cli import options, printing
 from mascot.cli.hit_tables import RecordedQuery
 from mascot.cli.photos import set_commands
 from mascot.cli.photos.encoder_choice import ENCODERS
 from mascot.cli.printing import note, number_of, visible
-from mascot.errors import check_one_of
+from mascot.connect.engines import FewCandidates, NoKey
+from mascot.errors import check_one_of, require
 from mascot.photos.database.filters import matching
+from mascot.photos.engine_search import Question, search_source
 from mascot.photos.library import Library
 from mascot.photos.request import K, SearchRequest
 from mascot.photos.results import Results
-from mascot.photos.sentences import Understanding
 from mascot.photos.sentences.understanding import FEW
 from mascot.photos.sharing.album import album as album_lines
 from mascot.photos.sharing.album import section_of
@@ -73,148 +74,118 @@ class Output:
 
     @property
     def shape(self) -> Format:
-        """The format in use."""
         return "paths" if self.print0 else self.format or ("table" if sys.stdout.isatty() else "jsonl")
 
     def print_paths(self, paths: Iterable[Any]) -> None:
-        """Print paths, each with its end."""
         sys.stdout.writelines(f"{path}{chr(0) if self.print0 else chr(10)}" for path in paths)
 
 
 def search(
-    text: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="SENTENCE",
-            help="What to search for: words, and places, dates, light, cameras, counts and limits, which become "
-            "filters and wishes (default: all photographs, newest first; with wishes, the best first).",
-        ),
-    ] = None,
-    as_words: Annotated[
-        bool, typer.Option("--as-words", help="Search for the whole sentence as words; no part becomes a filter.")
-    ] = False,
-    k: Annotated[int | None, typer.Option("-k", help="Number of results (default: 24).")] = None,
-    spread: options.Spread = None,
-    focus: options.Focus = None,
-    limit: options.Limit = None,
-    share: options.Share = None,
-    fill: options.Fill = False,
-    strength: Annotated[
-        float | None,
-        typer.Option(
-            help="0 is relevance only, 1 is wishes only (default: 0.5 if a focus names a value, otherwise 0.7 times "
-            "the largest weight, at most 0.7)."
-        ),
-    ] = None,
-    protect: Annotated[
-        int | None,
-        typer.Option(
-            help="Number of best matches that are always selected (default: 1; without TEXT and --like 0, or 1 if "
-            "there is a focus and none names a value)."
-        ),
-    ] = None,
-    keep: options.Keep = None,
-    order: Annotated[
-        Literal["relevance", "selection", "date"] | None,
-        typer.Option(
-            help="Show the results by relevance, in the order of selection, or by date (default: selection with "
-            "--spread or --focus, otherwise relevance)."
-        ),
-    ] = None,
-    method: options.MethodOption = None,
-    missing: options.MissingOption = "last",
-    like: Annotated[
-        str | None,
-        typer.Option(metavar="PHOTO", help="Search for photographs like this one, by id or path, instead of TEXT."),
-    ] = None,
-    since: Annotated[
-        str | None, typer.Option(metavar="DATE", help="Taken on or after this day, month or year: 2019-07-14.")
-    ] = None,
-    until: Annotated[
-        str | None, typer.Option(metavar="DATE", help="Taken on or before this day, month or year: 2019-07.")
-    ] = None,
-    country: Annotated[str | None, typer.Option(metavar="NAME", help="Taken in this country: Portugal or PT.")] = None,
-    city: Annotated[str | None, typer.Option(metavar="NAME", help="Taken in this city: Lisbon.")] = None,
-    camera: Annotated[str | None, typer.Option(metavar="NAME", help="Taken with this camera.")] = None,
-    rating: Annotated[int | None, typer.Option(metavar="STARS", help="With this rating or a higher one.")] = None,
-    folder: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FOLDER", help="In this folder and the folders in it, or in folders whose path contains this text."
-        ),
-    ] = None,
-    box: Annotated[
-        str | None, typer.Option(metavar="S,W,N,E", help="Taken between these latitudes and longitudes, in degrees.")
-    ] = None,
-    filter: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            help="place=Lisbon, date=2017..2018, season=summer, weekday=weekend, part_of_day=evening, light=dusk or "
-            "name=IMG_10. Repeatable. Filters take `A or B` and `not A`.",
-        ),
-    ] = None,
-    where: Annotated[
-        str | None, typer.Option(metavar="SQL", help="Photographs that meet this condition: \"country = 'PT'\".")
-    ] = None,
-    candidates: Annotated[
-        int | None, typer.Option(help="Number of best matches to choose from (default: 5000, with --source 200).")
-    ] = None,
-    already: options.Already = None,
-    no_stacks: Annotated[
-        bool, typer.Option("--no-stacks", help="Show each shot of a burst and each copy as a result of its own.")
-    ] = False,
-    explain: options.Explain = False,
-    compare: Annotated[
-        bool, typer.Option("--compare", help="Show the results by relevance alone beside the steered ones.")
-    ] = False,
-    format: Annotated[
-        Format | None, typer.Option(help="Output format (default: table on a terminal, otherwise jsonl).")
-    ] = None,
-    print0: Annotated[
-        bool, typer.Option("--print0", "-0", help="Print paths, each followed by NUL, for xargs -0.")
-    ] = False,
-    pictures: Annotated[
-        bool | None,
-        typer.Option(
-            "--pictures/--no-pictures",
-            help="Show small pictures in the table (default: if the terminal supports enough colours).",
-        ),
-    ] = None,
-    open_: Annotated[bool, typer.Option("--open", help="Show the results in the browser.")] = False,
-    pin: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PHOTO",
-            help="Photograph, by id or path, that comes first; the other results complete it. Repeatable.",
-        ),
-    ] = None,
-    reject: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PHOTO", help="Photograph, by id or path, that is not shown. Repeatable."),
-    ] = None,
-    choice: Annotated[str | None, typer.Option(metavar="NAME", help="Pin the photographs of a saved choice.")] = None,
-    from_: Annotated[
-        str | None,
-        typer.Option(
-            "--from", metavar="NAME", help="Repeat the search of a saved choice; other options replace its own."
-        ),
-    ] = None,
-    save_choice: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Save the results and the search under this name.")
-    ] = None,
-    copy_to: set_commands.CopyTo = None,
-    zip: set_commands.Zip = None,
-    album: set_commands.Album = None,
-    source: Annotated[
-        str | None,
-        typer.Option(metavar="URI", help="Search an engine instead: lance://, qdrant://, milvus://, postgresql://."),
-    ] = None,
-    library: options.Library = None,
-    encoder: Annotated[
-        str | None, typer.Option(metavar="NAME", help=f"{ENCODERS} (default: the encoder of the library).")
-    ] = None,
-    device: options.Device = "auto",
+    text: str | None = typer.Argument(
+        None,
+        metavar="SENTENCE",
+        help="What to search for: words, and places, dates, light, cameras, counts and limits, which become "
+        "filters and wishes (default: all photographs, newest first; with wishes, the best first).",
+    ),
+    as_words: bool = typer.Option(
+        False, "--as-words", help="Search for the whole sentence as words; no part becomes a filter."
+    ),
+    k: int | None = typer.Option(None, "-k", help="Number of results (default: 24)."),
+    spread: list[str] | None = options.SPREAD,
+    focus: list[str] | None = options.FOCUS,
+    limit: list[str] | None = options.LIMIT,
+    at_least: list[str] | None = options.AT_LEAST,
+    share: list[str] | None = options.SHARE,
+    fill: bool = options.FILL,
+    strength: float | None = typer.Option(
+        None,
+        help="0 is relevance only, 1 is wishes only (default: 0.5 if a focus names a value, otherwise 0.7 times "
+        "the largest weight, at most 0.7).",
+    ),
+    protect: int | None = typer.Option(
+        None,
+        help="Number of best matches that are always selected (default: 1; without TEXT and --like 0, or 1 if "
+        "there is a focus and none names a value).",
+    ),
+    keep: float | None = options.KEEP,
+    order: Literal["relevance", "selection", "date"] | None = typer.Option(
+        None,
+        help="Show the results by relevance, in the order of selection, or by date (default: selection with "
+        "--spread or --focus, otherwise relevance).",
+    ),
+    method: options.MethodName | None = options.METHOD,
+    missing: Missing = options.MISSING,
+    like: str | None = typer.Option(
+        None, metavar="PHOTO", help="Search for photographs like this one, by id or path, instead of TEXT."
+    ),
+    since: str | None = typer.Option(
+        None, metavar="DATE", help="Taken on or after this day, month or year: 2019-07-14."
+    ),
+    until: str | None = typer.Option(None, metavar="DATE", help="Taken on or before this day, month or year: 2019-07."),
+    country: str | None = typer.Option(None, metavar="NAME", help="Taken in this country: Portugal or PT."),
+    city: str | None = typer.Option(None, metavar="NAME", help="Taken in this city: Lisbon."),
+    camera: str | None = typer.Option(None, metavar="NAME", help="Taken with this camera."),
+    rating: int | None = typer.Option(None, metavar="STARS", help="With this rating or a higher one."),
+    folder: str | None = typer.Option(
+        None,
+        metavar="FOLDER",
+        help="In this folder and the folders in it, or in folders whose path contains this text.",
+    ),
+    box: str | None = typer.Option(
+        None, metavar="S,W,N,E", help="Taken between these latitudes and longitudes, in degrees."
+    ),
+    filter: list[str] | None = typer.Option(
+        None,
+        metavar="NAME=VALUE",
+        help="place=Lisbon, date=2017..2018, season=summer, weekday=weekend, part_of_day=evening, light=dusk or "
+        "name=IMG_10. Repeatable. Filters take `A or B` and `not A`.",
+    ),
+    where: str | None = typer.Option(
+        None, metavar="SQL", help="Photographs that meet this condition: \"country = 'PT'\"."
+    ),
+    candidates: int | None = typer.Option(
+        None, help="Number of best matches to choose from (default: 5000, with --source 200)."
+    ),
+    already: list[str] | None = options.ALREADY,
+    no_stacks: bool = typer.Option(
+        False, "--no-stacks", help="Show each shot of a burst and each copy as a result of its own."
+    ),
+    explain: bool = options.EXPLAIN,
+    compare: bool = typer.Option(
+        False, "--compare", help="Show the results by relevance alone beside the steered ones."
+    ),
+    format: Format | None = typer.Option(None, help="Output format (default: table on a terminal, otherwise jsonl)."),
+    print0: bool = typer.Option(False, "--print0", "-0", help="Print paths, each followed by NUL, for xargs -0."),
+    pictures: bool | None = typer.Option(
+        None,
+        "--pictures/--no-pictures",
+        help="Show small pictures in the table (default: if the terminal supports enough colours).",
+    ),
+    open_: bool = typer.Option(False, "--open", help="Show the results in the browser."),
+    pin: list[str] | None = typer.Option(
+        None,
+        metavar="PHOTO",
+        help="Photograph, by id or path, that comes first; the other results complete it. Repeatable.",
+    ),
+    reject: list[str] | None = typer.Option(
+        None, metavar="PHOTO", help="Photograph, by id or path, that is not shown. Repeatable."
+    ),
+    choice: str | None = typer.Option(None, metavar="NAME", help="Pin the photographs of a saved choice."),
+    from_: str | None = typer.Option(
+        None, "--from", metavar="NAME", help="Repeat the search of a saved choice; other options replace its own."
+    ),
+    save_choice: str | None = typer.Option(
+        None, metavar="NAME", help="Save the results and the search under this name."
+    ),
+    copy_to: Path | None = set_commands.COPY_TO,
+    zip: Path | None = set_commands.ZIP,
+    album: Path | None = set_commands.ALBUM,
+    source: str | None = typer.Option(
+        None, metavar="URI", help="Search an engine instead: lance://, qdrant://, milvus://, postgresql://."
+    ),
+    library: list[Path] | None = options.LIBRARY,
+    encoder: str | None = typer.Option(None, metavar="NAME", help=f"{ENCODERS} (default: the encoder of the library)."),
+    device: options.Device = options.DEVICE,
 ) -> None:
     """Search the photographs of a library, and steer the results.
 
@@ -245,7 +216,7 @@ def search(
     With --source, --where is a filter in the engine's own language, and
     --strength, --protect and --order have the defaults of mascot rerank.
     """
-    typed = options.TypedWishes(spread or (), focus or (), limit or (), share or (), fill)
+    typed = options.TypedWishes(spread or (), focus or (), limit or (), share or (), fill, at_least or ())
     filters = {
         "since": since, "until": until, "country": country, "city": city, "camera": camera, "rating": rating,
         "folder": folder, "box": box, **_filters(filter),
@@ -262,29 +233,24 @@ def search(
         refused += [*chosen.names(), *target.names()]
         if refused:
             raise mc.OptionError(f"{', '.join(refused)}: not with --source; conditions go to --where")
-        question = {"text": text, "like": None if like is None else Path(like), "encoder": encoder, "device": device}
+        question = Question(text, None if like is None else Path(like), encoder, device)
         _search_engine(
             source, question, lambda resolver: typed.read(resolver, missing), output, k=K if k is None else k,
             method=grammar.method(method or "mascot", strength, protect, keep, order), candidates=candidates,
             where=where, already=already or (),
         )  # fmt: skip
         return
-    kinds = ("spread", "focus", "limit", "share")
+    kinds = ("spread", "focus", "limit", "at_least", "share")
     wishes = tuple(parse(kind, wish, fill) for kind in kinds for wish in getattr(typed, kind))
     fields = {
-        "text": text, "k": k, "wishes": wishes, "strength": strength, "protect": protect, "keep": keep,
-        "order": order, "method": method, "missing": missing, "candidates": candidates,
+        "text": text if as_words else None, "k": k, "wishes": wishes, "strength": strength, "protect": protect,
+        "keep": keep, "order": order, "method": method, "missing": missing, "candidates": candidates,
         "already": _photo_ids(already), "stacks": not no_stacks,
     }  # fmt: skip
     with Library.open(options.single_library(library), device) as opened:
         fields |= {**filters, "like": _like(opened, like), "folder": _folder(opened, folder), "box": _box(box)}
-        understood = None if text is None or as_words else opened.understand(text)
-        request = chosen.request(opened, fields | ({} if understood is None else {"text": None}))
-        base, request = request, request if understood is None else understood.request(request)
-        results = opened.search(request, where=where, encoder=encoder)
-        if understood is not None:
-            _print_understanding(opened, understood, base, results, where=where, encoder=encoder)
-        _print_notes(opened, request, results)
+        base, sentence = chosen.request(opened, fields), None if as_words else text
+        request, results = _search(opened, base, sentence, where=where, encoder=encoder)
         _print_results(opened, results, output)
         if save_choice is not None:
             photo_ids = [photo.id for photo in results.photos]
@@ -298,18 +264,15 @@ def search(
 
 
 def best(
-    text: Annotated[
-        str | None,
-        typer.Argument(metavar="SENTENCE", help="A year, a place or words, as for search (default: all photographs)."),
-    ] = None,
-    k: Annotated[int | None, typer.Option("-k", help="Number of results (default: 24).")] = None,
-    format: Annotated[
-        Format | None, typer.Option(help="Output format (default: table on a terminal, otherwise jsonl).")
-    ] = None,
-    copy_to: set_commands.CopyTo = None,
-    zip: set_commands.Zip = None,
-    album: set_commands.Album = None,
-    library: options.Library = None,
+    text: str | None = typer.Argument(
+        None, metavar="SENTENCE", help="A year, a place or words, as for search (default: all photographs)."
+    ),
+    k: int | None = typer.Option(None, "-k", help="Number of results (default: 24)."),
+    format: Format | None = typer.Option(None, help="Output format (default: table on a terminal, otherwise jsonl)."),
+    copy_to: Path | None = set_commands.COPY_TO,
+    zip: Path | None = set_commands.ZIP,
+    album: Path | None = set_commands.ALBUM,
+    library: list[Path] | None = options.LIBRARY,
 ) -> None:
     """Select the best photographs of a library, a year or a place, in the order in which they were taken.
 
@@ -323,12 +286,7 @@ def best(
     target = set_commands.TakeAway(copy_to, zip, album)
     with Library.open(options.single_library(library)) as opened:
         base = SearchRequest(best=True) if k is None else SearchRequest(best=True, k=k)
-        understood = None if text is None else opened.understand(text)
-        request = base if understood is None else understood.request(base)
-        results = opened.search(request)
-        if understood is not None:
-            _print_understanding(opened, understood, base, results)
-        _print_notes(opened, request, results)
+        _, results = _search(opened, base, text)
         _print_results(opened, results, Output(False, False, format, False, None))
         if target.names():
             title = "The best photographs" if text is None else f"The best of {text}"
@@ -343,20 +301,26 @@ def _filters(texts: list[str] | None) -> dict[str, str]:
     return fields
 
 
-def _print_understanding(
-    library: Library, understood: Understanding, base: SearchRequest, results: Results, **options: Any
-) -> None:
-    """Print on standard error what was understood, what was ignored, and which part leaves too few results."""
-    note(
-        f"understood: {visible(understood.line)} (--as-words searches for the sentence itself)"
-        if understood.chips
-        else None
-    )
-    for part in understood.ignored:
-        note(f"ignored: {visible(part.words)!r}: {part.reason}")
-    if len(results) < FEW:
-        counts = library.without_chips(understood, base, **options)
-        note("; ".join(f"without {chip.label}: {count}" for chip, count in counts) or None)
+def _search(
+    library: Library, base: SearchRequest, sentence: str | None, **options: Any
+) -> tuple[SearchRequest, Results]:
+    """Search, and print on standard error what was understood of the sentence, and what else the user should know.
+
+    Return the request that was searched for, and its results.
+    """
+    understood = None if sentence is None else library.understand(sentence)
+    request = base if understood is None else understood.request(base)
+    results = library.search(request, **options)
+    if understood is not None:
+        remedy = "(--as-words searches for the sentence itself)"
+        note(f"understood: {visible(understood.line)} {remedy}" if understood.chips else None)
+        for part in understood.ignored:
+            note(f"ignored: {visible(part.words)!r}: {part.reason}")
+        if len(results) < FEW:
+            counts = library.without_chips(understood, base, **options)
+            note("; ".join(f"without {chip.label}: {count}" for chip, count in counts) or None)
+    _print_notes(library, request, results)
+    return request, results
 
 
 def _like(library: Library, name: str | None) -> int | str | None:
@@ -368,8 +332,8 @@ def _like(library: Library, name: str | None) -> int | str | None:
 
 def _photo_ids(texts: list[str] | None) -> tuple[int, ...]:
     for text in texts or ():
-        if not re.fullmatch(r"[0-9]{1,18}", text):
-            raise mc.OptionError(f"--already must be the id of a photograph, a whole number, got {text!r}")
+        is_id = re.fullmatch(r"[0-9]{1,18}", text) is not None
+        require(is_id, "--already", "must be the id of a photograph, a whole number", text)
     return tuple(map(int, texts or ()))
 
 
@@ -421,18 +385,20 @@ def _open(library: Library, results: Results) -> None:
 
 def _search_engine(
     uri: str,
-    question: dict[str, Any],
+    question: Question,
     read_wishes: Callable[[grammar.Resolver], list[mc.AnyWish]],
     output: Output,
     **search_options: Any,
 ) -> None:
     """Search an engine, and print the results as `mascot rerank` does: they have the columns of the engine."""
-    from mascot.photos.engine_search import Question, search_source
-
-    if question["text"] is None and question["like"] is None:
+    if question.text is None and question.like is None:
         raise mc.OptionError("--source needs a TEXT to search for, or a photograph with --like")
-    with _print_warnings():
-        steered = search_source(uri, Question(**question), read_wishes, **search_options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for ours in (FewCandidates, NoKey):
+            warnings.simplefilter("always", ours)
+        warnings.showwarning = lambda message, *_: note(str(message))
+        steered = search_source(uri, question, read_wishes, **search_options)
     if steered.ranking is None:
         note("nothing matches these conditions")
         return
@@ -444,17 +410,3 @@ def _search_engine(
     else:
         records = printing.result_records(query, steered.ranking, output.explain)
         printing.show_records(records, output.shape == "json")
-
-
-@contextmanager
-def _print_warnings() -> Iterator[None]:
-    """Print the warnings of mascot as one line each on standard error."""
-    from mascot.connect.engines import FewCandidates, NoKey
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("ignore")
-        for ours in (FewCandidates, NoKey):
-            warnings.simplefilter("always", ours)
-        yield
-    for warning in caught:
-        note(str(warning.message))

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import typer
 
@@ -22,16 +22,11 @@ from mascot.photos.sharing.album import AlbumSection, place_of, time_of, write_a
 from mascot.photos.sharing.export import copy_originals, originals, write_zip
 from mascot.photos.sharing.saved_sets import Choice
 
-CopyTo = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Copy the files to this folder; nothing is overwritten.")
-]
-Zip = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the files to a new ZIP archive.")]
-Album = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE", help="Write an HTML file with pictures, a map and a clock, or add to an existing album."
-    ),
-]
+COPY_TO = typer.Option(None, metavar="DIR", help="Copy the files to this folder; nothing is overwritten.")
+ZIP = typer.Option(None, metavar="FILE", help="Write the files to a new ZIP archive.")
+ALBUM = typer.Option(
+    None, metavar="FILE", help="Write an HTML file with pictures, a map and a clock, or add to an existing album."
+)
 
 
 @dataclass(frozen=True)
@@ -138,24 +133,19 @@ def _note_missing(choice: Choice, owner: str = "") -> None:
 
 
 def choices(
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="The choice to show (default: list all choices).")
-    ] = None,
-    delete: Annotated[bool, typer.Option("--delete", help="Delete the choice; the photographs stay.")] = False,
-    copy_to: CopyTo = None,
-    zip: Zip = None,
-    album: Album = None,
-    write_json: Annotated[
-        Path | None, typer.Option("--export", metavar="FILE", help="Write all choices to a new JSON file.")
-    ] = None,
-    add_json: Annotated[
-        Path | None, typer.Option("--import", metavar="FILE", help="Add the choices of such a file.")
-    ] = None,
-    format: Annotated[
-        Literal["table", "json", "paths"] | None,
-        typer.Option(help="Output format (default: table on a terminal, JSON in a pipe)."),
-    ] = None,
-    library: options.Library = None,
+    name: str | None = typer.Argument(None, metavar="NAME", help="The choice to show (default: list all choices)."),
+    delete: bool = typer.Option(False, "--delete", help="Delete the choice; the photographs stay."),
+    copy_to: Path | None = COPY_TO,
+    zip: Path | None = ZIP,
+    album: Path | None = ALBUM,
+    write_json: Path | None = typer.Option(
+        None, "--export", metavar="FILE", help="Write all choices to a new JSON file."
+    ),
+    add_json: Path | None = typer.Option(None, "--import", metavar="FILE", help="Add the choices of such a file."),
+    format: Literal["table", "json", "paths"] | None = typer.Option(
+        None, help="Output format (default: table on a terminal, JSON in a pipe)."
+    ),
+    library: list[Path] | None = options.LIBRARY,
 ) -> None:
     """List the saved choices, or show, export or delete one.
 

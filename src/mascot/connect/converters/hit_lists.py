@@ -102,7 +102,6 @@ def entry(value: Any, name: str) -> Any:
 
 
 def rows_of(rows: Any, names: Sequence[str] | None) -> tuple[Sequence[Any], RecordColumns]:
-    """Return the rows and their columns."""
     if is_table(rows):
         return table_of(rows)
     if hasattr(rows, "fetchall"):
@@ -123,7 +122,6 @@ def rows_of(rows: Any, names: Sequence[str] | None) -> tuple[Sequence[Any], Reco
 
 
 def _keys_of(row: Any) -> list[str]:
-    """Return the column names of a result or row."""
     keys = getattr(row, "keys", tuple)
     return list(getattr(row, "_fields", None) or (keys() if callable(keys) else ()))
 

@@ -167,7 +167,7 @@ class EngineRequest:
 class EngineSource(EngineTable):
     """A table to be searched with one vector or several, from threads or from tasks of an event loop."""
 
-    _dim: int | None  # dimension of the vectors; None if the engine does not say
+    _dim: int  # dimension of the vectors; 0 if the engine does not say
 
     def search(
         self, vector: ArrayLike, *, candidates: int = CANDIDATES, **options: Unpack[SearchOptions]
@@ -222,7 +222,7 @@ class EngineSource(EngineTable):
             raise InputError(f"a search needs one vector of finite numbers, got {vector!r:.60}") from None
         if query.ndim != 1 or not np.isfinite(query).all():
             raise InputError(f"a search needs one vector of finite numbers, got shape {query.shape}")
-        if self._dim is not None and len(query) != self._dim:
+        if self._dim and len(query) != self._dim:
             raise InputError(
                 f"{self._address.label} holds vectors of {self._dim} numbers, but the query has {len(query)}"
             )
@@ -234,7 +234,6 @@ class EngineSource(EngineTable):
 
 
 def one_line(error: object) -> str:
-    """Return an error message on one line."""
     return " ".join(str(error).split())
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mascot.connect.engines import engine
 from mascot.connect.engines.address import Address, Metric, address_of_client
 from mascot.connect.engines.engine import EngineHits, EngineRequest, EngineSource, EngineTable
-from mascot.connect.engines.sink import VECTOR, OpenSink, SinkLayout
+from mascot.connect.engines.sink import VECTOR, Sink, SinkLayout
 from mascot.extras import package
 
 _METRICS = {"cosine": "cosine", "ip": "dot", "l2": "l2"}
@@ -38,11 +38,13 @@ class LanceTable(EngineTable):
             return {}
         return {row["name"]: row["value"] for row in table.to_arrow().to_pylist()}
 
-    def _shape(self) -> tuple[str, int, bool]:
-        """Return the column of vectors, their dimension, and whether a row has several vectors."""
-        shapes = _shapes_of(self._table.schema)
-        name = self._address.pick(list(shapes))
-        return name, *shapes[name]
+    def _inspect(self) -> None:
+        """Read the columns, the dimension of the vectors, and whether a row has several vectors."""
+        schema = self._table.schema
+        shapes = _shapes_of(schema)
+        self._vector = self._address.pick(list(shapes))
+        self._dim, self._several = shapes[self._vector]
+        self._names = [name for name in schema.names if name not in shapes]
 
     def _release(self) -> None:
         self._table = self._database = None
@@ -55,13 +57,13 @@ class LanceSource(LanceTable, EngineSource):
         self._address, self._table = address, table
         with self._opening():
             if table is None:
-                self._database = _connect(address, make=False)
-                self._table = _open(self._database, address)
-            self._vector, self._size, self._several = self._shape()
-            schema = self._table.schema
-            self._names = [name for name in schema.names if name not in _shapes_of(schema)]
+                database = self._database = _connect(address, make=False)
+                try:
+                    self._table = database.open_table(address.table)
+                except _NO_TABLE:
+                    raise address.absent("table", database.list_tables().tables) from None
+            self._inspect()
             self._key = engine.key_of(self._names, address)
-        self._dim = self._size
 
     @classmethod
     def from_table(
@@ -102,9 +104,9 @@ class LanceSource(LanceTable, EngineSource):
     def _matrix(self, column: Any) -> NDArray[np.float32]:
         flat = column.combine_chunks()
         if self._several:
-            return engine.matrix_of(flat.to_pylist(), self._size, several=True)
+            return engine.matrix_of(flat.to_pylist(), self._dim, several=True)
         numbers = np.asarray(flat.flatten().to_numpy(zero_copy_only=False), np.float32)
-        return numbers.reshape(len(column), self._size)
+        return numbers.reshape(len(column), self._dim)
 
     def _index(self) -> tuple[bool, str]:
         """Return whether the vectors are indexed, and the metric: that of the address, of the index, or cosine."""
@@ -116,7 +118,7 @@ class LanceSource(LanceTable, EngineSource):
         return False, metric or "cosine"
 
 
-class LanceSink(LanceTable, OpenSink):
+class LanceSink(LanceTable, Sink):
     """A table of LanceDB, to be written to. Several processes may write at once."""
 
     def __init__(self, address: Address, layout: SinkLayout) -> None:
@@ -131,8 +133,8 @@ class LanceSink(LanceTable, OpenSink):
             self._database = _connect(address, make=True)
             self._table = self._open_or_make(address.table, self._schema)
             layout.check_table(address, self._table.schema.names)
-            _, table_dim, several = self._shape()
-            layout.check_shape(address.label, table_dim, several)
+            self._inspect()
+            layout.check_shape(address.label, self._dim, self._several)
 
     def _open_or_make(self, name: str, schema: Any) -> Any:
         """Open the table, or create it; another process may be creating it at the same time."""
@@ -177,13 +179,6 @@ def _connect(address: Address, make: bool) -> Any:
         place = address.file if make else address.open_file()
     # The next search sees what another process has written.
     return lancedb.connect(place, read_consistency_interval=timedelta(0))
-
-
-def _open(database: Any, address: Address) -> Any:
-    try:
-        return database.open_table(address.table)
-    except _NO_TABLE:
-        raise address.absent("table", database.list_tables().tables) from None
 
 
 def _merge(table: Any, key: str, rows: Any) -> None:

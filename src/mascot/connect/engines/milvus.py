@@ -20,7 +20,7 @@ from mascot.connect.converters.hit_lists import names_of
 from mascot.connect.engines import engine
 from mascot.connect.engines.address import Address, Metric, address_of_client
 from mascot.connect.engines.engine import EngineHits, EngineRequest, EngineSource, EngineTable
-from mascot.connect.engines.sink import VECTOR, OpenSink, SinkLayout, chunks
+from mascot.connect.engines.sink import VECTOR, Sink, SinkLayout, chunks
 from mascot.errors import InputError, OptionError, require
 from mascot.extras import package
 
@@ -63,7 +63,7 @@ class MilvusTable(EngineTable):
         self._key = next(field["name"] for field in fields if field.get("is_primary"))
         dims = {field["name"]: int(field["params"]["dim"]) for field in fields if field["type"] == kinds.FLOAT_VECTOR}
         self._vector = address.pick(list(dims))
-        self._size = dims[self._vector]
+        self._dim = dims[self._vector]
         indexes = client.list_indexes(address.table, field_name=self._vector)
         if not indexes:
             raise InputError(
@@ -124,7 +124,6 @@ class MilvusSource(MilvusTable, EngineSource):
             self._inspect()
             if address.id is not None and not self._dynamic:
                 engine.key_of(self._names, address)
-        self._dim = self._size
 
     @classmethod
     def from_client(
@@ -155,7 +154,7 @@ class MilvusSource(MilvusTable, EngineSource):
         if self._metric == "l2":
             scores = engine.from_l2(scores, squared=True)
         rows = [dict(hit["entity"]) for hit in hits]
-        matrix = engine.matrix_of([row[self._vector] for row in rows], self._size, several=False) if vectors else None
+        matrix = engine.matrix_of([row[self._vector] for row in rows], self._dim, several=False) if vectors else None
         cells = engine.cells_of([{name: row[name] for name in row if name not in self._vectors} for row in rows])
         ids = engine.named_ids(cells, [row[self._key] for row in rows], self._address)
         return engine.best_first(ids, scores, cells, matrix)
@@ -171,7 +170,7 @@ class MilvusSource(MilvusTable, EngineSource):
         return [*engine.fetched(columns, available, id_column, self._address.label), self._key]
 
 
-class MilvusSink(MilvusTable, OpenSink):
+class MilvusSink(MilvusTable, Sink):
     """A collection of Milvus, to be written to. Milvus stores one vector per row."""
 
     def __init__(self, address: Address, layout: SinkLayout) -> None:
@@ -187,7 +186,7 @@ class MilvusSink(MilvusTable, OpenSink):
         with self._opening():
             self._make(address.table, layout.key, columns, address.vector or VECTOR, layout.dim, metric)
             self._inspect(layout)
-            layout.check_shape(address.label, self._size, several=False)
+            layout.check_shape(address.label, self._dim, several=False)
 
     def _make(self, name: str, key: str, columns: Mapping[str, type], vector: str, dim: int, metric: str) -> None:
         """Create a collection if there is none, with a key of text and columns that may be missing."""

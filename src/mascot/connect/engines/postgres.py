@@ -6,7 +6,7 @@ import math
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from mascot.connect.engines import engine
 from mascot.connect.engines.address import METRICS, Address, Metric, address_of_client
 from mascot.connect.engines.engine import EngineHits, EngineRequest, EngineSource, EngineTable
-from mascot.connect.engines.sink import VECTOR, OpenSink, SinkLayout
+from mascot.connect.engines.sink import VECTOR, Sink, SinkLayout
 from mascot.errors import InputError
 from mascot.extras import package
 
@@ -30,26 +30,6 @@ _PRIMARY_KEY, _VECTOR_INDEXES = (
     Path(__file__).with_name(f"postgres_{name}.sql").read_text("utf-8") for name in ("primary_key", "vector_indexes")
 )
 _KINDS = {str: "text", int: "bigint", float: "double precision"}
-
-
-class BorrowedConnection:
-    """A connection of the caller, whose settings, rows and transaction are not changed."""
-
-    def __init__(self, connection: Any) -> None:
-        self.connection, self.adapters = connection, connection.adapters  # what psycopg reads to quote a name
-
-    def execute(self, statement: Any, values: Any = None) -> Any:
-        psycopg = _psycopg()
-        cursor = self.connection.cursor(row_factory=psycopg.rows.tuple_row)
-        cursor.adapters.register_loader("numeric", psycopg.types.numeric.FloatLoader)
-        return cursor.execute(statement, values)
-
-    def transaction(self) -> Any:
-        """Return a transaction, or a savepoint in the caller's transaction; it is rolled back to undo all settings."""
-        return self.connection.transaction(force_rollback=True)
-
-    def close(self) -> None:
-        """Leave the connection open, because it belongs to the caller."""
 
 
 class PostgresTable(EngineTable):
@@ -67,12 +47,12 @@ class PostgresTable(EngineTable):
         """Return names, or parts of a statement, separated by commas."""
         return self._sql.SQL(", ").join(self._sql.Identifier(x) if isinstance(x, str) else x for x in items)
 
-    def _columns(self, connection: Any) -> dict[str, str]:
+    def _columns(self, cursor: Any) -> dict[str, str]:
         """Return the table's columns and their types."""
-        rows = connection.execute(
+        rows = cursor.execute(
             "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute "
             "WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped ORDER BY attnum",
-            [self._table.as_string(connection)],
+            [self._table.as_string(cursor)],
         ).fetchall()
         if not rows:
             raise InputError(f"{self._address.label}: there is no table {self._address.table!r}; name it with ?table=")
@@ -80,11 +60,11 @@ class PostgresTable(EngineTable):
         return {name: kind.rpartition(".")[2] for name, kind in rows}
 
     def _read_facts(self) -> Mapping[str, str]:
-        def stored_facts(connection: Any) -> dict[str, str]:
-            name = self._facts_table.as_string(connection)
-            if connection.execute("SELECT to_regclass(%s)", [name]).fetchone()[0] is None:
+        def stored_facts(cursor: Any) -> dict[str, str]:
+            name = self._facts_table.as_string(cursor)
+            if cursor.execute("SELECT to_regclass(%s)", [name]).fetchone()[0] is None:
                 return {}
-            return dict(connection.execute(f"SELECT name, value FROM {name}").fetchall())
+            return dict(cursor.execute(f"SELECT name, value FROM {name}").fetchall())
 
         return self._run(stored_facts)
 
@@ -108,7 +88,7 @@ class PostgresSource(PostgresTable, EngineSource):
         self._owned = connection is None
         self._pool = connection if hasattr(connection, "getconn") else None
         if self._pool is None:
-            self._connection = self._connected() if connection is None else BorrowedConnection(connection)
+            self._connection = self._connected() if connection is None else connection
         with self._opening():
             self._run(self._inspect)
 
@@ -132,10 +112,9 @@ class PostgresSource(PostgresTable, EngineSource):
         return cls(address_of_client("postgresql", table, vector, id, metric), connection)
 
     def _connected(self) -> Any:
-        with ExitStack() as stack, self._in_use():
-            connection = stack.enter_context(closing(_connect(self._address)))
+        with self._in_use():
+            connection = _connect(self._address)
             connection.execute("SET default_transaction_read_only = on")
-            stack.pop_all()  # it stays open
         return connection
 
     def _run(self, work: Callable[[Any], _Result]) -> _Result:
@@ -143,25 +122,35 @@ class PostgresSource(PostgresTable, EngineSource):
         if self._pool is not None:
             self._must_be_open()
             with self._pool.connection() as connection:
-                return _in_transaction(BorrowedConnection(connection), work)
+                return self._in_transaction(connection, work)
         with self._lock:
             self._must_be_open()
             try:
-                return _in_transaction(self._connection, work)
+                return self._in_transaction(self._connection, work)
             except _psycopg().OperationalError:
                 if not (self._owned and self._connection.closed):
                     raise
                 self._connection = self._connected()
-                return _in_transaction(self._connection, work)
+                return self._in_transaction(self._connection, work)
 
-    def _inspect(self, connection: Any) -> None:
+    def _in_transaction(self, connection: Any, work: Callable[[Any], _Result]) -> _Result:
+        """Call `work` with a cursor; the transaction or savepoint of a caller's connection is undone afterwards."""
+        psycopg = _psycopg()
+        with (
+            connection.transaction(force_rollback=not self._owned),
+            connection.cursor(row_factory=psycopg.rows.tuple_row) as cursor,
+        ):
+            cursor.adapters.register_loader("numeric", psycopg.types.numeric.FloatLoader)
+            return work(cursor)
+
+    def _inspect(self, cursor: Any) -> None:
         """Read the columns, key and index of the table."""
-        address, run, name = self._address, connection.execute, self._table.as_string(connection)
-        kinds = self._columns(connection)
+        address, run, name = self._address, cursor.execute, self._table.as_string(cursor)
+        kinds = self._columns(cursor)
         shapes = {name: shape for name, kind in kinds.items() if (shape := _VECTOR.fullmatch(kind))}
         self._vector = address.pick(list(shapes))
         single, dim, array, array_dim = shapes[self._vector].groups()
-        self._kind, self._several, self._dim = single or array, array is not None, int(dim or array_dim or 0) or None
+        self._kind, self._several, self._dim = single or array, array is not None, int(dim or array_dim or 0)
         self._names = [name for name in kinds if name not in shapes]
         key = run(_PRIMARY_KEY, [name]).fetchone()
         self._key = engine.key_of(self._names, address, key and str(key[0]))
@@ -218,19 +207,19 @@ class PostgresSource(PostgresTable, EngineSource):
         )
 
     def _rows(self, statement: Any, query: NDArray[np.float32], request: EngineRequest, exact: bool) -> list[Any]:
-        def work(connection: Any) -> list[Any]:
-            self._prepare(connection, request.count, exact)
+        def work(cursor: Any) -> list[Any]:
+            self._prepare(cursor, request.count, exact)
             # With parameters PostgreSQL accepts only one statement and refuses a second one after a semicolon.
             values = {"query": _text(query), "count": request.count}
-            return list(connection.execute(statement, values).fetchall())
+            return list(cursor.execute(statement, values).fetchall())
 
         return self._run(work)
 
     def _blames_where(self, error: Any) -> bool:
         return error.sqlstate is not None  # otherwise it is about the connection
 
-    def _prepare(self, connection: Any, candidates: int, exact: bool) -> None:
-        run = connection.execute
+    def _prepare(self, cursor: Any, candidates: int, exact: bool) -> None:
+        run = cursor.execute
         run("SET TRANSACTION READ ONLY")
         run(f"SET LOCAL statement_timeout = '{_TIMEOUT_S}s'")
         if exact:
@@ -250,11 +239,11 @@ class PostgresSource(PostgresTable, EngineSource):
 
     def _release(self) -> None:
         with self._lock:
-            if self._pool is None:
+            if self._owned:
                 self._connection.close()
 
 
-class PostgresSink(PostgresTable, OpenSink):
+class PostgresSink(PostgresTable, Sink):
     """A table of PostgreSQL, to be written to. Several processes may write at once."""
 
     def __init__(self, address: Address, layout: SinkLayout) -> None:
@@ -323,11 +312,6 @@ class PostgresSink(PostgresTable, OpenSink):
 
     def _write_facts(self, facts: Mapping[str, str]) -> None:
         self._upsert(self._facts_table, ["name", "value"], "%s, %s", list(facts.items()))
-
-
-def _in_transaction(connection: Any, work: Callable[[Any], _Result]) -> _Result:
-    with connection.transaction():
-        return work(connection)
 
 
 def _psycopg() -> Any:

@@ -14,7 +14,7 @@ from mascot.connect.converters.hit_lists import names_of
 from mascot.connect.engines import engine
 from mascot.connect.engines.address import Address, Metric, address_of_client
 from mascot.connect.engines.engine import EngineHits, EngineRequest, EngineSource, EngineTable
-from mascot.connect.engines.sink import VECTOR, OpenSink, SinkLayout, chunks
+from mascot.connect.engines.sink import VECTOR, Sink, SinkLayout, chunks
 from mascot.errors import InputError, OptionError
 from mascot.extras import package
 
@@ -41,7 +41,7 @@ class QdrantTable(EngineTable):
         shapes_by_name = shapes if isinstance(shapes, dict) else {"": shapes}
         self._vector = "" if list(shapes_by_name) == [""] else address.pick(list(shapes_by_name))
         shape = shapes_by_name[self._vector]
-        self._size, self._distance = int(shape.size), str(shape.distance.value)
+        self._dim, self._distance = int(shape.size), str(shape.distance.value)
         self._several = shape.multivector_config is not None
         for metric, distance in _DISTANCES.items():
             if distance == self._distance:
@@ -54,7 +54,6 @@ class QdrantTable(EngineTable):
         return {point.payload["name"]: point.payload["value"] for point in points}
 
     def _message(self, error: Any) -> str:
-        """Return the server's error message on one line."""
         try:
             message = error.structured()["status"]["error"]
         except (AttributeError, ValueError, KeyError, TypeError):
@@ -76,7 +75,6 @@ class QdrantSource(QdrantTable, EngineSource):
         super().__init__(address, client)
         with self._opening():
             self._inspect()
-        self._dim = self._size
 
     @classmethod
     def from_client(
@@ -103,7 +101,6 @@ class QdrantSource(QdrantTable, EngineSource):
         return [self._answer(answer.points, request.vectors) for answer in answers]
 
     def _filter(self, where: str) -> Any:
-        """Parse a Qdrant filter from JSON."""
         try:
             return self._models.Filter.model_validate_json(where)
         except package("pydantic", "qdrant").ValidationError as error:
@@ -124,11 +121,11 @@ class QdrantSource(QdrantTable, EngineSource):
         matrix = None
         if vectors:
             lists = [point.vector[self._vector] if self._vector else point.vector for point in points]
-            matrix = engine.matrix_of(lists, self._size, self._several)
+            matrix = engine.matrix_of(lists, self._dim, self._several)
         return engine.best_first(ids, scores, cells, matrix)
 
 
-class QdrantSink(QdrantTable, OpenSink):
+class QdrantSink(QdrantTable, Sink):
     """A collection of Qdrant, to be written to."""
 
     def __init__(self, address: Address, layout: SinkLayout) -> None:
@@ -141,7 +138,7 @@ class QdrantSink(QdrantTable, OpenSink):
         with self._opening():
             self._make(address.table, {address.vector or VECTOR: shape})
             self._inspect()
-            layout.check_shape(address.label, self._size, self._several)
+            layout.check_shape(address.label, self._dim, self._several)
 
     def _make(self, name: str, vectors: Any) -> None:
         if self._client.collection_exists(name):

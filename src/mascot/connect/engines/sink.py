@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,28 +19,6 @@ from mascot.errors import InputError, require
 VECTOR = "vector"  # default name of the column of vectors
 _BATCH = 256  # rows per request, which every engine accepts
 _TYPES = (str, int, float, list)
-
-
-class Sink(Protocol):
-    """A table that rows are written to. The first of its columns is the key. Writing a row twice has no effect."""
-
-    def put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
-        """Insert rows and their vectors, n x dim or n x tokens x dim, or replace the rows with the same key."""
-
-    def select(self, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """Yield the values of these columns in every row."""
-
-    def remove(self, keys: Sequence[str]) -> None:
-        """Delete the rows with these keys; keys that do not exist are ignored."""
-
-    def set_facts(self, facts: Mapping[str, str]) -> None:
-        """Store facts beside the table, such as the encoder of its vectors."""
-
-    def facts(self) -> dict[str, str]:
-        """Return the stored facts."""
-
-    def close(self) -> None:
-        """Close the table; closing it twice has no effect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,28 +88,35 @@ class SinkLayout:
         return records, numbers[list(places.values())]
 
 
-class OpenSink(EngineTable, Sink):
-    """A table of an engine, to be written to. It closes at the end of a `with`."""
+class Sink(EngineTable):
+    """A table that rows are written to. It closes at the end of a `with`; closing it twice has no effect.
+
+    The first of its columns is the key. Writing a row twice has no effect.
+    """
 
     _layout: SinkLayout
 
     def put(self, rows: Sequence[Mapping[str, Any]], vectors: NDArray[np.float32]) -> None:
+        """Insert rows and their vectors, n x dim or n x tokens x dim, or replace the rows with the same key."""
         with self._in_use():
             records, numbers = self._layout.checked(rows, vectors)
             if records:
                 self._put(records, numbers)
 
     def select(self, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        """Yield the values of these columns in every row."""
         with self._in_use():
             for row in self._select(columns):
                 yield tuple(row.get(name) for name in columns)
 
     def remove(self, keys: Sequence[str]) -> None:
+        """Delete the rows with these keys; keys that do not exist are ignored."""
         with self._in_use():
             for batch in chunks(keys):
                 self._remove(batch)
 
     def set_facts(self, facts: Mapping[str, str]) -> None:
+        """Store facts beside the table, such as the encoder of its vectors."""
         with self._in_use():
             self._write_facts(facts)
 

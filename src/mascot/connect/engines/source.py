@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 import mascot as mc
 from mascot.connect.engines.address import read_address
 from mascot.connect.engines.engine import CANDIDATES, EngineHits, EngineSource, SearchOptions
-from mascot.connect.engines.sink import OpenSink, SinkLayout
+from mascot.connect.engines.sink import Sink, SinkLayout
 from mascot.errors import check_whole, warn
 from mascot.methods.method import Method
 from mascot.reranking import Already
@@ -51,7 +51,7 @@ def open_source(uri: str) -> EngineSource:
     return _module(address.engine).SOURCE(address)
 
 
-def open_sink(uri: str, *, fields: Mapping[str, type], dim: int, tokens: int = 1) -> OpenSink:
+def open_sink(uri: str, *, fields: Mapping[str, type], dim: int, tokens: int = 1) -> Sink:
     """Open the table at an address for writing; create it if it does not exist.
 
     Parameters

@@ -10,7 +10,7 @@ from typing import Any
 import mascot as mc
 from mascot.candidates import RecordColumns
 from mascot.connect.converters.hit_lists import as_scores, as_vectors
-from mascot.errors import check_whole
+from mascot.errors import check_share, check_whole
 from mascot.grammar import columns_of
 from mascot.profiles import Variant
 from mascot.reranking import check_call, check_method
@@ -46,10 +46,11 @@ class Steering:
     """
 
     kind: DocumentKind
-    wishes: Any
-    k: int
-    method: Any
+    wishes: Any = ()
+    k: int = 20
+    method: Any = None
     columns: Sequence[str] | None = None
+    explain: bool = False
     distances: bool = False  # smaller scores are better
 
     def __post_init__(self) -> None:
@@ -65,17 +66,16 @@ class Steering:
         return None if strength is None else 1 - strength
 
     def to_dict(self) -> dict[str, Any]:
-        """Return wishes, k, method and columns as plain data."""
+        """Return wishes, k, method, columns and explain as plain data."""
         columns = None if self.columns is None else list(self.columns)
-        wishes, method = plain_wishes(self.wishes), plain_method(self.method)
-        return {"wishes": wishes, "k": self.k, "method": method, "columns": columns}
+        rules = {"wishes": plain_wishes(self.wishes), "k": self.k, "method": plain_method(self.method)}
+        return {**rules, "columns": columns, "explain": self.explain}
 
     def select(
         self,
         documents: Sequence[Any],
         scores: Sequence[float | None],
         vectors: Callable[[], Sequence[Any]],
-        explain: bool,
         wishes: Any = None,
         k: int | None = None,
         already: Any = None,
@@ -89,7 +89,7 @@ class Steering:
         """
         if wishes is not None or k is not None:
             own = replace(self, wishes=self.wishes if wishes is None else wishes, k=self.k if k is None else k)
-            return own.select(documents, scores, vectors, explain, already=already)
+            return own.select(documents, scores, vectors, already=already)
         shown_ids = self._ids(already)
         if not documents:
             return []
@@ -104,7 +104,7 @@ class Steering:
         )
         ranking = mc.rerank(candidates, self.wishes, k=self.k, method=self.method, already=shown_ids)
         selection = [documents[at] for at in ranking.positions.tolist()]
-        if not explain:
+        if not self.explain:
             return selection
         return [
             self.kind.noted(
@@ -154,8 +154,7 @@ def method_from_lambda(value: float, method: MethodClass = mc.Mascot, owner: str
     >>> method_from_lambda(0.75).strength
     0.25
     """
-    if not 0 <= value <= 1:
-        raise mc.OptionError(f"{owner} must be in 0..1, got {value!r}")
+    check_share(owner, value)
     try:
         return method(strength=1 - value)
     except TypeError:
@@ -199,16 +198,13 @@ def resolve_rules(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plain_wishes(wishes: Iterable[mc.AnyWish]) -> list[dict[str, Any]]:
-    """Return wishes as dictionaries, ready for JSON."""
     return [wish.to_dict() for wish in wishes]
 
 
 def plain_method(method: Any) -> dict[str, Any]:
-    """Return a method as a dictionary."""
     if not hasattr(method, "to_dict"):
         raise mc.OptionError(f"a method cannot be saved unless it has to_dict(), got {method!r}")
-    plain: dict[str, Any] = method.to_dict()
-    return plain
+    return method.to_dict()
 
 
 def _is_built_in(attribute: Any) -> bool:

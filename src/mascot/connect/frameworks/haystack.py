@@ -66,8 +66,7 @@ class SteeredRanker:
         rules = {name: value for name, value in rules.items() if value is not None}
         rules = resolve_rules({**rules, "profile": profile, "strength": strength, "keep": keep})
         keys = None if columns is None else tuple(names_of(columns))
-        self._steering = Steering(_DOCUMENTS, rules.get("wishes", ()), rules.get("k", _K), rules.get("method"), keys)
-        self.explain = explain
+        self._steering = Steering(_DOCUMENTS, **rules, columns=keys, explain=explain)
 
     @classmethod
     def from_lambda_threshold(
@@ -96,17 +95,9 @@ class SteeredRanker:
         `wishes` and `k`, which Haystack calls `top_k`, replace those of the component (default: None). For `already`
         see `Steering.select`.
         """
-        scores = [document.score for document in documents]
-        selection = self._steering.select(
-            documents,
-            scores,
-            lambda: [document.embedding for document in documents],
-            self.explain,
-            wishes,
-            _one_k(top_k, k),
-            already,
-        )
-        return {"documents": selection}
+        scores, call = [document.score for document in documents], (wishes, _one_k(top_k, k), already)
+        select = self._steering.select
+        return {"documents": select(documents, scores, lambda: [each.embedding for each in documents], *call)}
 
     @component.output_types(documents=list[Document])
     @wraps(run)  # Haystack compares the parameters of both
@@ -116,13 +107,12 @@ class SteeredRanker:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the component as plain data, for a saved pipeline."""
-        return default_to_dict(self, **self._steering.to_dict(), explain=self.explain)
+        return default_to_dict(self, **self._steering.to_dict())
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> SteeredRanker:
         """Return the component that `to_dict` described."""
-        ranker: SteeredRanker = default_from_dict(cls, data)
-        return ranker
+        return default_from_dict(cls, data)
 
 
 def _one_k(top_k: int | None, k: int | None) -> int | None:

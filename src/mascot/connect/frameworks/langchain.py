@@ -131,7 +131,7 @@ class SteeredCompressor(SteeredModel, BaseDocumentCompressor):
 
     def _select(self, pairs: list[_Pair], *call: Any) -> list[_Pair]:
         scores = [score for _, score in pairs]
-        return self._steering.select(pairs, scores, lambda: self._vectors(pairs), self.explain, *call)
+        return self._steering.select(pairs, scores, lambda: self._vectors(pairs), *call)
 
     def _score(self, metadata: dict[str, Any]) -> float | None:
         values = (value_of(metadata, key) for key in self.score_keys)

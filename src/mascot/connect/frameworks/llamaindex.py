@@ -101,8 +101,7 @@ class SteeredPostprocessor(SteeredModel, BaseNodePostprocessor):
         return self._select(nodes)
 
     def _select(self, nodes: list[NodeWithScore], *call: Any) -> list[NodeWithScore]:
-        scores = [hit.score for hit in nodes]
-        return self._steering.select(nodes, scores, lambda: self._vectors(nodes), self.explain, *call)
+        return self._steering.select(nodes, [hit.score for hit in nodes], lambda: self._vectors(nodes), *call)
 
     def _vectors(self, hits: list[NodeWithScore]) -> list[list[float] | None]:
         nodes = [hit.node for hit in hits]

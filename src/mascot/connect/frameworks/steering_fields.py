@@ -47,4 +47,4 @@ class SteeredModel(BaseModel):
     @property
     def _steering(self) -> Steering:
         distances = getattr(self, "distances", False)
-        return Steering(self._kind, self.wishes, self.k, self.method, self.columns, distances)
+        return Steering(self._kind, self.wishes, self.k, self.method, self.columns, self.explain, distances)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from mascot.errors import OptionError, require
 from mascot.kernels import native
-from mascot.kernels.constants import BEYOND, LEADERS, REACH, SCALE, SPACING
+from mascot.kernels.constants import BEYOND, CENTRE_STEPS, LEADERS, REACH, SCALE, SPACING
 from mascot.kernels.native import GLOBE, LABELS, LINE, PLANE, Options, PackedBins
 from mascot.kernels.native.pack import AXIS_FIELDS
 from mascot.kernels.quotas import Quota
@@ -101,6 +101,8 @@ class KernelBins:
     values: Any
     bins: int  # most bins of one query; 0 if they are looked up, -1 if they follow each query's rows
     each: int  # most bins of a row, for look-up tables
+    names: Any = None  # as in `PackedBins`
+    name_price: float = 0.0
 
     @classmethod
     def of(cls, packed: PackedBins, xp: Any = np) -> KernelBins:
@@ -119,7 +121,8 @@ class KernelBins:
             indices = indices.astype(np.uint16 if highest < 2**16 else np.uint32 if highest < 2**32 else np.int64)
             bins = highest + 1 if highest < _DIRECT else 0
             each = max(int((indptr[1:] - indptr[:-1]).max()), 1)
-        return cls(packed.shape, axes, xs, ys, indptr, indices, values, bins, each)
+        names = xs if packed.names is packed.x else None if packed.names is None else xp.asarray(packed.names)
+        return cls(packed.shape, axes, xs, ys, indptr, indices, values, bins, each, names, packed.name_price)
 
 
 def _axis_bins(axis: NDArray[np.float64], values: Any) -> int:
@@ -231,8 +234,8 @@ class _MemoryLayout:
         record["at_cap"] = self._take(most) if record["spread"] else record["at_base"]
         record["at_low"] = self._take(most) if record["focus"] or keep else record["at_cap"]
         # The first sums share the memory of the bounds, unless there are several passes.
-        record["at_spread"] = self._take(most) if keep else record["at_cap"]
-        record["at_focus"] = self._take(most) if keep else record["at_low"]
+        record["at_spread"] = self._take(most) if keep and record["spread"] else record["at_cap"]
+        record["at_focus"] = self._take(most) if keep and record["focus"] else record["at_low"]
 
     def _place_attribute(self, a: int) -> None:
         task, most, fields, bins = self._task, self._most, self._attributes[a], self._task.bins[a]
@@ -242,6 +245,8 @@ class _MemoryLayout:
         fields["neutral"], fields["bits"], fields["fit"] = task.rules[a] == native.NEUTRAL, -1, self._take(_FIT)
         for name in ("xs", "ys", "indptr", "indices", "values"):
             fields[name] = address(getattr(bins, name))
+        fields["name_price"] = bins.name_price
+        fields["names"] = address(bins.names if task.signs[a] < 0 else None)
         slots = bins.bins
         if bins.shape == LINE and bins.axes[0, 1] == 0 and bins.axes[0, 3] <= 0:
             # The range of n rows is at most sqrt(2 n) standard deviations, and outliers lie just beyond it.
@@ -298,12 +303,14 @@ class _MemoryLayout:
                 fields["keys"] = record["at_state"] + fields["origin"]
         record["at_start"] = self._take(self._slots) if options.keep or self._several else 0
         record["at_protected"] = self._take(math.ceil(min(options.protect, self._most) / 2) + 1)
-        record["at_selected"] = self._take(math.ceil(options.k / 2) + 1)
         record["at_taken"] = self._take(math.ceil(self._most / 8) + 1)
+        runs = 1
         if self._several:
-            record["at_likes"] = self._take(LEADERS * (LEADERS + 3))
-            record["at_plain"] = self._take(math.ceil(options.k / 2) + 1)
-            record["at_best"] = self._take(math.ceil(options.k / 2) + 1)
+            runs += 3 + (options.starts if record["spread"] else len(CENTRE_STEPS) * options.starts)
+            integers = math.ceil((LEADERS + max(LEADERS, options.k)) / 2)
+            record["at_leaders"] = self._take(LEADERS * (1 + len(self._attributes)) + integers)
+            record["at_runs"] = self._take(3 * runs)
+        record["at_selected"] = self._take(math.ceil(runs * options.k / 2) + 1)
         record["arena"] = self.size
 
     def evaluation(self, threads: int, lanes: int) -> dict[str, int]:

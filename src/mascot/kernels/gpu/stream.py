@@ -38,7 +38,7 @@ def select_stream(count: int, width: int, scores: Floats, bins: Sequence[PackedB
     cp = cupy()
     chunk = max(1, min(_CHUNK // max(width, 1), count))
     chunk = -(-count // -(-count // chunk))  # chunks of equal size
-    columns = [scores, *(column for part in bins for column in (part.x, part.y) if column is not None)]
+    columns = [scores, *(column for part in bins for column in _columns_of(part))]
     # Bounds on the number of bins come from all rows. Each chunk then replaces the arrays by its own.
     all_bins = [KernelBins.of(part) for part in bins]
     replace(task, bins=tuple(all_bins)).check(width)
@@ -47,11 +47,11 @@ def select_stream(count: int, width: int, scores: Floats, bins: Sequence[PackedB
     launchers: dict[tuple[int, int], Callable[[], DeviceResults]] = {}
 
     def launcher_over(device: Any, queries: int) -> Callable[[], DeviceResults]:
-        at, parts = 1, []
+        rest, parts = iter(device[1:]), []
         for part in all_bins:
-            plane = part.ys is not None
-            parts.append(replace(part, xs=device[at], ys=device[at + 1] if plane else None))
-            at += 2 if plane else 1
+            xs, ys = next(rest), None if part.ys is None else next(rest)
+            names = None if part.names is None else xs if part.names is part.xs else next(rest)
+            parts.append(replace(part, xs=xs, ys=ys, names=names))
         return launcher(replace(task, bins=tuple(parts)), DeviceQueries(queries, width, device[0]))
 
     def run(first: int) -> None:
@@ -79,6 +79,12 @@ def select_stream(count: int, width: int, scores: Floats, bins: Sequence[PackedB
             job.result()
     arrays: list[Any] = [np.concatenate(parts) for parts in zip(*results, strict=True)]
     return Selection(*arrays)
+
+
+def _columns_of(bins: PackedBins) -> list[Floats]:
+    """Return the columns of an attribute; the names of values on a line are the values."""
+    names = None if bins.names is bins.x else bins.names
+    return [column for column in (bins.x, bins.y, names) if column is not None]
 
 
 def _conveyors(cp: Any, columns: int, numbers: int) -> list[_Conveyor]:

@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from mascot.kernels.arrange import Arrangement, PlaceRule
+from mascot.kernels.arrange import Arrangement
 from mascot.kernels.native.pack import AXIS_FIELDS, GLOBE, LABELS, LINE, PLANE, VECTORS, PackedBins
 from mascot.kernels.novelty import CopyQuota
-from mascot.kernels.quotas import AnyQuota
+from mascot.kernels.quotas import AnyQuota, Quota
 from mascot.kernels.reference import Floats, Ints, Options, Selection
 
 __all__ = [
@@ -32,12 +32,11 @@ __all__ = [
 
 LAST, NEUTRAL = 0, 1  # what a missing value gets
 QUERY_WEIGHT, NORMALIZE, SCALE, ROBUST, BALANCE, BY_RELEVANCE = 1, 2, 4, 8, 16, 32  # bits of `Options.flags`
-ABI = 7
+ABI = 8
 
 _ATTRIBUTE = struct.Struct(f"2q2d5Q{2 * AXIS_FIELDS}dQdQq")
-_QUOTA = struct.Struct("4Q2qQqdQq")
-_BATCH = struct.Struct("6q2d14Q")
-_PLACE_RULE = struct.Struct("3Q2q")
+_QUOTA = struct.Struct("4Q2qQqdQqQ2q")
+_BATCH = struct.Struct("6q2d15Q")
 _PAGE_RULES = struct.Struct("4q5Q")
 _from_buffer, _address_of = ctypes.c_char.from_buffer, ctypes.addressof
 _OUT_OF_MEMORY = "the native kernel ran out of memory"
@@ -99,16 +98,16 @@ def select(
     attributes = bytearray().join(packed) if bins else None
     limits = bytearray().join(map(_packed_quota, quotas)) if quotas else None
     results, numbers = np.empty((2, count, k), np.int64), np.empty((3, count, len(bins)))
-    strengths, stages = np.empty(count), np.empty(count, np.int64)
-    result, number = _address(results), _address(numbers) if bins else 0
+    strengths, flags = np.empty(count), np.empty((2, count), np.int64)
+    result, number, flag = _address(results), _address(numbers) if bins else 0, _address(flags)
     batch = _BATCH.pack(
         len(bins), len(quotas), k, options.protect, options.flags, options.starts, options.strength, options.keep,
         _address(ptr), _address(rows), _address(scores), _address(already_ptr), _address(already),
         _address(attributes), _address(limits), result, result + results.strides[0], _address(strengths),
-        number, number + numbers.strides[0], number + 2 * numbers.strides[0], _address(stages),
+        number, number + numbers.strides[0], number + 2 * numbers.strides[0], flag, flag + flags.strides[0],
     )  # fmt: skip
     _run(batch, count, threads)
-    return Selection(results[0], results[1], strengths, numbers[0], numbers[1], numbers[2], stages)
+    return Selection(results[0], results[1], strengths, numbers[0], numbers[1], numbers[2], flags[0], flags[1])
 
 
 def _packed_attribute(bins: PackedBins, rule: int, sign: float, weight: float) -> bytes:
@@ -123,24 +122,22 @@ def _packed_quota(quota: AnyQuota) -> bytes:
     if isinstance(quota, CopyQuota):
         return _QUOTA.pack(
             0, 0, 0, 0, quota.n, quota.stages, _address(quota.vectors), quota.vectors.shape[1], quota.threshold,
-            _address(quota.pinned), len(quota.pinned),
+            _address(quota.pinned), len(quota.pinned), 0, 0, 0,
         )  # fmt: skip
+    capacity, length, first = quota.places or (None, 0, False)
     return _QUOTA.pack(
         _address(quota.indptr), _address(quota.labels), _address(quota.capacity), _address(quota.least),
-        len(quota.capacity), quota.stages, 0, 0, 0.0, 0, 0,
+        len(quota.capacity), quota.stages, 0, 0, 0.0, 0, 0, _address(capacity), length, first,
     )  # fmt: skip
 
 
-def arrange(rows: Ints, rules: Sequence[PlaceRule], before: Ints, fixed: Mapping[int, int]) -> Arrangement:
-    """Return the first order of items that the rules allow, as the reference implementation does."""
-    packed = bytearray().join(
-        _PLACE_RULE.pack(_address(quota.indptr), _address(quota.labels), _address(quota.capacity), length, first)
-        for quota, length, first in rules
-    )
+def arrange(rows: Ints, quotas: Sequence[Quota], before: Ints, fixed: Mapping[int, int]) -> Arrangement:
+    """Return the first order of items that the quotas allow, as the reference implementation does."""
+    packed = bytearray().join(map(_packed_quota, quotas))
     pins = np.array(sorted(fixed.items()), np.int64) if fixed else None
     order = np.empty(len(rows), np.int64)
     arguments = map(_address, (rows, before if len(before) else None, packed, pins, order))
-    count = _library()[0].mascot_arrange(_PAGE_RULES.pack(len(rows), len(before), len(rules), len(fixed), *arguments))
+    count = _library()[0].mascot_arrange(_PAGE_RULES.pack(len(rows), len(before), len(quotas), len(fixed), *arguments))
     if count < 0:
         raise MemoryError(_OUT_OF_MEMORY)
     return Arrangement(order[:count], order[count:])

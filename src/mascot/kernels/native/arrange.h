@@ -213,7 +213,8 @@ static int64_t order_crowded_first(Page *p) {
 typedef struct {
     int64_t count, slots;
     int64_t *owner, *slot;          /* [count] item, negative for earlier pages; number of its label */
-    int64_t *total, *n, *rule;      /* [slots] results with that label, and at most so many in a window of a rule */
+    int64_t *total, *n;             /* [slots] results with that label, and at most so many in a window */
+    int64_t *rule, *label;          /* [slots] */
 } Entries;
 
 static Entries list_entries(Arena *arena, const PageRules *rules) {
@@ -221,21 +222,23 @@ static Entries list_entries(Arena *arena, const PageRules *rules) {
     for (int64_t r = 0; r < rules->count; r++)
         for (int64_t j = -before; j < rules->items; j++) {
             int64_t row = j < 0 ? rules->before[before + j] : rules->rows[j];
-            most += rules->rule[r].indptr[row + 1] - rules->rule[r].indptr[row];
+            if (rules->quota[r].places.length) most += rules->quota[r].indptr[row + 1] - rules->quota[r].indptr[row];
         }
     Entries e = {0, 0, take_integers(arena, most), take_integers(arena, most), take_integers(arena, most),
-                 take_integers(arena, most), take_integers(arena, most)};
+                 take_integers(arena, most), take_integers(arena, most), take_integers(arena, most)};
     for (int64_t r = 0; r < rules->count; r++) {
-        const PlaceRule *rule = rules->rule + r;
+        const Quota *quota = rules->quota + r;
+        if (!quota->places.length) continue;
         Table table = make_table(arena, most);
-        for (int64_t j = rule->first ? 0 : -before; j < rules->items; j++) {
+        for (int64_t j = quota->places.first ? 0 : -before; j < rules->items; j++) {
             int64_t row = j < 0 ? rules->before[before + j] : rules->rows[j];
-            for (int64_t at = rule->indptr[row]; at < rule->indptr[row + 1]; at++) {
-                int64_t slot = slot_of(&table, rule->labels[at], e.slots);
+            for (int64_t at = quota->indptr[row]; at < quota->indptr[row + 1]; at++) {
+                int64_t slot = slot_of(&table, quota->labels[at], e.slots);
                 if (slot == e.slots) {
                     e.total[slot] = 0;
-                    e.n[slot] = rule->capacity[rule->labels[at]];
+                    e.n[slot] = quota->places.capacity[quota->labels[at]];
                     e.rule[slot] = r;
+                    e.label[slot] = quota->labels[at];
                     e.slots++;
                 }
                 e.total[slot]++;
@@ -254,7 +257,7 @@ static void find_binding_labels(Page *p, const PageRules *rules) {
     int64_t *label_of = take_integers(p->arena, e.slots), *places = take_integers(p->arena, 2 * e.count);
     p->label = arena_take(p->arena, (size_t)e.slots * sizeof(Label));
     for (int64_t slot = 0; slot < e.slots; slot++) {
-        const PlaceRule *rule = rules->rule + e.rule[slot];
+        const PlaceRule *rule = &rules->quota[e.rule[slot]].places;
         label_of[slot] = -1;
         if (e.total[slot] <= e.n[slot]) continue;
         int64_t length = rule->length < longest ? rule->length : longest;

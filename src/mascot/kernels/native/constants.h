@@ -31,6 +31,7 @@
 #define MASCOT_SWAPS 100    /* that improve a plan */
 #define MASCOT_FEW_SWAPS 2  /* that make room for a pick */
 #define MASCOT_TENURE 7     /* steps in which a swap is not undone */
+#define MASCOT_EXCHANGES 32 /* selections with smaller capacities, before a page is cut short */
 #define MASCOT_STEPS_PER_PLACE 10 /* steps back of the search for an arrangement, before it gives up */
 #define MASCOT_PROTECTED_STEP 0.8         /* strength of the run of a focus from the protected results alone */
 #define MASCOT_CENTRE_STEPS {0.25, 0.6}   /* strengths of the runs from each centre */

@@ -32,6 +32,13 @@ typedef struct {
     int64_t size;
 } Attribute;
 
+/* At most capacity[label] results per label in every `length` consecutive results, or in the first ones. */
+typedef struct {
+    const int64_t *capacity; /* of the labels of a quota */
+    int64_t length;          /* 0: no rule */
+    int64_t first;           /* 1: only the first `length` results of the page */
+} PlaceRule;
+
 /* At most capacity[label] and at least least[label] results for each label; or, with vectors, at most `count` results that are near-copies of a candidate. */
 typedef struct {
     const int64_t *indptr; /* row r has labels[indptr[r] .. indptr[r + 1]]; NULL: one label per row, labels[r] */
@@ -45,6 +52,7 @@ typedef struct {
     double threshold;      /* cosine from which two rows are near-copies */
     const int64_t *pinned; /* rows that are results from the start */
     int64_t pinned_count;
+    PlaceRule places; /* in the shown order; for labels */
 } Quota;
 
 /* Q queries over one corpus; query q has the candidates ptr[q] .. ptr[q + 1]. */
@@ -63,21 +71,15 @@ typedef struct {
     double *strengths;  /* [Q] */
     double *gain_factors, *largest_gains, *coverage_per_result; /* [Q, A] */
     int64_t *stages;    /* [Q] how many stages the quotas needed: 1 if all were met */
+    int64_t *arranged;  /* [Q] 1: `ranked` obeys the rules on places, without earlier pages and pinned results */
 } Batch;
-
-/* At most capacity[label] results per label in every `length` consecutive results, or in the first ones. */
-typedef struct {
-    const int64_t *indptr, *labels, *capacity; /* as in Quota */
-    int64_t length;
-    int64_t first; /* 1: only the first `length` results of the page */
-} PlaceRule;
 
 /* Items in the order in which they are wanted, and the rules that their order has to obey. */
 typedef struct {
     int64_t items, before_count, count, pin_count;
     const int64_t *rows;   /* [items] */
     const int64_t *before; /* [before_count] rows of the results of earlier pages */
-    const PlaceRule *rule; /* [count] */
+    const Quota *quota;    /* [count] whose rules on places hold */
     const int64_t *pins;   /* [pin_count, 2] place and item, by ascending places */
     int64_t *order;        /* result [items]: the items that have a place, in their order, then the others */
 } PageRules;

@@ -9,7 +9,6 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.kernels.constants import LABEL_PRICE
 from mascot.kernels.reference import Floats, Ints
 
 LINE, PLANE, GLOBE, LABELS, VECTORS = 0, 1, 2, 3, 4  # shapes of bins
@@ -64,10 +63,12 @@ def pack_axes(axes: tuple[float, ...], values: tuple[Floats, ...], name_price: f
     return PackedBins(LINE, x, None, (*axes, *(0.0,) * AXIS_FIELDS), names=names, name_price=name_price)
 
 
-def pack_globe(lat: Floats, lon: Floats, sigma_km: float, names: Floats | None = None) -> PackedBins:
+def pack_globe(
+    lat: Floats, lon: Floats, sigma_km: float, names: Floats | None = None, name_price: float = 0.0
+) -> PackedBins:
     """Pack Gaussian bins on the globe."""
     axes = (0.0, 0.0, 0.0, sigma_km) + (0.0,) * (2 * AXIS_FIELDS - 4)
-    return PackedBins(GLOBE, _contiguous(lat), _contiguous(lon), axes, names=names, name_price=LABEL_PRICE)
+    return PackedBins(GLOBE, _contiguous(lat), _contiguous(lon), axes, names=names, name_price=name_price)
 
 
 def _contiguous(values: Floats) -> Floats:

@@ -35,7 +35,6 @@ def checksum(content: bytes | bytearray | memoryview) -> int:
 
 
 def file_checksum(file: IO[bytes]) -> int:
-    """Return the checksum of an open file."""
     digest = xxhash.xxh3_64()
     file.seek(0)
     while chunk := file.read(_CHUNK):

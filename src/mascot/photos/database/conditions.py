@@ -37,68 +37,56 @@ def _in_folder(name: str, _: LabelOf) -> Condition:
     return within(name.rstrip("/")) if name.endswith("/") else ("instr(fold(folder), fold(?)) > 0", [name])
 
 
-def _values_of(text: str) -> tuple[bool, list[str]]:
-    """Return whether a filter excludes its values, and the values: `not Portugal or Spain`."""
-    negated = text[:4].casefold() == "not "
-    return negated, [value.strip() for value in (text[4:] if negated else text).split(" or ") if value.strip()]
+def _any_of(condition: Callable[[str, LabelOf], Condition]) -> Callable[[str, LabelOf], Condition]:
+    """Return the filter that one of several values applies, or with `not` that none does: `not Portugal or Spain`."""
 
+    def joined(text: str, label_of: LabelOf) -> Condition:
+        negated = text[:4].casefold() == "not "
+        values = [value.strip() for value in (text[4:] if negated else text).split(" or ")]
+        parts = [condition(value, label_of) for value in values if value]
+        either = " OR ".join(f"({part})" for part, _ in parts) or "FALSE"
+        bound_values = [value for _, more in parts for value in more]
+        return f"NOT coalesce({either}, FALSE)" if negated else f"({either})", bound_values
 
-def _any_of(text: str, condition: Callable[[str], tuple[str, list[Any]]]) -> Condition:
-    """Return the SQL condition that one of the values applies, or with `not` that none does, or is unknown."""
-    negated, values = _values_of(text)
-    parts = [condition(value) for value in values]
-    joined = " OR ".join(f"({part})" for part, _ in parts) or "FALSE"
-    bound_values = [value for _, more in parts for value in more]
-    return f"NOT coalesce({joined}, FALSE)" if negated else f"({joined})", bound_values
+    return joined
 
 
 def _labelled(column: str) -> Callable[[str, LabelOf], Condition]:
     """Return the filter of a column with labels."""
-    return lambda text, label_of: _any_of(text, lambda value: (f"{column} = ?", [label_of(column, value)]))
+    return _any_of(lambda value, label_of: (f"{column} = ?", [label_of(column, value)]))
 
 
-def _on_dates(text: str, _: LabelOf) -> Condition:
-    def days(value: str) -> Condition:
-        if value == "easter":
-            dates = [day.isoformat() for year in _EASTERS for day in easter_days(year)]
-            return f"substr(taken, 1, 10) IN ({', '.join('?' * len(dates))})", dates
-        first, _, last = value.partition("..")
-        last = last or first
-        pattern = next((each for each in (_DAYS, _YEARLY) if each.fullmatch(first) and each.fullmatch(last)), None)
-        if pattern is None:
-            raise OptionError(f"date must be like 2019, 2019-07, 2017..2018, 07, 12-24..12-26 or easter, got {value!r}")
-        day = "taken" if pattern is _DAYS else "substr(taken, 6)"
-        joint = "AND" if first <= last else "OR"  # from December to January
-        return f"{day} >= ? {joint} {day} <= ?", [first, f"{last}\uffff"]
-
-    return _any_of(text, days)
+def _on_date(value: str, _label_of: LabelOf) -> Condition:
+    if value == "easter":
+        dates = [day.isoformat() for year in _EASTERS for day in easter_days(year)]
+        return f"substr(taken, 1, 10) IN ({', '.join('?' * len(dates))})", dates
+    first, _, last = value.partition("..")
+    last = last or first
+    pattern = next((each for each in (_DAYS, _YEARLY) if each.fullmatch(first) and each.fullmatch(last)), None)
+    if pattern is None:
+        raise OptionError(f"date must be like 2019, 2019-07, 2017..2018, 07, 12-24..12-26 or easter, got {value!r}")
+    day = "taken" if pattern is _DAYS else "substr(taken, 6)"
+    joint = "AND" if first <= last else "OR"  # from December to January
+    return f"{day} >= ? {joint} {day} <= ?", [first, f"{last}\uffff"]
 
 
-def _on_weekdays(text: str, _: LabelOf) -> Condition:
-    def weekdays(value: str) -> Condition:
-        check_one_of("weekday", value.casefold(), *_WEEKDAYS, "weekend")
-        numbers = "'0', '6'" if value.casefold() == "weekend" else f"'{_WEEKDAYS.index(value.casefold())}'"
-        return f"strftime('%w', taken) IN ({numbers})", []
-
-    return _any_of(text, weekdays)
+def _on_weekday(value: str, _: LabelOf) -> Condition:
+    weekday = value.casefold()
+    check_one_of("weekday", weekday, *_WEEKDAYS, "weekend")
+    numbers = "'0', '6'" if weekday == "weekend" else f"'{_WEEKDAYS.index(weekday)}'"
+    return f"strftime('%w', taken) IN ({numbers})", []
 
 
-def _in_light(text: str, _: LabelOf) -> Condition:
-    def light(value: str) -> Condition:
-        check_one_of("light", value.casefold(), *LIGHTS)
-        return f"instr(light({', '.join(LIGHT_COLUMNS)}), ?) > 0", [value.casefold()]
-
-    return _any_of(text, light)
+def _in_light(value: str, _: LabelOf) -> Condition:
+    light = value.casefold()
+    check_one_of("light", light, *LIGHTS)
+    return f"instr(light({', '.join(LIGHT_COLUMNS)}), ?) > 0", [light]
 
 
-def _at_place(text: str, _: LabelOf) -> Condition:
+def _at_place(value: str, _: LabelOf) -> Condition:
     words = "words(coalesce(title, '') || ' ' || coalesce(caption, '') || ' ' || keywords || ' ' || path)"
-
-    def place(value: str) -> Condition:
-        condition = f"city = ? COLLATE NOCASE OR country = ? OR (city IS NULL AND instr({words}, words(?)) > 0)"
-        return condition, [value, gazetteer().country(value), value]
-
-    return _any_of(text, place)
+    condition = f"city = ? COLLATE NOCASE OR country = ? OR (city IS NULL AND instr({words}, words(?)) > 0)"
+    return condition, [value, gazetteer().country(value), value]
 
 
 def _named(name: str, _: LabelOf) -> Condition:
@@ -111,10 +99,10 @@ CONDITIONS: dict[str, Callable[[Any, LabelOf], Condition]] = {
     "since": lambda day, _: ("taken >= ?", [day]),
     "until": lambda day, _: ("taken <= ?", [f"{day}\uffff"]),  # every time of that day, month or year is below it
     **{column: _labelled(column) for column in ("country", "city", "camera", "season", "part_of_day")},
-    "place": _at_place,
-    "date": _on_dates,
-    "weekday": _on_weekdays,
-    "light": _in_light,
+    "place": _any_of(_at_place),
+    "date": _any_of(_on_date),
+    "weekday": _any_of(_on_weekday),
+    "light": _any_of(_in_light),
     "name": _named,
     "rating": lambda rating, _: ("rating >= ?", [rating]),
     "folder": _in_folder,

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 
 from mascot.errors import InputError, OptionError
-from mascot.photos.database.store import Store, stamp_of
+from mascot.photos.database.store import DamagedLibrary, Store, stamp_of
 from mascot.photos.encoders import Encoder, open_encoder, parse_spec
 
 _NEXT = "next_encoding"
@@ -22,8 +22,6 @@ _NUMBER = re.compile("[0-9]{1,9}")
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """An encoder as a library stores it."""
-
     encoder: str  # its name
     fingerprint: str
     dim: int
@@ -51,7 +49,7 @@ def replacement(store: Store) -> Encoding | None:
     try:
         return Encoding(**json.loads(text)) if text else None
     except (ValueError, TypeError):
-        raise InputError(f"{store.path}: the encoding in progress cannot be read; --again starts it again") from None
+        raise DamagedLibrary(store.path, "the encoding in progress") from None
 
 
 def damaged_facts(facts: Mapping[str, str], lengths: Mapping[str, int]) -> set[str]:
@@ -85,24 +83,6 @@ def is_same(spec: str, name: str) -> bool:
         return kind == own_kind
     folder = Path(model).expanduser()
     return model == own_model or (folder.is_dir() and str(folder.resolve()) == own_model)
-
-
-def check_change(store: Store, spec: str | None, again: bool) -> str:
-    """Return the name of the encoder to open: that of `spec` (default: the library's own).
-
-    A change without `again` is refused here, before a model is downloaded or loaded.
-    """
-    current, next_encoding = serving(store), replacement(store)
-    if current is None:
-        return spec or "lite"
-    if spec is None:
-        return (next_encoding or current).encoder
-    for encoding in (next_encoding, current):
-        if encoding is not None and is_same(spec, encoding.encoder):
-            return encoding.encoder
-    if not again:
-        raise encoder_refusal("library", current.encoder, spec)
-    return spec
 
 
 def begin(store: Store, encoder: Encoder, again: bool) -> Encoding:
@@ -190,8 +170,17 @@ class LibraryEncoders:
             raise InputError(f"{error}. A library cannot start a download; allow it with --encoder {name}") from None
 
     def for_index(self, store: Store, encoder: str | Encoder | None, again: bool) -> Encoder:
-        """Return the encoder to index with; a change without `again` is refused."""
-        if encoder is not None and not isinstance(encoder, str):
+        """Return the encoder to index with (default: the library's own).
+
+        A change without `again` is refused here, before a model is downloaded or loaded.
+        """
+        current, next_encoding = serving(store), replacement(store)
+        if encoder is None:
+            return self.named((next_encoding or current).encoder if current else "lite")
+        if current is None or not isinstance(encoder, str):
             return self.open(encoder)
-        name = check_change(store, encoder, again)
-        return self.named(name) if encoder is None else self.open(name)
+        names = [encoding.encoder for encoding in (next_encoding, current) if encoding is not None]
+        own_name = next((name for name in names if is_same(encoder, name)), None)
+        if own_name is None and not again:
+            raise encoder_refusal("library", current.encoder, encoder)
+        return self.open(own_name or encoder)

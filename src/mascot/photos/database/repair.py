@@ -36,8 +36,6 @@ _ENDINGS = ("", "-wal", "-shm")  # of the files of a database
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """The result of a repair."""
-
     findings: tuple[str, ...]
     photos: int  # rows in the library afterwards
     encoded: int  # rows with a vector: `mascot index` encodes the others again

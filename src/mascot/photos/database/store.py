@@ -181,7 +181,6 @@ class Store:
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """This thread's connection."""
         connection: sqlite3.Connection | None = getattr(self._threads, "connection", None)
         if connection is None:
             with database_errors(self.path):
@@ -258,7 +257,6 @@ class Store:
             raise DamagedLibrary(self.path, f"photograph {row['id']}: {error}") from None
 
     def photo(self, id_: int) -> Photo:
-        """Return one photograph."""
         return self.photos([id_])[0]
 
     def photos(self, ids: Sequence[int]) -> list[Photo]:

@@ -98,7 +98,6 @@ class ImageTextModel:
         return fingerprint_of(weights, (self._owner, settings, self._pixels))
 
     def pictures(self, pictures: Sequence[Picture]) -> Vectors:
-        """Return unit rows [n, tokens, dim]."""
 
         def encode(batch: Sequence[Picture]) -> Vectors:
             rows = self._image_rows(self._pixels([picture.image for picture in batch]))
@@ -184,7 +183,6 @@ class OnnxClip(ImageTextModel):
         self.dim = int(self._text_rows([self._tokenizer.encode("photograph").ids]).shape[1])
 
     def texts(self, texts: Sequence[str]) -> Vectors:
-        """Return unit rows [n, dim]."""
         # Texts of equal length are one batch, so that nothing is padded: not every export takes a mask.
         tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
         lengths = np.array([len(ids) for ids in tokens])

@@ -84,7 +84,6 @@ class HubFile:
     checksum: str  # SHA-256 of large files; SHA-1 as git computes it of small ones
 
     def matches(self, path: Path) -> bool:
-        """Return whether the file has this size and checksum."""
         if path.stat().st_size != self.size:
             return False
         digest = hashlib.sha256() if len(self.checksum) == 64 else hashlib.sha1(b"blob %d\0" % self.size)
@@ -104,7 +103,6 @@ class Download:
 
     @property
     def size(self) -> int:
-        """The total size in bytes."""
         return sum(file.size for file in self.files)
 
     def fetch(self, report: Report | None = None) -> Path:

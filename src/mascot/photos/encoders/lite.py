@@ -83,14 +83,12 @@ class Lite:
         return classes.available()
 
     def texts(self, texts: Sequence[str]) -> Vectors:
-        """Return unit rows [n, dim]."""
         rows = np.zeros((len(texts), self.dim), np.float32)
         if len(texts):
             rows[:, :_DIM] = self._sentences.encode(list(texts))
         return rows
 
     def pictures(self, pictures: Sequence[Picture]) -> Vectors:
-        """Return unit rows [n, 1, dim]."""
         descriptions = [parts(picture.words) for picture in pictures]
         names: list[list[classes.ClassName]] = [[] for _ in pictures]
         if self._classifier is not None:

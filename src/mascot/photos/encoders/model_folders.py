@@ -133,7 +133,6 @@ def weight_files(folder: Path) -> list[Path]:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return the JSON object in a file."""
     try:
         content = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:

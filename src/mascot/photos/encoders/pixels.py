@@ -31,7 +31,6 @@ class Pixels:
 
     @classmethod
     def of(cls, folder: Path) -> Pixels:
-        """Return the preprocessing of the model in this folder."""
         path = folder / "preprocessor_config.json"
         settings = read_json(path) if path.is_file() else read_json(folder / "processor_config.json")
         settings = settings.get("image_processor", settings)

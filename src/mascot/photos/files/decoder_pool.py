@@ -51,10 +51,6 @@ class BrokenDecoder(Unreadable):
     """A file that exceeded a limit or crashed its decoder: it will do so again until it changes."""
 
 
-class DecodersClosed(MascotError):
-    """The pool was closed while a file was being read."""
-
-
 class DecoderPool(AbstractContextManager["DecoderPool"]):
     """Worker processes, each started when it is first needed. Safe to use from several threads."""
 
@@ -68,7 +64,7 @@ class DecoderPool(AbstractContextManager["DecoderPool"]):
         self.close()
 
     def close(self) -> None:
-        """End all workers at once; reads in progress raise `DecodersClosed`."""
+        """End all workers at once; reads in progress raise `MascotError`."""
         with self._lock:
             self.closed = True
             workers, self._workers, self._idle = list(self._workers), set(), []
@@ -124,7 +120,7 @@ class DecoderPool(AbstractContextManager["DecoderPool"]):
         """Lend a worker. It is reused unless it has ended or the exchange was interrupted."""
         with self._lock:
             if self.closed:
-                raise DecodersClosed("decoding was stopped")
+                raise MascotError("decoding was stopped")
             while self._idle and not self._idle[-1].is_alive:
                 self._workers.discard(self._idle.pop())
             worker = self._idle.pop() if self._idle else _Decoder(self)
@@ -164,8 +160,6 @@ class _DecoderAnswer:
 
 
 class _Decoder:
-    """One worker process."""
-
     def __init__(self, pool: DecoderPool) -> None:
         self._pool, self._is_ready = pool, False
         paths = [os.path.dirname(mascot.__path__[0]), *filter(None, sys.path)]
@@ -226,7 +220,7 @@ class _Decoder:
         """Return the reason why the process ended."""
         status = self._process.wait()
         if self._pool.closed:
-            return DecodersClosed("decoding was stopped")
+            return MascotError("decoding was stopped")
         name = f"status {status}"
         with suppress(ValueError):
             name = signal.Signals(-status).name

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -84,21 +86,19 @@ def _with_time(metadata: Metadata, path: str, city: City | None) -> Metadata:
     """Return the metadata; a missing time, as in pictures from messengers, is taken from the name or a sidecar."""
     if metadata.taken is not None:
         return metadata
-    moment, offset = moment_in_name(PurePosixPath(path).name), metadata.offset
-    if moment is not None:
-        taken = moment.clock
-    elif metadata.taken_utc is not None:
+    taken, offset = time_in_name(path), metadata.offset
+    if taken is None and metadata.taken_utc is not None:
         taken, offset = local_time(metadata.taken_utc, city.timezone if city else None, metadata.lon)
-    else:
+    if taken is None:
         return metadata
     problems = tuple(problem for problem in metadata.problems if not problem.startswith("taken:"))
     return replace(metadata, taken=taken, offset=offset, problems=problems)
 
 
-def time_in_name(path: str) -> str | None:
-    """Return the time in the name of a file, in ISO format."""
+def time_in_name(path: str) -> datetime | None:
+    """Return the time in the name of a file."""
     moment = moment_in_name(PurePosixPath(path).name)
-    return None if moment is None else moment.clock.isoformat()
+    return None if moment is None else moment.clock
 
 
 def picture(photo: Photo, reading: Reading) -> Picture:
@@ -121,8 +121,11 @@ def look_of_file(path: Path, limits: Limits | None = None) -> NDArray[np.float32
     return _reading_of_file(path, limits).look
 
 
-def vector_of_file(path: Path, encoder: Encoder) -> NDArray[np.float32]:
-    """Return the query vector of a photograph outside the library. Raises `Unreadable`."""
+def query_vector(encoder: Encoder, text: str | None, like: str | os.PathLike[str] | None = None) -> NDArray[np.float32]:
+    """Return the query vector of a text, or else of the photograph in a file. Raises `Unreadable`."""
+    if text is not None:
+        return encoder.texts([text])[0]
+    path = Path(like or "")
     reading = _reading_of_file(path)
     photo = photos_of([File(path.name, 0, 0, "")], [reading])[0]
     mean = encoder.pictures([picture(photo, reading)])[0].mean(axis=0)

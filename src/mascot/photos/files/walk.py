@@ -69,7 +69,7 @@ def walk(
         raise InputError(f"{top} cannot be walked: {error.strerror}") from None
     if not stat.S_ISDIR(status.st_mode):
         raise InputError(f"{top} cannot be walked: not a folder")
-    return _Walk(str(top), hidden, follow_links, Counter() if unread is None else unread).below(status)
+    return _Walk(str(top), hidden, follow_links, Counter() if unread is None else unread).items()
 
 
 class _Walk:
@@ -81,25 +81,21 @@ class _Walk:
         self._visited: set[int] = set()
         self._links: deque[str] = deque()
 
-    def below(self, status: os.stat_result) -> Iterator[PictureFile | Skipped]:
-        self._is_new(status)
-        yield from self._folder(self._top)
-        while self._links:
-            yield from self._follow(self._links.popleft())
-
-    def _folder(self, path: str) -> Iterator[PictureFile | Skipped]:
-        """Yield everything below a folder; a stack replaces recursion, for trees of any depth."""
-        pending: list[str | tuple[os.DirEntry[str], Companions]] = [path]
-        while pending:
-            item = pending.pop()
-            reading = item if isinstance(item, str) else self._entry(*item)
-            if isinstance(reading, str):
+    def items(self) -> Iterator[PictureFile | Skipped]:
+        """Yield everything below the top, links last. A stack replaces recursion, for trees of any depth."""
+        item = self._target(self._top, True, Companions())
+        pending: list[tuple[os.DirEntry[str], Companions]] = []
+        while True:
+            if isinstance(item, str):
                 try:
-                    pending += self._entries(reading)
+                    pending += self._entries(item)
                 except OSError as error:
-                    yield Skipped(Path(reading), f"folder cannot be read: {error.strerror}")
-            elif reading is not None:
-                yield reading
+                    yield Skipped(Path(item), f"folder cannot be read: {error.strerror}")
+            elif item is not None:
+                yield item
+            if not pending and not self._links:
+                return
+            item = self._entry(*pending.pop()) if pending else self._follow(self._links.popleft())
 
     def _entries(self, folder: str) -> list[tuple[os.DirEntry[str], Companions]]:
         """Return the entries of a folder, last first, with their companions, which are not listed themselves."""
@@ -129,22 +125,18 @@ class _Walk:
             return Skipped(Path(entry.path), f"cannot be read: {error.strerror}")
         return self._target(entry.path, is_folder, files)
 
-    def _follow(self, path: str) -> Iterator[PictureFile | Skipped]:
+    def _follow(self, path: str) -> PictureFile | Skipped | str | None:
+        """Return what a link leads to, as `_entry` does."""
         try:
             is_folder = stat.S_ISDIR(os.stat(path).st_mode)
         except OSError as error:
             reason = "loop of links" if error.errno == errno.ELOOP else f"broken link: {error.strerror}"
-            yield Skipped(Path(path), reason)
-            return
+            return Skipped(Path(path), reason)
         if not self._follow_links and not Path(os.path.realpath(path)).is_relative_to(self._real_top):
             if is_folder or os.path.splitext(path)[1].lower() in SUFFIXES:
-                yield Skipped(Path(path), "link out of the library (--follow-links)")
-            return
-        reading = self._target(path, is_folder, Companions())
-        if isinstance(reading, str):
-            yield from self._folder(reading)
-        elif reading is not None:
-            yield reading
+                return Skipped(Path(path), "link out of the library (--follow-links)")
+            return None
+        return self._target(path, is_folder, Companions())
 
     def _target(self, path: str, is_folder: bool, files: Companions) -> PictureFile | Skipped | str | None:
         suffix = os.path.splitext(path)[1].lower()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from mascot.connect.engines import Sink, open_sink, open_source
 from mascot.errors import InputError
 from mascot.photos.database.encodings import encoder_refusal
 from mascot.photos.database.store import stamp_of
@@ -17,9 +17,6 @@ from mascot.photos.indexing.indexer import Indexer, Summary
 from mascot.photos.indexing.runners import LocalRunner, Runner
 from mascot.photos.indexing.stages import Encode
 from mascot.photos.indexing.table_sink import FIELDS, TableSink
-
-if TYPE_CHECKING:
-    from mascot.connect.engines import Sink
 
 
 def index_into(
@@ -61,8 +58,6 @@ def index_into(
     with ExitStack() as stack:
         local_device = device if runner is None else "cpu"
         if isinstance(into, str):
-            from mascot.connect.engines import open_sink
-
             model = open_encoder(encoder or _table_encoder(into) or "lite", device=local_device)
             table: Sink = open_sink(into, fields=FIELDS, dim=model.dim, tokens=model.tokens)
             stack.callback(table.close)
@@ -90,8 +85,6 @@ def index_into(
 
 def _table_encoder(uri: str) -> str | None:
     """Return the encoder of a table; None if the table does not exist."""
-    from mascot.connect.engines import open_source
-
     try:
         source = open_source(uri)
     except InputError:

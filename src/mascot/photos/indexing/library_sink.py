@@ -50,16 +50,6 @@ class _StoredRow:
         return self.is_fresh and self.is_dated and (self.size, self.mtime_ns, self.sidecars) == state
 
 
-@dataclass(frozen=True, slots=True)
-class _EncodedRow:
-    """A row whose content other files may share."""
-
-    id: int
-    path: str
-    hash: str
-    taken: str | None
-
-
 class LibrarySink:
     """The rows of one library during one run. `folders` are those of the library, the first one first.
 
@@ -203,14 +193,15 @@ class LibrarySink:
             "SELECT id, path, hash, taken FROM photos JOIN vectors ON vectors.photo = id WHERE stamp = ? "
             "AND id NOT IN (SELECT photo FROM sidecars) ORDER BY id"
         )
-        rows = [_EncodedRow(*row) for row in self._store.connection.execute(query, (self._stamp,))]
-        own_ids = {(row.path, row.hash): row.id for row in rows}
+        own_ids: dict[tuple[str, str], int] = {}
+        by_hash: dict[str, list[sqlite3.Row]] = defaultdict(list)
+        free: dict[int, str] = {}  # paths of rows whose file is missing, or has other content now, by id
         hashes = {item.path: item.hash for item in same}
-        # Rows whose file is missing, or has other content now.
-        free = {row.id for row in rows if row.path in self.missing or hashes.get(row.path, row.hash) != row.hash}
-        by_hash: dict[str, list[_EncodedRow]] = defaultdict(list)
-        for row in rows:
-            by_hash[row.hash].append(row)
+        for row in self._store.connection.execute(query, (self._stamp,)):
+            own_ids[row["path"], row["hash"]] = row["id"]
+            by_hash[row["hash"]].append(row)
+            if row["path"] in self.missing or hashes.get(row["path"], row["hash"]) != row["hash"]:
+                free[row["id"]] = row["path"]
         unmoved: dict[int, File] = {}
         moved: dict[int, File] = {}
         copies: list[tuple[int, File]] = []
@@ -221,15 +212,15 @@ class LibrarySink:
                 if own_id is not None:
                     unmoved[own_id] = file
                     continue
-                candidates = sorted(by_hash[item.hash], key=lambda row: row.id not in free)  # free ones first
+                candidates = sorted(by_hash[item.hash], key=lambda row: row["id"] not in free)  # free ones first
                 source = next((row for row in candidates if self._fits(row, item.path, decoders)), None)
                 if source is None:
                     again.append(item.order)
-                elif source.id in free:
-                    free.discard(source.id)
-                    moved[source.id] = file
+                elif source["id"] in free:
+                    self.missing.discard(free.pop(source["id"]))
+                    moved[source["id"]] = file
                 else:
-                    copies.append((source.id, file))
+                    copies.append((source["id"], file))
         if unmoved or moved:
             with self._store.writing() as connection:
                 _move(connection, unmoved | moved)
@@ -237,16 +228,15 @@ class LibrarySink:
             with self._store.writing() as connection:
                 for id_, file in batch:
                     _copy(connection, id_, file)
-        self.missing -= {row.path for row in rows if row.id in moved}
         self._counts.update(unchanged=len(unmoved), moved=len(moved), copied=len(copies))
         return again
 
-    def _fits(self, row: _EncodedRow, path: str, decoders: DecoderPool) -> bool:
+    def _fits(self, row: sqlite3.Row, path: str, decoders: DecoderPool) -> bool:
         """Return whether a row also fits a copy at another path, whose name may contain other words or another time."""
-        if self._words(row.path) != self._words(path):
+        if self._words(row["path"]) != self._words(path):
             return False
-        before, now = time_in_name(row.path), time_in_name(path)
-        is_dated = before == now or (row.taken is not None and row.taken != before)
+        before, now = time_in_name(row["path"]), time_in_name(path)
+        is_dated = before == now or (row["taken"] is not None and row["taken"] != (before and before.isoformat()))
         return is_dated or decoders.is_dated(self._folders[0] / path)
 
     def remove(self, paths: Sequence[str]) -> None:

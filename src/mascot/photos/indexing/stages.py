@@ -48,8 +48,6 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class OrderResult:
-    """The result of an order."""
-
     order: Order
 
     @property
@@ -101,7 +99,6 @@ class Stage:
 
 
 def read_header(order: Order, decoders: DecoderPool) -> ReadFile | Unread:
-    """Read a file's metadata."""
     try:
         metadata = decoders.look(order.source.path, order.checks_pixels, order.source.sidecars)
     except Unreadable as error:

@@ -18,10 +18,11 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from mascot.connect.engines import Sink
 from mascot.photos.encoders.encoder import Report
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.files.walk import Skipped
@@ -29,9 +30,6 @@ from mascot.photos.indexing.runners import Runner
 from mascot.photos.indexing.stages import HEADERS, Hashed, IndexRow, Order, Unread
 from mascot.photos.metadata.moments import Shot, label_moments
 from mascot.photos.photo import LISTS, TYPES, Photo
-
-if TYPE_CHECKING:
-    from mascot.connect.engines import Sink
 
 # The columns of a table of photographs, as `open_sink` takes them: the key, all columns of a library, and the stamp.
 FIELDS: dict[str, type] = {
@@ -104,7 +102,6 @@ class TableSink(AbstractContextManager["TableSink"]):
         return (path for (path,) in rows)
 
     def prepare(self, runner: Runner, report: Report) -> Iterator[Unread]:
-        """Read all headers."""
         count, done = self._count("files"), 0
         report("reading headers", 0, count)
         with closing(runner.run(HEADERS, self._pages(), count)) as batches:

@@ -6,6 +6,7 @@ import io
 import re
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -54,7 +55,12 @@ def read_texts(
             paths.setdefault(digest, path)
     done = count = 0
     with DecoderPool(limits) as decoders, ThreadPoolExecutor() as pool:
-        decode = partial(_decode, decoders, limits)
+
+        def decode(path: Path) -> bytes | None:
+            with suppress(Unreadable):  # it cannot be decoded at this size
+                return decoders.convert(path, _SIDE, limits.max_megapixels)
+            return None
+
         for batch in in_batches(paths.items(), _BATCH):
             pictures = list(pool.map(decode, [path for _, path in batch]))
             texts = {
@@ -67,11 +73,3 @@ def read_texts(
             if report is not None:
                 report("reading text", done, len(paths))
     return count
-
-
-def _decode(decoders: DecoderPool, limits: Limits, path: Path) -> bytes | None:
-    """Return a picture as JPEG; None if it cannot be decoded at this size."""
-    try:
-        return decoders.convert(path, _SIDE, limits.max_megapixels)
-    except Unreadable:
-        return None

@@ -79,7 +79,6 @@ class Exif:
         return validate.moment(*(_raw_text(self.exposure.get(tag)) for tag in tags))
 
     def line(self, tag: int) -> str | None:
-        """Return a tag of the picture on one line."""
         return validate.line(validate.decode(self.picture.get(tag)))
 
     def lens(self) -> str | None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,7 +32,6 @@ class City:
     country: str  # ISO 3166-1 alpha-2
     lat: float
     lon: float
-    population: int
     km: float = 0.0  # distance from the query point
     timezone: str | None = None  # its name in the IANA database
 
@@ -112,7 +113,7 @@ class Gazetteer:
         """Return the names of a city in other languages, in Latin letters; codes of airports are not among them."""
         rows = [row for row in self._cities if (row["name"], row["countrycode"]) == (city, country)]
         names = [name for row in rows for name in row["alternatenames"] if len(name) > 3 and not name.isupper()]
-        return sorted({name for name in names if _without_accents(name).replace("ß", "").isascii()})
+        return sorted({name for name in names if without_accents(name).replace("ß", "").isascii()})
 
     def _best(self, name: str, code: str | None, names: str) -> int | None:
         """Return the index of the most populous city with a name, optionally in one country."""
@@ -138,7 +139,7 @@ class Gazetteer:
 
     @cached_property
     def _unaccented_names(self) -> str:
-        return _without_accents(self._names)
+        return without_accents(self._names)
 
     def country(self, name: str) -> str | None:
         """Return the alpha-2 code of a country from its name or code; None if there is no such country."""
@@ -154,13 +155,19 @@ class Gazetteer:
 
     def _city(self, i: int, km: float = 0.0) -> City:
         city = self._cities[i]
-        lat, lon = city["latitude"], city["longitude"]
-        return City(city["name"], city["countrycode"], lat, lon, city["population"], km, city.get("timezone"))
+        return City(city["name"], city["countrycode"], city["latitude"], city["longitude"], km, city.get("timezone"))
 
 
 @lru_cache(maxsize=1)
 def gazetteer() -> Gazetteer:
     return Gazetteer()
+
+
+def zone_named(name: str | None) -> ZoneInfo | None:
+    """Return a time zone of the IANA database; None if it is not known, as on Windows, which has no such database."""
+    with suppress(ZoneInfoNotFoundError, ValueError):
+        return ZoneInfo(name) if name else None
+    return None
 
 
 def _to_unit_vectors(lat: NDArray[np.float64], lon: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -170,10 +177,10 @@ def _to_unit_vectors(lat: NDArray[np.float64], lon: NDArray[np.float64]) -> NDAr
 
 def _folded(text: str) -> str:
     """Return lower case without accents, so that `São Paulo` equals `sao paulo`."""
-    return _without_accents(text.strip().casefold())
+    return without_accents(text.strip().casefold())
 
 
-def _without_accents(text: str) -> str:
+def without_accents(text: str) -> str:
     decomposed = unicodedata.normalize("NFKD", text)
     accents = "".join(character for character in set(decomposed) if unicodedata.combining(character))
     return re.sub(f"[{accents}]", "", decomposed) if accents else decomposed

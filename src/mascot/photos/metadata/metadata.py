@@ -88,8 +88,8 @@ def metadata_of(image: Image.Image, sidecars: Sidecars | None = None) -> Metadat
     def each(packets: Iterable[Xmp], *names: str, read: Callable[[Xmp, str], T | None]) -> list[Callable[[], T | None]]:
         return [partial(read, packet, name) for packet in packets for name in names]
 
-    def human(*sources: Callable[[], str | None]) -> list[Callable[[], str | None]]:
-        return [partial(_human_text, source, maker, model) for source in sources]
+    def human(read: Callable[..., str | None], *arguments: Any) -> Callable[[], str | None]:
+        return lambda: validate.human_text(read(*arguments), maker, model)
 
     tags, records = exif.read(image), _iptc(image)
     packet = first("xmp", lambda: xmp.parse(image.info.get("xmp"))) or Xmp()
@@ -111,14 +111,18 @@ def metadata_of(image: Image.Image, sidecars: Sidecars | None = None) -> Metadat
     title = first(
         "title",
         *each(besides, "dc:title", read=Xmp.text),
-        *human(partial(packet.text, "dc:title"), partial(_iptc_text, records, _IPTC_TITLE)),
-        *human(partial(tags.windows_text, Base.XPTitle)),
+        human(packet.text, "dc:title"),
+        human(_iptc_text, records, _IPTC_TITLE),
+        human(tags.windows_text, Base.XPTitle),
     )
     caption = first(
         "caption",
         *each(besides, "dc:description", read=Xmp.text),
-        *human(partial(packet.text, "dc:description"), partial(_iptc_text, records, _IPTC_CAPTION)),
-        *human(tags.description, partial(tags.windows_text, Base.XPComment), tags.user_comment),
+        human(packet.text, "dc:description"),
+        human(_iptc_text, records, _IPTC_CAPTION),
+        human(tags.description),
+        human(tags.windows_text, Base.XPComment),
+        human(tags.user_comment),
     )
     rating = first("rating", *(beside.rating for beside in besides), packet.rating, tags.rating)
     if not rating and any(map(is_favourite, besides)):
@@ -154,10 +158,6 @@ def metadata_of(image: Image.Image, sidecars: Sidecars | None = None) -> Metadat
         problems=tuple(dict.fromkeys(problems))[:_MOST_PROBLEMS],
         taken_utc=utc,
     )
-
-
-def _human_text(source: Callable[[], str | None], maker: str | None, model: str | None) -> str | None:
-    return validate.human_text(source(), maker, model)
 
 
 def _keyword(word: str | bytes) -> str | None:

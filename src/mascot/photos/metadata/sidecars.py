@@ -10,6 +10,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from mascot.photos.metadata import validate, xmp
+from mascot.photos.metadata.gazetteer import zone_named
 from mascot.photos.metadata.validate import Implausible
 from mascot.photos.metadata.xmp import Xmp
 
@@ -21,8 +22,6 @@ _EPOCH = datetime(1970, 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class Sidecars:
-    """The content of the sidecars of one photograph."""
-
     packets: tuple[Xmp, ...] = ()  # the most specific first, Takeout last
     problems: tuple[str, ...] = ()
 
@@ -104,22 +103,16 @@ def taken_utc(packet: Xmp) -> datetime | None:
     return moment.clock if moment else None
 
 
-def local_time(utc: datetime, zone: str | None, lon: float | None) -> tuple[datetime, int | None]:
+def local_time(utc: datetime, zone_name: str | None, lon: float | None) -> tuple[datetime, int | None]:
     """Return the local time of a time in UTC, and its offset in minutes if it is known.
 
     The time zone is that of the place; without a place, that of this machine.
     """
     moment = utc.replace(tzinfo=timezone.utc)
+    zone = zone_named(zone_name)
     if zone is not None:
-        from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
-
-        try:
-            local = moment.astimezone(ZoneInfo(zone))
-        except (ZoneInfoNotFoundError, ValueError):  # Windows has no time zone database
-            pass
-        else:
-            offset = local.utcoffset() or timedelta()
-            return local.replace(tzinfo=None), round(offset.total_seconds() / 60)
+        local = moment.astimezone(zone)
+        return local.replace(tzinfo=None), round((local.utcoffset() or timedelta()) / timedelta(minutes=1))
     if lon is not None:
         return utc + timedelta(hours=round(lon / 15)), None
     try:

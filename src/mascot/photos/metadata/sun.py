@@ -6,9 +6,8 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from math import asin, atan2, cos, degrees, radians, sin
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from mascot.photos.metadata.gazetteer import gazetteer
+from mascot.photos.metadata.gazetteer import gazetteer, zone_named
 
 LIGHTS = ("dawn", "day", "golden hour", "dusk", "blue hour", "night")
 LIGHT_COLUMNS = ("taken", "lat", "lon", "offset", "city", "country")  # on which the light depends
@@ -48,7 +47,8 @@ def lights(
     Parameters
     ----------
     taken, offset
-        The local time in ISO format, and its minutes east of UTC (default: those of the city's time zone).
+        The local time in ISO format, and its minutes east of UTC (default: those of the city's time zone, or of the
+        longitude).
     """
     if taken is None:
         return ()
@@ -56,8 +56,11 @@ def lights(
     if lat is None or lon is None:
         hour = clock.hour
         return tuple(name for name, spans in _CLOCK.items() if any(low <= hour < high for low, high in spans))
-    minutes = _offset(clock, lon, city, country) if offset is None else offset
-    height, is_rising = sun_height(clock - timedelta(minutes=minutes), lat, lon)
+    east = None if offset is None else timedelta(minutes=offset)
+    if east is None and city and country:
+        zone = zone_named(gazetteer().timezone(city, country, lon))
+        east = None if zone is None else zone.utcoffset(clock)
+    height, is_rising = sun_height(clock - (timedelta(minutes=4 * lon) if east is None else east), lat, lon)
     names = {
         "dawn": -12 <= height < 0 and is_rising,
         "day": height > 6,
@@ -72,13 +75,3 @@ def lights(
 def light_text(*values: Any) -> str:
     """Return `lights` as one text, for SQLite."""
     return ", ".join(lights(*values))
-
-
-def _offset(clock: datetime, lon: float, city: str | None, country: str | None) -> float:
-    """Return minutes east of UTC: those of the time zone of the city, otherwise those of the longitude."""
-    zone = gazetteer().timezone(city, country, lon) if city and country else None
-    try:
-        offset = ZoneInfo(zone).utcoffset(clock) if zone else None
-    except (ZoneInfoNotFoundError, ValueError):
-        offset = None
-    return 4 * lon if offset is None else offset / timedelta(minutes=1)

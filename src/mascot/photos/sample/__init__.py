@@ -8,9 +8,8 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-import os
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import cache, lru_cache
@@ -142,20 +141,11 @@ def _table() -> tuple[Postcard, ...]:
 def write_sample(
     folder: Path, count: int = 600, seed: int = 0, progress: Callable[[int, int], None] | None = None
 ) -> list[Postcard]:
-    """Write the sample library into a folder, which is created if necessary.
+    """Write `count` files of the sample library into a folder, which is created if necessary.
 
-    Parameters
-    ----------
-    folder
-        Empty, or with part or all of the same sample: existing files are not written again, so an interrupted run
-        can be resumed. Hidden files and folders are ignored.
-    count
-        How many files (default: 600).
-    seed
-        Another seed gives other crops and, if `count` is below 600, other photographs (default: 0). The same seed
-        gives the same bytes.
-    progress
-        Called with (files done, files in total) after each file.
+    The folder must be empty or hold part of the same sample: existing files are not written again, so an interrupted
+    run can be resumed. Hidden files are ignored. The same seed gives the same bytes; another one gives other crops and,
+    if `count` is below 600, other photographs. `progress` is called with the files done and the files in total.
     """
     cards = plan(count, seed)
     existing = _check(Path(folder), cards)
@@ -172,7 +162,6 @@ def write_sample(
 
 
 def jpeg(card: Postcard) -> bytes:
-    """Return the bytes of one postcard's file."""
     picture = _view(card)
     if card.orientation in _STORED:
         picture = picture.transpose(_STORED[card.orientation])
@@ -282,24 +271,16 @@ def _check(folder: Path, cards: list[Postcard]) -> set[str]:
     if folder.exists() and not folder.is_dir():
         raise InputError(f"sample: {str(folder)!r} must be a folder, but is a file")
     identities = {card.path: _identity(card) for card in cards}
-    existing = set(_visible_files(folder))
+    paths = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    names = (path.relative_to(folder).as_posix() for path in paths)
+    # Some file systems return decomposed Unicode: u and a combining diaeresis for ü.
+    existing = {unicodedata.normalize("NFC", name) for name in names if "/." not in f"/{name}"}
     for path in sorted(existing):
         if path not in identities or _stored_identity(folder / path) != identities[path]:
             raise InputError(
                 f"sample: {str(folder)!r} must be empty or hold the same sample, but holds {path!r}; name a new folder"
             )
     return existing
-
-
-def _visible_files(folder: Path) -> Iterator[str]:
-    """Yield the relative paths of all files and links that are not hidden."""
-    for root, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        links = [name for name in folders if (Path(root) / name).is_symlink()]
-        for name in [*names, *links]:
-            if not name.startswith("."):
-                # Some file systems return decomposed Unicode: u and a combining diaeresis for ü.
-                yield unicodedata.normalize("NFC", (Path(root) / name).relative_to(folder).as_posix())
 
 
 def _stored_identity(path: Path) -> str | None:

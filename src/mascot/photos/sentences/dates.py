@@ -30,7 +30,6 @@ class Span:
     season: str | None = None  # that photographs of these days must have
 
     def fields(self) -> dict[str, str]:
-        """Return the fields of a search request."""
         if self.recurring is not None:
             return {"date": self.recurring}
         fields = {} if self.first is None else {"since": self.first.isoformat()[: self._precision()]}

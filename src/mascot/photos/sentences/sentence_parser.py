@@ -30,6 +30,7 @@ LETTERS = {
 _EDGES = "paijCuUWekSBEHb"  # not searched for at the beginning or the end of what is left
 _LABELS = {"s": "season", "w": "weekday", "t": "part_of_day", "l": "light"}
 _PLURALS = {"city": "cities", "country": "countries", "lens": "lenses", "keywords": "keywords"}
+_NO_HIGHEST_RATING = "photographs can only have a lowest rating"
 _EXCLUDABLE = "only places, dates, seasons, light and cameras can be excluded"
 _UNLIMITED = "limits are per year, month, day, season, city, country, moment, camera, folder or keyword"
 _MOST = 200  # photographs
@@ -52,23 +53,20 @@ class _Reader:
         self.roles = "".join(LETTERS[lexeme.role] for lexeme in self.lexemes)
         self.chips: list[Chip] = []
         self.ignored: list[Ignored] = []
-        self.rest: list[int] = []  # positions of lexemes that no rule matched
+        self.rest: set[int] = set()  # positions of lexemes that no rule matched
 
     def understanding(self) -> Understanding:
         at = 0
         while at < len(self.roles):
-            end = next(filter(None, (self._apply(rule, at) for rule in _RULES)), None)
+            matches = ((rule, pattern.match(self.roles, at)) for pattern, rule in _RULES)
+            end = next(filter(None, (rule(self, match) for rule, match in matches if match)), None)
             if end is None:
-                self.rest.append(at)
+                self.rest.add(at)
             at = end or at + 1
         self._nest_places()
         is_plain = not self.chips and not self.ignored
         text = self.sentence.replace('"', " ") if is_plain else self._text()
         return Understanding(self.sentence, " ".join(text.split()) or None, tuple(self.chips), tuple(self.ignored))
-
-    def _apply(self, rule: tuple[re.Pattern[str], Callable[..., int | None]], at: int) -> int | None:
-        match = rule[0].match(self.roles, at)
-        return None if match is None else rule[1](self, match)
 
     def _add(self, kind: str, span: tuple[int, int], label: str, fields: Mapping[str, Any], filled: bool = True) -> int:
         """Add a chip for a span of lexemes; return its end."""
@@ -92,21 +90,9 @@ class _Reader:
 
     def _text(self) -> str:
         """Return the words to search for: runs of lexemes that no rule matched, without their edges."""
-        runs: list[list[int]] = []
-        for at in self.rest:
-            if runs and runs[-1][-1] == at - 1:
-                runs[-1].append(at)
-            else:
-                runs.append([at])
-        texts = []
-        for run in runs:
-            while run and self.roles[run[0]] in _EDGES:
-                run.pop(0)
-            while run and self.roles[run[-1]] in _EDGES:
-                run.pop()
-            if run:
-                texts.append(self.sentence[self.lexemes[run[0]].start : self.lexemes[run[-1]].end])
-        return re.sub('["“”„«»]', " ", " ".join(texts))
+        unmatched = "".join(role if at in self.rest else " " for at, role in enumerate(self.roles))
+        runs = re.finditer(f"[^ {_EDGES}]([^ ]*[^ {_EDGES}])?", unmatched)
+        return re.sub('["“”„«»]', " ", " ".join(self._words(run.span())[0] for run in runs))
 
     def _nest_places(self) -> None:
         """Let a country of which a city is named as well restrict that city: `Lisbon in Portugal` is one place."""
@@ -191,9 +177,6 @@ class _Reader:
         numbers = {self.roles[i]: self.lexemes[i].value for i in range(*match.span())}
         hour = numbers["n"] + 12 * (numbers["n"] < 12 and numbers.get("t") in ("afternoon", "evening"))
         return self._add_focus(match.span(), f"near {hour}:00", "hour", near=f"{hour}:00") if hour <= 24 else None
-
-    def _order(self, match: re.Match[str]) -> int:
-        return self._add("order", match.span(), "by date", {"order": "date"}, False)
 
     def _date(self, match: re.Match[str]) -> int | None:
         """Read days, with what stands before them: since, before, between, not."""
@@ -304,15 +287,6 @@ class _Reader:
             return None
         return self._add("rating", match.span(), _counted(stars, "star"), {"rating": stars})
 
-    def _highest_rating(self, match: re.Match[str]) -> int:
-        return self._ignore(match.span(), "photographs can only have a lowest rating")
-
-    def _excluded_words(self, match: re.Match[str]) -> int | None:
-        return self._ignore(match.span(), _EXCLUDABLE)
-
-    def _best(self, match: re.Match[str]) -> int:
-        return self._add("best", match.span(), "best", {"best": True}, False)
-
 
 def _open_ended(span: Span, prefix: str) -> Span:
     """Return the days since, after, before or until some days."""
@@ -360,7 +334,7 @@ _RULES: list[tuple[re.Pattern[str], Callable[[Any, re.Match[str]], int | None]]]
         ("(?:VC?|[ai])*(?P<n>n)b?u?[pa]{0,2}e[pa]?(?P<x>)[XTu]", _Reader._limit),
         ("(?P<n>)e[pa]?(?P<x>)T", _Reader._limit),
         ("z(?P<n>n)u?p?a?o(?P<x>x)", _Reader._limit),
-        ("[ai]*VC?nq", _Reader._highest_rating),
+        ("[ai]*VC?nq", lambda reader, match: reader._ignore(match.span(), _NO_HIGHEST_RATING)),
         ("(?:VC?|[ai]){0,3}(?:nb?u|b+nu?|nbu?|VC?n|n(?=F))(?!e)", _Reader._count),
         ("[pai]{0,3}(?P<n>n)?(?P<v>v)(?:p?(?P<x>x)|(?P<u>u))", _Reader._spread),
         ("[pai]{0,3}(?:[pa]?o|p(?P<n>n))(?:(?P<x>x)|(?<!n)(?P<t>t))", _Reader._focus),
@@ -370,7 +344,7 @@ _RULES: list[tuple[re.Pattern[str], Callable[[Any, re.Match[str]], int | None]]]
         ("[pE]?K[Uj]K", _Reader._hours),
         ("pa?K", _Reader._near),
         ("[kp]{0,2}a?(n)J(?:p?a?(t))?|[kp]a?(n)p?a?(t)", _Reader._hour),
-        ("I", _Reader._order),
+        ("I", lambda reader, match: reader._add("order", match.span(), "by date", {"order": "date"}, False)),
         ("(i?(?:zu?)?i?)([paSABUETV]{0,3})(?=[dYnymshLHRBPM])", _Reader._date),
         ("((?:zu?)?[paiP]{0,3})((s)(?:jp?a?s)*|(w)(?:jp?a?w)*|(t)(?:jp?a?t)*|(l)(?:jp?a?l)*)T?", _Reader._label),
         ("((?:zu?)?[pai]{0,3}L?T[pAU]?a?|(?:zu?)?[paiU]{0,3})(g(?:[jC]p?g)*)T?", _Reader._place),
@@ -378,7 +352,7 @@ _RULES: list[tuple[re.Pattern[str], Callable[[Any, re.Match[str]], int | None]]]
         ("(i?(?:zu?)?[paiW]{0,3})(c)(u?)", _Reader._camera),
         ("[pai]{0,2}(f)", _Reader._file),
         ("[paiW]{0,3}(?:nD?q|r|F)D?", _Reader._rating),
-        ("(z)[pa]{0,2}X+", _Reader._excluded_words),
-        ("a?b(?=[XuFT])u?", _Reader._best),
+        ("z[pa]{0,2}X+", lambda reader, match: reader._ignore(match.span(), _EXCLUDABLE)),
+        ("a?b(?=[XuFT])u?", lambda reader, match: reader._add("best", match.span(), "best", {"best": True}, False)),
     )
 ]

@@ -48,15 +48,10 @@ class Understanding:
     ignored: tuple[Ignored, ...] = ()
 
     def request(self, base: SearchRequest | None = None, without: Chip | None = None) -> SearchRequest:
-        """Return the request of the sentence.
+        """Return the request of the sentence, perhaps without one of its chips.
 
-        Parameters
-        ----------
-        base
-            A request without text, whose fields override the sentence; its wishes are added to those of the sentence,
-            and replace those about the same attribute.
-        without
-            A chip to leave out.
+        The fields of `base`, a request without text, override the sentence. Its wishes are added to those of the
+        sentence, and replace those about the same attribute.
         """
         base = base or SearchRequest()
         values: dict[str, Any] = {"text": self.text}
@@ -73,14 +68,13 @@ class Understanding:
     @property
     def line(self) -> str:
         """The understanding in one line: `boats; only Portugal, dusk; 1 per year; different cities`."""
-        steers = [bool(chip.fields.keys() & {"wishes", "k", "best", "order"}) for chip in self.chips]
-        filters = [chip.label for chip, is_other in zip(self.chips, steers, strict=True) if not is_other]
-        others = [chip.label for chip, is_other in zip(self.chips, steers, strict=True) if is_other]
-        parts = [self.text or "all photographs", *([f"only {', '.join(filters)}"] if filters else []), *others]
-        return "; ".join(parts)
+        parts: dict[bool, list[str]] = {False: [], True: []}  # labels of filters, and of what steers
+        for chip in self.chips:
+            parts[bool(chip.fields.keys() & {"wishes", "k", "best", "order"})].append(chip.label)
+        filters = [f"only {', '.join(parts[False])}"] if parts[False] else []
+        return "; ".join([self.text or "all photographs", *filters, *parts[True]])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the understanding as plain data, ready for JSON."""
         return asdict(self) | {"line": self.line}
 
 

@@ -5,20 +5,17 @@ from __future__ import annotations
 import csv
 import json
 import re
-import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from mascot.photos.database.conditions import CONDITIONS
-from mascot.photos.metadata.gazetteer import gazetteer
+from mascot.photos.database.store import Store
+from mascot.photos.metadata.gazetteer import gazetteer, without_accents
 from mascot.photos.trips import Period, Trips
-
-if TYPE_CHECKING:
-    from mascot.photos.database.store import Store
 
 CITY_NAMES = "city_names"  # the fact of a library that holds the other names of its cities
 LONGEST_SENTENCE = 1000  # characters
@@ -53,12 +50,10 @@ class Lexeme:
 
 def normalized(word: str) -> str:
     """Return a word without case and accents, as phrases are compared."""
-    decomposed = unicodedata.normalize("NFKD", word.casefold()).replace("’", "'")
-    return "".join(letter for letter in decomposed if not unicodedata.combining(letter))
+    return without_accents(word.casefold()).replace("’", "'")
 
 
 def phrase(text: str) -> _Phrase:
-    """Return the normalized words of a text."""
     return tuple(normalized(match[0]) for match in _TOKEN.finditer(text) if match[1] is None)
 
 
@@ -145,7 +140,6 @@ class Vocabulary:
 
     @classmethod
     def of_library(cls, store: Store) -> Vocabulary:
-        """Return the vocabulary of a library."""
         run, names = store.connection.execute, gazetteer()
         places = run("SELECT DISTINCT city, country FROM photos WHERE country IS NOT NULL").fetchall()
         countries = {code: names.country_name(code) for _, code in places}

@@ -22,7 +22,7 @@ from mascot.errors import InputError
 from mascot.photos.database.store import Store
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.files.decoder_pool import DecoderPool
-from mascot.photos.files.images import Unreadable
+from mascot.photos.files.images import Unreadable, thumbnail
 from mascot.photos.metadata.gazetteer import gazetteer
 from mascot.photos.photo import Photo
 from mascot.photos.results import Results
@@ -56,23 +56,16 @@ class AlbumSection:
 
 
 def section_of(results: Results, links: bool = False, explain: bool = False, title: str | None = None) -> AlbumSection:
-    """Return the section of a search.
+    """Return the section of a search; its title is the text of the search unless another one is given.
 
-    Parameters
-    ----------
-    links
-        Whether pictures link to the files on this machine (default: False).
-    explain
-        Whether to show why each photograph was selected, and what wishes changed (default: False).
-    title
-        The heading (default: the text of the search).
+    With `links` pictures link to the files on this machine. With `explain` the section shows why each photograph was
+    selected, and what wishes changed.
     """
     title = title or results.hits.query or "Newest photographs"
     root = results.hits.root if links else None
     if not explain:
         return AlbumSection(results.photos, title, root=root)
-    wishes = () if results.ranking is None else results.ranking.wishes
-    description = ", ".join(map(_wish_text, wishes))
+    description = ", ".join(map(_wish_text, results.ranking.wishes))
     ids = [photo.id for photo in results.photos]
     reasons = {id_: reason.because for id_, reason in zip(ids, results.explain().results, strict=True)}
     is_steered = ids != [photo.id for photo in results.plain]
@@ -98,7 +91,6 @@ class _Pictures:
         self.close = self._decoders.close
 
     def jpeg(self, photo: Photo) -> bytes:
-        """Return the picture of a photograph."""
         small = self._store.thumbnail(photo.id)
         if self._root is None or max(photo.width, photo.height) <= 512:
             return small
@@ -110,8 +102,6 @@ class _Pictures:
     def small(self, photo: Photo) -> bytes:
         """Return the picture for the list before steering."""
         from PIL import Image
-
-        from mascot.photos.files.images import thumbnail
 
         with Image.open(io.BytesIO(self._store.thumbnail(photo.id))) as image:
             return thumbnail(image.convert("RGB"), _SMALL)

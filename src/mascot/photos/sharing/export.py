@@ -99,14 +99,12 @@ def _numbered(name: str) -> Iterator[str]:
 
 def unique_names(photos: Iterable[Photo]) -> list[str]:
     """Return a file name for each photograph; no two are equal, or differ only in case."""
-    used: set[str] = set()
-    names = []
+    names: dict[str, str] = {}  # by their folded form
     for photo in photos:
-        base = safe_name(photo.path.rpartition("/")[2])
-        name = next(variant for variant in _numbered(base) if fold(variant) not in used)
-        used.add(fold(name))
-        names.append(name)
-    return names
+        variants = _numbered(safe_name(photo.path.rpartition("/")[2]))
+        name = next(variant for variant in variants if fold(variant) not in names)
+        names[fold(name)] = name
+    return list(names.values())
 
 
 # Copies

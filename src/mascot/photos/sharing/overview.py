@@ -37,7 +37,6 @@ class Overview:
     problems: dict[str, int]  # reasons why values are missing, with their counts
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the overview as plain data, ready for JSON."""
         return asdict(self)
 
 

@@ -37,7 +37,6 @@ _CAPTIONS = f"""
 
 
 def library_out(library: Library) -> LibraryOut:
-    """Return what the library contains."""
     store = library.store
     summary, all_points = overview(library.root, library.folder, store), points(store)
     step = max(len(all_points) // _MOST_POINTS, 1)

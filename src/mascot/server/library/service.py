@@ -90,9 +90,8 @@ class Service:
             if len(answer.results) < min(FEW, request.k):
                 with self._encoding:
                     drops = self.current.without_chips(understood, request, cancelled=client_has_left)
-                positions = {id(chip): place for place, chip in enumerate(understood.chips)}
                 answer.understood.drop = [
-                    schemas.DropOut(positions[id(chip)], chip.label, count) for chip, count in drops
+                    schemas.DropOut(understood.chips.index(chip), chip.label, count) for chip, count in drops
                 ]
         return answer
 
@@ -156,7 +155,6 @@ class Service:
             return
 
     def count(self) -> int:
-        """Return the number of photographs."""
         return self.current.store.count()
 
     def photo(self, id_: int) -> dict[str, Any]:

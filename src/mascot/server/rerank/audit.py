@@ -8,7 +8,6 @@ import threading
 import zlib
 from collections.abc import Callable
 from datetime import datetime, timezone
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -75,22 +74,15 @@ class AuditLog:
         """Return the function that logs the page of this request, or line of a stream, if it is in the sample."""
         if self._file < 0 or zlib.crc32(b"%s/%d" % (scope["request_id"], line)) >= self._share * _HASHES:
             return []
-        names = (scope[name].decode("latin-1") for name in ("request_id", "traceparent"))
-        return [partial(self._write, *names)]
+        request, trace = (scope[name].decode("latin-1") for name in ("request_id", "traceparent"))
 
-    def _write(
-        self,
-        request: str,
-        trace: str,
-        profile: Any,
-        ranking: mc.Ranking[Any],
-        candidates: mc.Candidates,
-        seconds: float,
-    ) -> None:
-        time = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-        ids, missed = list(candidates.ids), ranking.missed_rules()
-        line = AuditLine(time, request, trace, profile, ranking.k, round(seconds, 6), ids, _results(ranking), missed)
-        self.append(msgspec.json.encode(line) + b"\n")
+        def record(profile: Any, ranking: mc.Ranking[Any], candidates: mc.Candidates, seconds: float) -> None:
+            now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+            ids, missed = list(candidates.ids), ranking.missed_rules()
+            line = AuditLine(now, request, trace, profile, ranking.k, round(seconds, 6), ids, _results(ranking), missed)
+            self.append(msgspec.json.encode(line) + b"\n")
+
+        return [record]
 
     def append(self, line: bytes) -> None:
         """Write a whole line. Processes and threads take turns, because a pipe takes a long line in parts."""

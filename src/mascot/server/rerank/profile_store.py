@@ -59,7 +59,6 @@ class ProfileStore:
         self.reload()
 
     def get(self, name: str) -> mc.Profile:
-        """Return the profile with this name."""
         profile = self._profiles.get(name)
         if profile is None:
             names = ", ".join(sorted(self._profiles)) or "none, see mascot serve --profiles"

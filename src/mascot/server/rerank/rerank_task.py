@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from inspect import signature
 from typing import Any
 
 import msgspec
+import numpy as np
 
 import mascot as mc
+from mascot.connect import converters
+from mascot.grammar import columns_of
 from mascot.kernels import native
 from mascot.profiles import OPTIONS
 from mascot.server import schemas
@@ -17,10 +21,11 @@ from mascot.server.request_body import ARROW, convert, decode
 from mascot.server.rerank import arrow, request_cost
 from mascot.server.rerank.audit import Record
 from mascot.server.rerank.profile_store import ProfileStore
-from mascot.server.rerank.request_candidates import candidates_of
 from mascot.server.responses import JSON, BadBody
 
 _K = 20
+_SOURCES = ("scores", "records", "response")  # of candidates, in a request
+_NAMES = ("id", "score", "vector")  # of fields of records and hits
 _FEW_RESULTS = 50  # of which the reasons take about a millisecond
 
 
@@ -31,16 +36,11 @@ class RerankTask:
     """
 
     def __init__(self, body: bytes, format_: str = JSON, profiles: ProfileStore | None = None) -> None:
-        candidates: dict[str, Any] | None
-        request: Any
-        if format_ == ARROW:
-            candidates, request = arrow.decode(body)
-        else:
-            candidates, request = None, decode(body, schemas.Rerank, format_)
-        self._request = request
+        candidates, request = arrow.decode(body) if format_ == ARROW else (None, decode(body, schemas.Rerank, format_))
+        self._request: Any = request
         self._set_rules(profiles)
         self._candidates: mc.Candidates = (
-            candidates_of(request, self._wishes) if candidates is None else mc.Candidates(**candidates)
+            _candidates_of(request, self._wishes) if candidates is None else mc.Candidates(**candidates)
         )
         self._pin: Any = request.pin
         if isinstance(self._pin, dict):  # the keys of JSON are texts, and ids may be numbers
@@ -115,3 +115,63 @@ def decode_wish(part: dict[str, Any], place: int, kinds: Mapping[str, type[Any]]
         names = ", ".join(kinds)
         raise BadBody(f"wishes[{place}] must have exactly one of {names}, got {', '.join(part)[:80] or 'nothing'}")
     return convert(part, kinds[keys[0]], f"wishes[{place}]")
+
+
+def _candidates_of(request: Any, wishes: Iterable[mc.AnyWish]) -> mc.Candidates:
+    """Return the candidates of a decoded request. Of records and responses, only what the wishes read is checked."""
+    sources = [name for name in _SOURCES if getattr(request, name) is not None]
+    if len(sources) != 1:
+        raise BadBody(f"send exactly one of {', '.join(_SOURCES)}, got {', '.join(sources) or 'none'}")
+    names = {name: getattr(request, name) for name in _NAMES if getattr(request, name) is not None}
+    if (request.response is None) != (request.from_ is None):
+        raise BadBody("response and from belong together: from names the engine of the response")
+    if request.scores is not None:
+        if names:
+            raise BadBody(f"{next(iter(names))}: is about records or a response, got scores")
+        if request.vectors is not None and len({len(row) for row in request.vectors if row is not None}) > 1:
+            raise mc.InputError("vectors must all have the same length")
+        if not request.scores and not (request.ids or request.vectors or any(request.columns.values())):
+            return mc.Candidates.from_records([])  # which has every column
+        return mc.Candidates(request.scores, request.ids, request.columns, request.vectors)
+    for name in ("ids", "columns", "vectors"):
+        if getattr(request, name):
+            raise BadBody(f"{name}: belongs to scores; {sources[0]} hold everything")
+    if request.records is not None:
+        return _checked(mc.Candidates.from_records(request.records, **names), wishes)
+    return _checked(_converted(request.from_, request.response, names), wishes)
+
+
+def _converted(engine: str, response: Any, names: dict[str, str]) -> mc.Candidates:
+    converter: Any = getattr(converters, f"from_{engine}")
+    for name in names:
+        if name not in signature(converter).parameters:
+            raise BadBody(f"{name}: is not an option of from {engine}")
+    try:
+        return converter(response, **names)
+    except mc.MascotError:
+        raise
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        raise BadBody(f"response: is not a response of {engine}") from None
+
+
+def _checked(candidates: mc.Candidates, wishes: Iterable[mc.AnyWish]) -> mc.Candidates:
+    """Return the candidates with the columns that the wishes read, within the limits of the server."""
+    count, largest = len(candidates), schemas.LARGEST
+    if count > schemas.MOST_OWN_CANDIDATES:
+        raise BadBody(f"candidates must be at most {schemas.MOST_OWN_CANDIDATES}, got {count}")
+    vectors = candidates.vectors
+    for name, numbers in (("scores", candidates.scores), ("vectors", vectors)):
+        if numbers is not None and numbers.size and np.fmax.reduce(np.abs(numbers), axis=None) > largest:
+            raise BadBody(f"{name} must be numbers from -{largest:g} to {largest:g}")
+    if vectors is not None and vectors.shape[1] > schemas.LONGEST_VECTOR:
+        raise BadBody(f"vectors must have at most {schemas.LONGEST_VECTOR} numbers, got {vectors.shape[1]}")
+    ids = convert(candidates.ids, list[schemas.Id], "ids")
+    columns: dict[str, Any] = {}
+    for name in dict.fromkeys(name for wish in wishes for name in columns_of(wish)):
+        if name in candidates.columns:
+            columns[name] = convert(candidates.columns[name].tolist(), list[schemas.Cell], name)
+        elif count:
+            raise mc.InputError(f"no candidate has the field {name!r}")
+        else:
+            columns[name] = []
+    return mc.Candidates(candidates.scores, ids, columns, vectors)

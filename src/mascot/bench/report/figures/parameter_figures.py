@@ -13,7 +13,7 @@ from mascot.bench.report.figures import style
 from mascot.bench.report.figures.relevance_figures import Drawing, Panels, facets, originals
 from mascot.bench.report.figures.style import Artist, Axes, Figure
 from mascot.bench.report.run_results import RunResults, means
-from mascot.bench.report.tables.parameter_tables import SWEEPS
+from mascot.bench.report.tables.study_tables import SWEEPS
 
 _LOGARITHMIC = ("sigma_geo", "sigma_time")
 _TICKS = {
@@ -43,21 +43,21 @@ def sensitivity(results: RunResults, published: Published) -> Iterator[Drawing]:
         printed = any(published.sweep(*case, label) for case in product(studies, tasks, directions))
         rows = list(product(directions, (results.retrieval,) if printed else (results.retrieval, "dm")))
         size = (style.FULL * max(len(studies), 2) / 4, 0.7 + 1.55 * len(rows))
-        figure, axes = style.panels(len(rows), len(studies), size, sharey="row", sharex="col")
-        for row, (direction, key) in zip(axes, rows, strict=True):
-            for ax, study in zip(row, studies, strict=True):
-                for task, part in runs.where(study=study, direction=direction).split("task"):
-                    _curve(ax, part, key, looks[task])
-                    paper = published.sweep(study, task, direction, label)
-                    style.hollow(ax, list(paper), list(paper.values()), looks[task])
-                if study in _LOGARITHMIC:
-                    ax.set_xscale("log")
-                style.ticks(ax, _TICKS[study])
-                if printed:
-                    ax.set_ylim(-0.04, 1.04)
-            row[0].set_ylabel(f"{key.upper()}, {direction}")
-        for ax, study in zip(axes[-1], studies, strict=True):
-            ax.set_xlabel(SWEEPS[study])
+        figure, axes = style.panels(rows, studies, size, sharey="row", sharex="col")
+        for ((direction, key), study), ax in axes.items():
+            for task, part in runs.where(study=study, direction=direction).split("task"):
+                _curve(ax, part, key, looks[task])
+                paper = published.sweep(study, task, direction, label)
+                style.hollow(ax, list(paper), list(paper.values()), looks[task])
+            if study in _LOGARITHMIC:
+                ax.set_xscale("log")
+            style.ticks(ax, _TICKS[study])
+            if printed:
+                ax.set_ylim(-0.04, 1.04)
+            if study == studies[0]:
+                ax.set_ylabel(f"{key.upper()}, {direction}")
+            if (direction, key) == rows[-1]:
+                ax.set_xlabel(SWEEPS[study])
         handles = {naming.display("task", task): style.key(looks[task]) for task in tasks}
         if printed:
             handles[style.PAPER] = style.key(style.Look(style.QUIET, "o"), line=False, hollow=True)
@@ -113,20 +113,19 @@ def protection(results: RunResults, published: Published) -> Iterator[Drawing]:
         looks = style.tasks(tasks)
         handles = {naming.display("task", task): style.key(looks[task]) for task in tasks}
         size = (style.FULL * 0.85, 0.6 + 1.5 * len(directions))
-        figure, axes = style.panels(len(directions), len(keys), size, sharex=True)
-        for row, direction in zip(axes, directions, strict=True):
-            for ax, key in zip(row, keys, strict=True):
-                for task in tasks:
-                    _curve(ax, runs.where(direction=direction, task=task), key, looks[task])
-                    base = results.where(study="main", label=naming.BASE, direction=direction, task=task).preferred()
-                    if base.frame.get(key) is not None and len(base.frame):
-                        ax.axhline(base.frame[key].mean(), color=looks[task].colour, linewidth=0.7, linestyle=_DASHED)
-                        handles["base retriever"] = style.key(style.Look(style.QUIET, "none", 0.7, _DASHED))
-                ax.set_title(f"{key.upper()}, {direction}")
-                ax.set_ylim(top=min(ax.get_ylim()[1], 1.005))
-                style.ticks(ax, runs.names("value"))
-        for ax in axes[-1]:
-            ax.set_xlabel("protected results")
+        figure, axes = style.panels(directions, keys, size, sharex=True)
+        for (direction, key), ax in axes.items():
+            for task in tasks:
+                _curve(ax, runs.where(direction=direction, task=task), key, looks[task])
+                base = results.where(study="main", label=naming.BASE, direction=direction, task=task).preferred()
+                if base.frame.get(key) is not None and len(base.frame):
+                    ax.axhline(base.frame[key].mean(), color=looks[task].colour, linewidth=0.7, linestyle=_DASHED)
+                    handles["base retriever"] = style.key(style.Look(style.QUIET, "none", 0.7, _DASHED))
+            ax.set_title(f"{key.upper()}, {direction}")
+            ax.set_ylim(top=min(ax.get_ylim()[1], 1.005))
+            style.ticks(ax, runs.names("value"))
+            if direction == directions[-1]:
+                ax.set_xlabel("protected results")
         style.legend(figure, handles)
         yield f"protect-{label}", figure
 
@@ -140,7 +139,8 @@ def runtime(results: RunResults, published: Published) -> Iterator[Drawing]:
     labels = study.names("label")
     if not labels:
         return
-    figure, ((ax,),) = style.panels(1, 1, (style.COLUMN, 0.9 + 0.16 * len(labels)))
+    figure, axes = style.panels([""], [""], (style.COLUMN, 0.9 + 0.16 * len(labels)))
+    (ax,) = axes.values()
     handles = {
         text: style.key(look, line=False, hollow=look is _BAR)
         for way, (text, look) in _WAYS.items()

@@ -13,8 +13,8 @@ from mascot.bench.report.figures import style
 from mascot.bench.report.figures.style import Artist, Axes, Figure
 from mascot.bench.report.run_results import Average, RunResults, means
 from mascot.bench.report.tables.comparison import marked, stand_ins
+from mascot.bench.running.measure import CUTOFFS
 
-_CUTOFFS = (1, 3, 5, 10, 20)
 _MOST = 8  # lines of a recall panel
 Drawing = tuple[str, Figure]
 Panels = list[tuple[Axes, tuple[str, str], RunResults]]  # with task and direction
@@ -26,16 +26,16 @@ def facets(
     """Return a figure and its panels, a row for each direction and a column for each task, with their records."""
     directions, tasks = results.names("direction"), results.names("task")
     width = min(style.FULL, max(style.COLUMN, style.FULL * len(tasks) / 3))
-    figure, axes = style.panels(len(directions), len(tasks), (width, base + height * len(directions)), **share)
+    figure, axes = style.panels(directions, tasks, (width, base + height * len(directions)), **share)
     panels = []
-    for row, direction in zip(axes, directions, strict=True):
-        for ax, task in zip(row, tasks, strict=True):
-            name = naming.display("task", task)
-            ax.set_title(f"{name[0].upper()}{name[1:]}, {direction}")
-            panels.append((ax, (task, direction), results.where(task=task, direction=direction)))
-        row[0].set_ylabel(y_label if isinstance(y_label, str) else y_label[direction])
-    for ax in axes[-1]:
-        ax.set_xlabel(x_label)
+    for (direction, task), ax in axes.items():
+        name = naming.display("task", task)
+        ax.set_title(f"{name[0].upper()}{name[1:]}, {direction}")
+        panels.append((ax, (task, direction), results.where(task=task, direction=direction)))
+        if task == tasks[0]:
+            ax.set_ylabel(y_label if isinstance(y_label, str) else y_label[direction])
+        if direction == directions[-1]:
+            ax.set_xlabel(x_label)
     return figure, panels
 
 
@@ -62,7 +62,7 @@ def _handles(results: RunResults, point: str, line: bool = True) -> dict[str, Ar
 
 def recall(results: RunResults, published: Published) -> Iterator[Drawing]:
     """Draw recall at K of at most eight methods, a panel for each task and direction; published curves are dotted."""
-    ranks = range(1, _CUTOFFS[-1] + 1)
+    ranks = range(1, CUTOFFS[-1] + 1)
     for point, main in _at_points(results, "r@1"):
         methods = originals(main)
         plain = _foremost(methods)
@@ -72,7 +72,7 @@ def recall(results: RunResults, published: Published) -> Iterator[Drawing]:
         for ax, case, part in panels:
             for label, curve in means(part.frame, ["label"], [f"r@{k}" for k in ranks]).iterrows():
                 look = style.method(label)
-                style.curve(ax, zip(ranks, curve, strict=True), look, _CUTOFFS)
+                style.curve(ax, zip(ranks, curve, strict=True), look, CUTOFFS)
                 if label == naming.BASE and ax.lines:  # others lie on it for a while: a pale stroke keeps it visible
                     x, y = ax.lines[-1].get_data()
                     ax.plot(x, y, color=look.colour, linewidth=4.5, alpha=0.16, solid_capstyle="butt", zorder=1.5)
@@ -82,7 +82,7 @@ def recall(results: RunResults, published: Published) -> Iterator[Drawing]:
                     at = [int(key.removeprefix("r@")) for key in paper]
                     ax.plot(at, list(paper.values()), color=look.colour, zorder=look.order - 0.5, **dotted)
             ax.set_xscale("log")
-            style.ticks(ax, _CUTOFFS)
+            style.ticks(ax, CUTOFFS)
             style.recall_axis(ax)
         notes = list(stand_ins(plain, point).values())
         if len(plain.frame) < len(methods.frame):

@@ -88,12 +88,15 @@ def drawing() -> Iterator[None]:
         yield
 
 
-def panels(rows: int, columns: int, size: tuple[float, float], **share: Any) -> tuple[Figure, list[list[Axes]]]:
-    """Return a figure of a size in inches, and its grid of axes; `share` is `sharex` and `sharey` of matplotlib."""
+def panels(
+    rows: Sequence[Any], columns: Sequence[Any], size: tuple[float, float], **share: Any
+) -> tuple[Figure, dict[tuple[Any, Any], Axes]]:
+    """Return a figure of a size in inches, and its axes by row and column; `share` is `sharex` and `sharey`."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=size, layout="constrained")
-    return figure, [list(row) for row in figure.subplots(rows, columns, squeeze=False, **share)]
+    grid = figure.subplots(len(rows), len(columns), squeeze=False, **share)
+    return figure, dict(zip(product(rows, columns), grid.flat, strict=True))
 
 
 def key(look: Look, *, line: bool = True, hollow: bool = False, pale: bool = False) -> Artist:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mascot.bench.report import run_results
 from mascot.bench.report.run_results import Builder, RunResults
-from mascot.bench.report.tables import analysis, comparison, differences, parameter_tables
+from mascot.bench.report.tables import comparison, differences, study_tables
 from mascot.bench.report.tables.render import FORMATS, render
 from mascot.bench.report.tables.result_table import Column, ResultTable
 from mascot.bench.running.records import Record
@@ -29,16 +29,16 @@ _BUILDERS: tuple[tuple[str, str | None, Builder], ...] = (
     ("several positives", None, comparison.several),
     ("clusters found", None, comparison.judged),
     ("chosen parameters", "main, validated", comparison.parameters),
-    ("preference reflection", "strength", parameter_tables.preference),
-    ("sensitivity sweeps", "strength, sigma_geo, sigma_time, grid", parameter_tables.sweeps),
-    ("fixed recall", "main and sweeps", parameter_tables.fixed_recall),
-    ("protected results", "protect", parameter_tables.protection),
-    ("mixed directions", "mixed", analysis.mixed),
+    ("preference reflection", "strength", study_tables.preference),
+    ("sensitivity sweeps", "strength, sigma_geo, sigma_time, grid", study_tables.sweeps),
+    ("fixed recall", "main and sweeps", study_tables.fixed_recall),
+    ("protected results", "protect", study_tables.protection),
+    ("mixed directions", "mixed", study_tables.mixed),
     ("appearance", "main, geo_hour with vectors", comparison.appearance),
-    ("ten clusters", "clusters", analysis.clusters),
-    ("first pick's gain", "main", analysis.first_gain),
-    ("first result", "main", analysis.top1),
-    ("runtime", "runtime", analysis.runtime),
+    ("ten clusters", "clusters", study_tables.clusters),
+    ("first pick's gain", "main", study_tables.first_gain),
+    ("first result", "main", study_tables.top1),
+    ("runtime", "runtime", study_tables.runtime),
 )
 _SUFFIXES = {"text": "txt", "markdown": "md", "latex": "tex", "csv": "csv"}
 

@@ -13,13 +13,12 @@ from mascot.bench.protocol.published import Published
 from mascot.bench.report import naming
 from mascot.bench.report.run_results import RunResults
 from mascot.bench.report.tables import result_table
-from mascot.bench.report.tables.bootstrap import paired
+from mascot.bench.report.tables.differences import paired
 from mascot.bench.report.tables.result_table import LEVELS, OURS, PAPER, Column, ResultTable
-from mascot.bench.running.judged import SUBTOPIC_MEASURES
-from mascot.bench.running.measure import PRECISIONS
+from mascot.bench.running.measure import CUTOFFS, PRECISIONS, SUBTOPIC_MEASURES
 from mascot.bench.running.records import Record
 
-_RECALLS = ("r@1", "r@3", "r@5", "r@10", "r@20")
+_RECALLS = tuple(f"r@{at}" for at in CUTOFFS)
 _SEVERAL = ("map", "mrr", *(f"p@{at}" for at in PRECISIONS))
 _JUDGED = ("p@20", "cr@20", "f1@20")
 _JUDGED_NOTE = (
@@ -89,7 +88,7 @@ def judged(results: RunResults, published: Published) -> Iterator[ResultTable]:
     """Yield precision, cluster recall, their F1 and measures of novelty at 20, if the images were judged."""
     keys = (*_JUDGED, *SUBTOPIC_MEASURES, "n@10", "kept")
     parts = {"": ("clusters found, ", results)}
-    parts |= {f"{name}-": (f"clusters found, {name} topics, ", part) for name, part in subsets(results)}
+    parts |= {f"{name}-": (f"clusters found, {name} topics, ", part) for name, part in results.subsets()}
     for prefix, (heading, part) in parts.items():
         judged_part = part.filter(part.frame.reindex(columns=_JUDGED).notna().any(axis=1))
         yield from _by_direction_and_point(
@@ -132,12 +131,6 @@ def _choices(records: Sequence[Record]) -> list[float] | None:
     topic, best = np.arange(quality.shape[1]), int(quality.mean(axis=1).argmax())
     left_out = [float(column[other_topics.argmax(axis=0), topic].mean()) for column in values]
     return [*left_out, *(float(column[best].mean()) for column in values), float(len(judged))]
-
-
-def subsets(results: RunResults) -> Iterator[tuple[str, RunResults]]:
-    """Yield the results on each named subset of the queries, such as the topics that no setting was chosen on."""
-    for name in dict.fromkeys(name for record in results.records for name in record.get("subsets", {})):
-        yield name, results.within(name)
 
 
 def stand_ins(results: RunResults, point: str) -> dict[str, str]:
@@ -192,12 +185,11 @@ def appearance(results: RunResults, published: Published) -> Iterator[ResultTabl
         return
 
     def numbers(*case: str) -> dict[str, Any]:
-        score = published.appearance(*case)
-        return {} if score["appearance"] is None else {**score, **published.row(*case)}
+        row = published.row(*case)
+        return row if "appearance" in row else {}
 
     keys = ("appearance", "dm", results.retrieval)
-    ours = result_table.measured(main.frame, keys)
-    cells = ours.join(result_table.printed(ours.index, keys, numbers))
+    cells = result_table.beside(main.frame, keys, numbers)
     note = "Appearance is the normalised Vendi score of the image vectors; it is never inverted."
     title = "Appearance diversity, geo + hour"
     yield result_table.table(main, "appearance", title, cells, (note,), levels=("direction",))

@@ -105,6 +105,14 @@ def printed(
     return labelled(numbers, PAPER, ranked, digits)
 
 
+def beside(
+    frame: pd.DataFrame, keys: Sequence[str], lookup: Lookup, ranked: Sequence[str] = (), digits: int = 4
+) -> pd.DataFrame:
+    """Return the columns of `measured` with those of `printed` after them."""
+    ours = measured(frame, keys, OURS, ranked, digits)
+    return ours.join(printed(ours.index, keys, lookup, ranked, digits))
+
+
 def labelled(cells: pd.DataFrame, group: str, ranked: Sequence[str] = (), digits: int = 4) -> pd.DataFrame:
     """Return cells with a `Column` for each measure."""
     columns = [Column(heading(key), group, digits, key in ranked) for key in cells.columns]

@@ -38,6 +38,11 @@ DEVICE double block_sum(Team&, const double* v) {
     return x;
 }
 
+DEVICE void block_sum_both(Team& team, const double* v, const double* w, double* x, double* y) {
+    *x = block_sum(team, v);
+    *y = block_sum(team, w);
+}
+
 DEVICE int block_min(Team&, const int* v) {
     int x = v[0];
     for (int t = 1; t < THREADS; ++t) x = v[t] < x ? v[t] : x;

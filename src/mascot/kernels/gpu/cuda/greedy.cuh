@@ -8,6 +8,7 @@
 #include "cover.cuh"
 #include "held.cuh"
 #include "quotas.cuh"
+#include "runs.cuh"
 
 // The candidates of thread t: c counts them, i is their position. A group has the candidates of its lanes.
 #define FIRST_OWN(t) ((t) / LANES + GROUPS * ((t) % LANES))
@@ -39,13 +40,7 @@ struct Bounds {
 
 // Return the gain of candidate i that no choice changes.
 DEVICE double fixed_gain(const Query& q, int i) {
-    double offset = 0.0;
-    EACH_ATTRIBUTE(q.plan) {
-        const Attribute& attribute = q.plan.attribute[a];
-        if (attribute.sign < 0 && !attribute.neutral && is_missing(q, attribute, shape_of(q.plan, a), i))
-            offset -= q.arena[attribute.fit + FIT_PENALTY];
-    }
-    return (1.0 - q.strength) * q.relevance(q.scores[i]) + q.strength * offset;
+    return (1.0 - q.strength) * q.relevance(q.scores[i]) - q.strength * penalty_of(q, i, false);
 }
 
 // Open the candidates that the quotas of this stage allow.
@@ -170,45 +165,52 @@ DEVICE void close_full_labels(const Query& q, const Bounds& bounds, int best, in
     }
 }
 
-// What covering the bins of a result changes, the part of one thread.
-struct Covered {
-    double fall, gain;  // by how much focus bins fell; what the result gains by all wishes
-};
+// Return whether a run only measures a list: no candidate is chosen. Bins then matter only to attributes that do not pay for names.
+DEVICE bool is_list(const Query& q) { return Config::starts && q.protected_count >= q.wanted; }
 
-// Cover the bins of candidate `best` that belong to thread t.
-DEVICE Covered cover_all(const Query& q, int best, int t) {
-    Covered covered = {0.0, 0.0};
+// Cover the bins of candidate `best` that belong to thread t. Returns whether there may be any.
+DEVICE bool cover_all(const Query& q, int best, int t, Covered& covered) {
+    bool any = false;
     EACH_ATTRIBUTE(q.plan) {
         const Attribute& attribute = q.plan.attribute[a];
+        const bool named = pays_names(q, attribute);
+        if (named && is_list(q)) continue;
+        any = true;
         const double fall = cover(q, attribute, shape_of(q.plan, a), best, a & 1 ? THREADS - 1 - t : t);
         if (attribute.sign < 0) covered.fall += fall;
-        if (Config::starts) covered.gain += attribute.sign * fall / coverage_per_result(q, attribute);
+        if (Config::starts && !named) covered.gain += attribute.sign * fall / coverage_per_result(q, attribute);
     }
-    return covered;
+    return any;
 }
 
-// Select candidate `best`: cover its bins, close it and what its labels fill. Adds what each thread's bins gain to `wishes`.
-// Returns by how much focus bins fell, if that is needed.
-DEVICE double take_result(Query& q, const Bounds& bounds, int best, int stage, int done, Private<double>& wishes) {
-    Private<double> fall;
+// Select candidate `best`: cover its bins, close it and what its labels fill. Returns by how much focus bins fell, if that is needed:
+// before the next candidate is chosen.
+DEVICE double take_result(Query& q, const Bounds& bounds, int best, int stage, int done, Private<Covered>& covered) {
+    bool any = false;
     EACH_THREAD {
-        const Covered covered = cover_all(q, best, t);
-        MY(fall) = covered.fall;
-        if (Config::starts) MY(wishes) += covered.gain;
+        any = cover_all(q, best, t, MY(covered));
         if (t == 0) {
             bounds.close(best);
             q.selected[done] = best;
-            if (Config::quotas) q.taken[best] |= TAKEN_SELECTED;
+            if (Config::quotas || Config::starts) q.taken[best] |= TAKEN_SELECTED;
         }
         close_full_labels(q, bounds, best, stage, done, t);
     }
-    if (!Config::eager && bounds.focus) return block_sum(q.team, fall);
-    SYNC;
-    return 0.0;
+    if (Config::eager || !bounds.focus || done + 1 < q.protected_count || is_list(q)) {
+        if (any || !is_list(q)) SYNC;
+        return 0.0;
+    }
+    Private<double> fall;
+    EACH_THREAD {
+        MY(fall) = MY(covered).fall;
+        MY(covered).fall = 0.0;
+    }
+    return block_sum(q.team, fall);
 }
 
-// Select up to `wanted` results. Uses up the state. Returns how many were selected, and sets the stage that the quotas reached.
-DEVICE int select_greedily(Query& q, int* last_stage) {
+// Select up to `wanted` results. Uses up the state. A run that cannot reach the bar any more loses its results.
+DEVICE Run select_greedily(Query& q) {
+    constexpr int BETWEEN_CHECKS = 4;
     const Bounds bounds(q);
     const double slope = bounds.focus ? q.strength : 0.0;
     double fallen = 0.0;
@@ -216,8 +218,8 @@ DEVICE int select_greedily(Query& q, int* last_stage) {
     if constexpr (Config::quotas) {
         ROLLED for (int c = 0; c < (int)q.plan.quotas; ++c) if (q.plan.quota[c].stages == FILLED) last = q.wanted + 1;
     }
-    Private<double> wishes;
-    EACH_THREAD MY(wishes) = 0.0;
+    Private<Covered> covered;
+    EACH_THREAD MY(covered) = {0.0, 0.0};
     Private<HeldBins> held;
     if constexpr (Config::eager) {
         EACH_THREAD if (t / LANES < q.n) EACH_ATTRIBUTE(q.plan)
@@ -240,11 +242,15 @@ DEVICE int select_greedily(Query& q, int* last_stage) {
                 continue;
             }
         }
-        fallen += take_result(q, bounds, best, stage, done, wishes);
+        fallen += take_result(q, bounds, best, stage, done, covered);
         EACH_ATTRIBUTE(q.plan) refresh_neutral(q, q.plan.attribute[a]);
         ++done;
+        if constexpr (Config::starts) {
+            if (done % BETWEEN_CHECKS || done == BETWEEN_CHECKS || done == q.wanted || !(q.bar > -INFINITE)) continue;
+            if (measure_run(q, done, stage, q.wanted - done, covered).objective(q.dial) < q.bar) return {0.0, 0.0, 0, stage};
+        }
     }
-    if (Config::starts) q.wishes = block_sum(q.team, wishes);
-    *last_stage = stage < 2 ? stage : 2;
-    return done;
+    stage = stage < 2 ? stage : 2;
+    if constexpr (Config::starts) return measure_run(q, done, stage, 0, covered);
+    else return {0.0, 0.0, done, stage};
 }

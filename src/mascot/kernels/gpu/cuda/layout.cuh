@@ -31,9 +31,11 @@ struct Attribute {
     i64 keys, data, mean, fit, stride, pool, pool_slots, pool_size;
     i64 table[2], table_from[2], table_size[2];
     const double *xs, *ys;
+    const double* names;  // under a focus: the whole part is a value's name, NaN a name of its own; NULL: none
     const i64* indptr;
     const Index* indices;
     const double* values;  // NULL: every membership is 1
+    double name_price;  // of a name, in new bins
     double sign, weight, axes[2][AXIS_FIELDS];
 };
 
@@ -46,7 +48,7 @@ struct Quota {
 struct Plan {
     i64 attributes, quotas, k, protect, flags, starts, spread, focus, most, slots;
     i64 at_base, at_cap, at_low, at_spread, at_focus, at_state, at_start, at_protected, at_selected, at_taken;
-    i64 at_likes, at_plain, at_best, arena;
+    i64 at_leaders, at_runs, arena;
     double strength, keep, total_weight;
     const double* tables;
     Attribute attribute[MOST_ATTRIBUTES];
@@ -106,9 +108,11 @@ struct Query {
     double total_worth;        // what covering all bins is worth, at most
     double strength, tie;      // of the pass
     int protected_count;       // results that are selected first
-    bool several;              // a focus starts several times
+    bool several, compared;    // several runs of a focus compete; they were selected
+    bool saved;                // the state was saved, for several passes
     int leader_count, centre_count, plain_count;  // see starts.cuh
-    double wishes, plain_wishes;  // what the results of the last pass, and the most relevant ones, gain by all wishes
+    int* plain;                // the most relevant results that the quotas allow
+    double dial, bar;          // a run that cannot reach the objective `bar` at strength `dial` ends
 
     DEVICE_MEMBER Query(const Plan& plan_, const Input& in, i64 query, double* arena_) : plan(plan_), arena(arena_) {
         first_row = in.ptr ? in.ptr[query] : query * in.width;
@@ -125,6 +129,8 @@ struct Query {
         taken = (unsigned char*)(arena + plan.at_taken);
         total_worth = 0.0;
         protected_count = 0;
+        bar = -INFINITE;
+        compared = saved = false;
         several = Config::starts && plan.starts > 0 && plan.focus && (plan.strength > 0.0 || plan.keep > 0.0);
     }
 

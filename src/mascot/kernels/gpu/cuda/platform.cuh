@@ -73,6 +73,13 @@ DEVICE double max_of_warps(const double* place) {
     return v;
 }
 
+DEVICE double sum_of_warps(const double* place) {
+    if (WARPS > 4) return warp_sum(threadIdx.x % 32 < WARPS ? place[threadIdx.x % 32] : 0.0);
+    double v = place[0];
+    UNROLL for (int w = 1; w < WARPS; ++w) v += place[w];
+    return v;
+}
+
 // Reductions over the block. Each of them waits for the whole block once.
 DEVICE double block_max(Team& team, double v) {
     v = warp_max(v);
@@ -100,11 +107,20 @@ DEVICE double block_sum(Team& team, double v) {
     double* place = team.next();
     if (WARPS > 1 && threadIdx.x % 32 == 0) place[threadIdx.x / 32] = v;
     SYNC;
-    if (WARPS == 1) return v;
-    if (WARPS > 4) return warp_sum(threadIdx.x % 32 < WARPS ? place[threadIdx.x % 32] : 0.0);
-    v = place[0];
-    UNROLL for (int w = 1; w < WARPS; ++w) v += place[w];
-    return v;
+    return WARPS == 1 ? v : sum_of_warps(place);
+}
+
+DEVICE void block_sum_both(Team& team, double v, double w, double* x, double* y) {
+    v = warp_sum(v);
+    w = warp_sum(w);
+    double* place = team.next();
+    if (WARPS > 1 && threadIdx.x % 32 == 0) {
+        place[threadIdx.x / 32] = v;
+        place[WARPS + threadIdx.x / 32] = w;
+    }
+    SYNC;
+    *x = WARPS == 1 ? v : sum_of_warps(place);
+    *y = WARPS == 1 ? w : sum_of_warps(place + WARPS);
 }
 
 DEVICE int block_min(Team& team, int v) {

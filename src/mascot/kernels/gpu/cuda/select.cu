@@ -66,31 +66,6 @@ DEVICE void clear_sums(Query& q) {
     }
 }
 
-// Set the strength of a pass, and how close two of its gains are that count as equal.
-DEVICE void set_strength(Query& q, double strength) {
-    const double ideal = (q.relevance.high / 2 - q.relevance.low / 2) / q.relevance.range;  // the largest relevance of 0 .. 1
-    const double largest = q.relevance.raw ? q.largest_score : ideal;
-    q.strength = strength;
-    q.tie = MASCOT_TIE * ((1.0 - strength) * largest + strength * q.total_worth);
-}
-
-// Set the bounds for a pass with q.strength, and select. Returns how many were selected.
-DEVICE int select_once(Query& q, int* stage) {
-    const Bounds bounds(q);
-    const double *spread = q.arena + q.plan.at_spread, *focus = q.arena + q.plan.at_focus;
-    EACH_THREAD ROLLED for (int i = t; i < q.n; i += THREADS) {
-        const double base = fixed_gain(q, i), most = bounds.spread ? base + q.strength * spread[i] : base;
-        const double gain = bounds.focus ? most - q.strength * focus[i] : most;
-        bounds.base[i] = base;
-        bounds.set(i, most, gain);
-        q.taken[i] &= TAKEN_ALREADY;
-        if (q.taken[i] || !is_allowed(q, i, 0, q.selected, 0)) bounds.close(i);
-    }
-    SYNC;
-    set_strength(q, q.strength);
-    return select_greedily(q, stage);
-}
-
 // The strengths that `keep` tries: down from 1 in steps of 0.05 until enough is kept, then the hundredths above that step.
 struct Ladder {
     int step;
@@ -112,13 +87,6 @@ struct Ladder {
     }
 };
 
-// Save the state for several passes.
-DEVICE void save_state(Query& q) {
-    double* start = q.arena + q.plan.at_start;
-    EACH_THREAD for (int j = t; j < q.plan.slots; j += THREADS) start[j] = q.state[j];
-    SYNC;
-}
-
 // Return the relevance that `keep` asks for; with quotas, a pass measures it.
 DEVICE double prepare_search(Query& q, bool measure) {
     double* ideal = q.arena + q.plan.at_low;
@@ -134,46 +102,6 @@ DEVICE double prepare_search(Query& q, bool measure) {
     return required;
 }
 
-// Restore the state for another pass.
-DEVICE void restore_state(Query& q) {
-    const double* start = q.arena + q.plan.at_start;
-    EACH_THREAD for (int j = t; j < q.plan.slots; j += THREADS) q.state[j] = start[j];
-    SYNC;
-    EACH_ATTRIBUTE(q.plan) refresh_neutral(q, q.plan.attribute[a]);
-}
-
-// Select with q.strength, under a focus by several runs. The state is as it was saved. Returns how many were selected. Without a
-// spread the runs do not depend on the strength, so that a higher strength never prefers a list that costs more.
-DEVICE int select_with_strength(Query& q, int* stage) {
-    if (!Config::starts || !q.several || q.strength == 0.0) return select_once(q, stage);
-    const Starts starts(q);
-    BestRun best = {-1, 0, 0.0};
-    const int protected_count = q.protected_count;
-    const double strength = q.strength;
-    ROLLED for (int number = 0; number <= starts.runs(q); ++number) {
-        const bool is_plain = number == starts.runs(q);
-        int count = q.plain_count, reached = 0;
-        if (!is_plain) {
-            const int centre = starts.centre_of(q, number);
-            EACH_THREAD if (t == 0 && centre >= 0) q.protected_positions[protected_count] = starts.centres[centre];
-            SYNC;
-            q.protected_count = protected_count + (centre >= 0);
-            q.strength = starts.strength_of(q, number, strength);
-            restore_state(q);
-            count = select_once(q, &reached);
-        }
-        set_strength(q, strength);
-        const int* positions = is_plain ? starts.plain : q.selected;
-        const double wishes = is_plain ? q.plain_wishes : q.wishes;
-        best.compare(q, positions, count, reached, objective_of(q, positions, count, wishes), starts.best);
-    }
-    q.protected_count = protected_count;
-    EACH_THREAD for (int j = t; j < best.count; j += THREADS) q.selected[j] = starts.best[j];
-    SYNC;
-    *stage = best.stage;
-    return best.count;
-}
-
 // Return the summed relevance of the results.
 DEVICE double retained_relevance(Query& q, int done) {
     Private<double> sum;
@@ -184,30 +112,30 @@ DEVICE double retained_relevance(Query& q, int done) {
     return block_sum(q.team, sum);
 }
 
-// Select with the strength of the plan, or with the largest one that keeps enough relevance. Returns how many were selected.
-DEVICE int search_strength(Query& q, int* stage) {
+// Select with the strength of the plan, or with the largest one that keeps enough relevance.
+DEVICE Run search_strength(Query& q) {
     const bool search = Config::keep && q.plan.keep > 0.0, raw = q.relevance.raw;
     bool measure = search && Config::quotas && q.plan.quotas > 0;  // first select the best that the quotas allow
     Ladder ladder;
     q.strength = q.plan.strength;
-    if (search || q.several) save_state(q);
-    if (q.several) prepare_starts(q);
+    q.saved = search || q.several;
+    if (q.saved) save_state(q);
+    if constexpr (Config::starts) if (q.several) prepare_starts(q);
     double required = search ? prepare_search(q, measure) : 0.0;
     for (;;) {
-        if (search || q.several) restore_state(q);
         if (search) {
             q.strength = measure ? 0.0 : ladder.strength();
             q.relevance.raw = raw && !measure;
         }
-        const int done = select_with_strength(q, stage);
+        const Run run = select_with_strength(q);
         q.relevance.raw = raw;
-        if (!search) return done;
-        const double retained = retained_relevance(q, done);
+        if (!search) return run;
+        const double retained = retained_relevance(q, run.count);
         if (measure) {
             measure = false;
             required = q.plan.keep * retained;
         } else if (!ladder.advance(retained >= required - 1e-9)) {
-            return done;
+            return run;
         }
     }
 }
@@ -259,9 +187,8 @@ DEVICE bool select_one(const Plan& plan, const Input& in, const Output& out, i64
     choose_protected(q);
     EACH_ATTRIBUTE(plan) if (!weigh_attribute(q, results, a)) return false;
     if (plan.attributes == 0) clear_sums(q);
-    int stage = 0;
-    const int done = search_strength(q, &stage);
-    write_results(q, results, done, stage);
+    const Run run = search_strength(q);
+    write_results(q, results, run.count, run.stage);
     return true;
 }
 

@@ -69,6 +69,15 @@ struct Sum {
     DEVICE_MEMBER void at(i64, double p) { even += p; }
 };
 
+// The sum of p squared.
+struct Squares : OneByOne<Squares> {
+    double sum;
+
+    DEVICE_MEMBER Squares() : sum(0.0) {}
+    DEVICE_MEMBER void operator()(int, double p, bool) { sum += p * p; }
+    DEVICE_MEMBER void at(i64, double p) { sum += p * p; }
+};
+
 // Raise bins to p * relevance, and sum up p. Maxima of doubles >= 0 need 32-bit atomics alone: first the high words are raised, then
 // (`low`) the low words of the values that have this high word.
 struct Peak : OneByOne<Peak> {
@@ -127,6 +136,15 @@ DEVICE double worth_of(const Query& q, const Attribute& attribute, int shape, in
     Worth sum(attribute, q.arena, q.state);
     visit(q, attribute, shape, i, lane, sum);
     return sum.even + sum.odd;
+}
+
+// Return a lane's share of the sum of the squared memberships of candidate i.
+DEVICE double squares_of(const Query& q, const Attribute& attribute, int shape, int i, int lane) {
+    Squares squares;
+    if (!is_neutral(q, attribute, shape, i)) visit(q, attribute, shape, i, lane, squares);
+    else for (int j = lane; j < (attribute.cycle ? attribute.cycle : attribute.slots); j += LANES)
+        squares(j, q.arena[attribute.mean + j], false);
+    return squares.sum;
 }
 
 // Compute what candidates without a value are worth now: the mean of the others, the same for all of them.
