@@ -87,9 +87,10 @@ class Nowhere:
 def measure(root: Path, workers: int) -> tuple[float, float]:
     """Photographs a second while every worker encodes, and seconds of the whole run."""
     with tempfile.TemporaryDirectory() as folder:
+        sink: Any = Nowhere()
         started = time.perf_counter()
         with ray_runner("local", Limits(), workers=workers) as runner:
-            index_into(root, Nowhere(), Clip(Path(folder)), runner=runner)
+            index_into(root, sink, Clip(Path(folder)), runner=runner)
         whole = time.perf_counter() - started
         calls = [np.loadtxt(path, ndmin=2) for path in Path(folder).iterdir()]
     # From when the last of them has done its first batch, which waits for torch, until the first has nothing left.

@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
 from statistics import median
+from typing import TYPE_CHECKING
 
-from mascot.photos.database.store import Store
 from mascot.photos.metadata.gazetteer import gazetteer
 from mascot.photos.metadata.moments import km_between
+
+if TYPE_CHECKING:
+    from mascot.photos.database.store import Store
 
 _HOME_MONTHS = 3  # in which a place must have photographs to be home: a long stay is within two
 _HOME_KM = 50.0  # around home are no trips

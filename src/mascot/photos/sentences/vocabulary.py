@@ -10,12 +10,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mascot.photos.database.conditions import CONDITIONS
-from mascot.photos.database.store import Store
 from mascot.photos.metadata.gazetteer import gazetteer, without_accents
 from mascot.photos.trips import Period, Trips
+
+if TYPE_CHECKING:
+    from mascot.photos.database.store import Store
 
 CITY_NAMES = "city_names"  # the fact of a library that holds the other names of its cities
 LONGEST_SENTENCE = 1000  # characters
