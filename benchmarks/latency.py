@@ -216,6 +216,39 @@ def batches(rounds: int) -> None:
     columns, scores = corpus(QUERIES * N), queries(QUERIES, N)
     rows = np.arange(QUERIES * N).reshape(QUERIES, N)
     some = range(0, QUERIES, 125)
+
+    def compare(name: str, wishes: list[Any], method: mc.Mascot, bar: str) -> None:
+        ranker = mc.Reranker(wishes, method).fit(columns)
+        signs = [wish.sign for wish in wishes]
+        centres = {q: mesh(columns, rows[q]) for q in some} if wishes[0].attribute == GLOBE else {}
+        strength = float(method.strength or 0)
+
+        def memberships(q: int) -> list[Any]:
+            own = {key: values[rows[q]] for key, values in columns.items()}
+            if centres:
+                place = dense.globe(np.radians(own["lat"]), np.radians(own["lon"]), *centres[q])
+            else:
+                place = dense.planar(own["lat"], own["lon"])
+            return [place, dense.clock(own["hour"])]
+
+        def one_run() -> None:
+            for q in some:
+                dense.greedy(scores[q], memberships(q), signs, strength, K, method.scale)
+
+        def three_runs() -> None:
+            for q in some:
+                dense.focus(scores[q], memberships(q), signs, strength, K, PROTECTED + 1)
+
+        def batch() -> Any:
+            return ranker.rerank_many(rows, scores, K, threads=1)
+
+        tasks: dict[str, Task] = {"batch": (batch, QUERIES), "dense loop, P @ w": (one_run, len(some))}
+        if method.starts > 0 and signs[0] < 0:  # what a focus selects takes three runs
+            tasks["dense loop, three runs"] = (three_runs, len(some))
+        ours, *theirs = interleave(tasks, rounds).values()
+        for beside, loop in zip([*tasks][1:], theirs, strict=True):
+            report(name, beside, loop, ours, bar)
+
     spread, focus = ([wish(GLOBE), wish(HOUR)] for wish in (mc.spread, mc.focus))
     paper_focus, paper_spread = ([wish(GRID), wish(HOUR)] for wish in (mc.focus, mc.spread))
     one = mc.Mascot(starts=0)
@@ -228,34 +261,8 @@ def batches(rounds: int) -> None:
         ("self-scaling place + hour, batch, focus", focus, mc.Mascot(), "bar 10x, goal 15x"),
         ("the same, one start", focus, one, "bar 10x, goal 15x"),
     ]
-    for name, wishes, method, bar in cases:
-        ranker = mc.Reranker(wishes, method).fit(columns)
-        signs = [wish.sign for wish in wishes]
-        centres = {q: mesh(columns, rows[q]) for q in some} if wishes[0].attribute == GLOBE else {}
-        several = method.starts > 0 and signs[0] < 0
-
-        def loop(
-            signs: list[int] = signs, method: mc.Mascot = method, centres: dict[int, Any] = centres,
-            several: bool = several,
-        ) -> None:  # fmt: skip
-            for q in some:
-                own = {key: values[rows[q]] for key, values in columns.items()}
-                if centres:
-                    place = dense.globe(np.radians(own["lat"]), np.radians(own["lon"]), *centres[q])
-                else:
-                    place = dense.planar(own["lat"], own["lon"])
-                parts, strength = [place, dense.clock(own["hour"])], float(method.strength or 0)
-                if several:
-                    dense.focus(scores[q], parts, signs, strength, K, PROTECTED + 1)
-                else:
-                    dense.greedy(scores[q], parts, signs, strength, K, method.scale)
-
-        def batch(ranker: mc.Reranker = ranker) -> Any:
-            return ranker.rerank_many(rows, scores, K, threads=1)
-
-        times = interleave({"loop": (loop, len(some)), "batch": (batch, QUERIES)}, rounds)
-        beside = "dense loop, three runs" if several else "dense loop, P @ w"
-        report(name, beside, times["loop"], times["batch"], bar)
+    for case in cases:
+        compare(*case)
 
 
 def constraints(rounds: int) -> None:
