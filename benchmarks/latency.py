@@ -86,7 +86,11 @@ def one_call(rounds: int) -> None:
         40 * rounds,
     )
     report(
-        "one rerank call, place + hour", "pyversity MMR, 256-d", times["pyversity"], times["rerank"], "bar 2x, goal 3x"
+        "one rerank call, place + hour",
+        "pyversity MMR, 256-d",
+        times["pyversity"],
+        times["rerank"],
+        "bar 2.5x, goal 3x",
     )
 
 
