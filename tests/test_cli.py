@@ -157,6 +157,10 @@ def test_limits_shares_and_earlier_pages(hits: str) -> None:
     second = mc.rerank(example.candidates(), mc.limit("city", 1), 8, already=ranking).ids
     assert ranked(hits, "-k", "8", "--limit", "city=1", *shown) == second
     assert len(ranked(hits, "-k", "60", "--limit", "city=1", "--fill")) == 60
+    filled = ranked(hits, "-k", "9", "--limit", "camera=1", "--fill", "--limit", "city=1/3")
+    candidates = example.candidates()
+    cities = dict(zip(candidates.ids, candidates.columns["city"], strict=True))
+    assert all(len({cities[id_] for id_ in filled[place : place + 3]}) == 3 for place in range(7))
     third = {second[0]: 3}
     assert ranked(hits, "-k", "4", "--pin", f"{second[0]}=3") == mc.rerank(example.candidates(), [], 4, pin=third).ids
     assert ranked(hits, "-k", "4", "--pin", second[0])[0] == second[0]

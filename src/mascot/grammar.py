@@ -147,11 +147,11 @@ def limit(
     >>> limit("seller=2/5").window
     5
     """
-    name, parameters = split_limit(text)
+    name, parameters = split_limit(text, fill)
     uncounted: Any = "drop" if missing == "drop" else "ignore"
     attribute = counted(name, resolver)
     parameters["n"] = labelled(name, attribute, parameters["n"], resolver)
-    return Limit(attribute, fill=fill, missing=uncounted, session=session, **parameters)
+    return Limit(attribute, missing=uncounted, session=session, **parameters)
 
 
 def at_least(text: str, resolver: Resolver = COLUMNS) -> AtLeast:
@@ -191,8 +191,8 @@ def split_at_least(text: str) -> tuple[str, dict[str, int]]:
     return name, counts
 
 
-def split_limit(text: str) -> tuple[str, dict[str, Any]]:
-    """Return the name and the parameters of a typed limit.
+def split_limit(text: str, fill: bool = False) -> tuple[str, dict[str, Any]]:
+    """Return the name and the parameters of a typed limit; a limit on places is never exceeded to fill a page.
 
     >>> split_limit("seller=acme:5,dock:1/10")
     ('seller', {'n': {'acme': 5, 'dock': 1}, 'window': 10})
@@ -203,6 +203,8 @@ def split_limit(text: str) -> tuple[str, dict[str, Any]]:
     n = int(counts) if re.fullmatch(r"[0-9]{1,18}", counts) else _split_counts(counts)
     if n == {}:
         raise OptionError(f"{text!r}: write NAME=N, such as city=2, city=2/5 or city=Porto:5")
+    if window is None and first is None:
+        return name, {"n": n, "fill": True} if fill else {"n": n}
     places = {"window": window, "first": first}
     return name, {"n": n} | {option: int(length) for option, length in places.items() if length is not None}
 

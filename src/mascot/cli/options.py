@@ -38,7 +38,11 @@ SHARE = typer.Option(
     help="Target, smallest or largest shares: region=Europe:60%,Asia:40%, used=yes:min20%, ad=1:max25%. Repeatable.",
 )
 SESSION = typer.Option(False, "--session", help="Limits count the results of --already too.")
-FILL = typer.Option(False, "--fill", help="Complete the list if limits leave fewer than -k results.")
+FILL = typer.Option(
+    False,
+    "--fill",
+    help="Complete the list if limits leave fewer than -k results; windows and first places still hold.",
+)
 STRENGTH = typer.Option(None, help="0 is relevance only, 1 is wishes only (default of the method mascot: 0.5).")
 PROTECT = typer.Option(
     None, help="Number of best matches that are always selected (default: 3, at most a third of -k)."

@@ -150,8 +150,8 @@ def parse(kind: str, text: str, fill: bool = False) -> dict[str, Any]:
     {'focus': 'hour', 'near': '18', 'within': 1.0}
     """
     if kind == "limit":
-        name, parameters = grammar.split_limit(text)
-        return {"limit": name} | parameters | ({"fill": True} if fill else {})
+        name, parameters = grammar.split_limit(text, fill)
+        return {"limit": name} | parameters
     if kind == "share":
         name, parameters = grammar.split_share(text)
         return {"share": name} | parameters
