@@ -287,6 +287,8 @@ OPTIONS = {
     "HourOfDay near must be an hour like 18 or 18:30, got '25:99'": lambda: near(mc.HourOfDay(), "25:99"),
     "HourOfDay near must be an hour like 18 or 18:30, got 25": lambda: near(mc.HourOfDay(), 25),
     "limit(who).n must be a whole number >= 1, got 2.0": lambda: mc.limit("who", 2.0),
+    "limit(hour) must name values from 0:00 to 23:00, got '18'": lambda: mc.limit(mc.HourOfDay(), {18: 1}),
+    "share(weekday) must name values from Monday to Sunday": lambda: mc.share(mc.Weekday("t"), {"monday": 0.5}),
     "limit(who).fill must be True or False, got 1": lambda: mc.limit("who", 2, fill=1),
     "limit(...) needs an attribute such as Place() or Category('camera'), got 3": lambda: mc.limit(3, 2),
     "share(who)['a'] must be in 0..1, got -0.1": lambda: mc.share("who", {"a": -0.1}),

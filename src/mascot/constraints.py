@@ -41,7 +41,7 @@ class Limit(Value):
         object.__setattr__(self, "attribute", as_attribute(self.attribute, "limit(...)"))
         owner = f"limit({self.attribute.name})"
         if isinstance(self.n, Mapping):
-            object.__setattr__(self, "n", _counts(self.n, owner, 0))
+            object.__setattr__(self, "n", _counts(self.attribute, self.n, owner, 0))
         else:
             check_whole(f"{owner}.n", self.n, 0 if self.first is not None else 1)
             require(self.others is None, f"{owner}.others", "needs n for each value, as in {'acme': 5}", self.others)
@@ -129,7 +129,8 @@ class AtLeast(Value):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attribute", as_attribute(self.attribute, "at_least(...)"))
-        object.__setattr__(self, "counts", _counts(self.counts, f"at_least({self.attribute.name})", 1))
+        counts = _counts(self.attribute, self.counts, f"at_least({self.attribute.name})", 1)
+        object.__setattr__(self, "counts", counts)
 
     def _described(self, write: Write) -> dict[str, Any]:
         return wish_dict("at_least", self.attribute, write, counts=dict(self.counts))
@@ -171,8 +172,8 @@ class Share(Value):
             check_share(f"{owner}[{value!r}]", part)
         total = math.fsum(self.shares.values())
         require(total <= 1 + 1e-9 or self.bound == "at most", owner, "must sum to at most 1", total)
-        shares = {label_text(value): float(part) for value, part in self.shares.items()}
-        object.__setattr__(self, "shares", _HashableDict(shares))
+        shares = {value: float(part) for value, part in self.shares.items()}
+        object.__setattr__(self, "shares", _by_label(attribute, shares, owner))
 
     def _described(self, write: Write) -> dict[str, Any]:
         bound = None if self.bound == "exactly" else self.bound
@@ -233,13 +234,22 @@ class _HashableDict(dict[str, Any]):
         return hash(frozenset(self.items()))
 
 
-def _counts(counts: Any, owner: str, least: int) -> _HashableDict:
+def _counts(attribute: Attribute, counts: Any, owner: str, least: int) -> _HashableDict:
     """Return a dictionary of value: count, checked. Values are compared as text."""
     valid = isinstance(counts, Mapping) and len(counts) > 0
     require(valid, owner, "needs a dictionary of value: count", counts)
     for value, count in counts.items():
         check_whole(f"{owner}[{value!r}]", count, least)
-    return _HashableDict({label_text(value): int(count) for value, count in counts.items()})
+    return _by_label(attribute, {value: int(count) for value, count in counts.items()}, owner)
+
+
+def _by_label(attribute: Attribute, numbers: Mapping[Any, float], owner: str) -> _HashableDict:
+    """Return the numbers of values by their labels, which the attribute must have if it lists all of them."""
+    by_label = _HashableDict({label_text(value): number for value, number in numbers.items()})
+    names: tuple[str, ...] = getattr(attribute, "value_names", ())
+    for label in by_label if names else ():
+        require(label in names, owner, f"must name values from {names[0]} to {names[-1]}", label)
+    return by_label
 
 
 def _names(labels: SparseBins) -> tuple[str, ...]:

@@ -91,6 +91,7 @@ class HourOfDay(_CircleAttribute):
     missing: Missing = "last"
     name: str = "hour"
     period, unit = 24.0, "hour"
+    value_names = tuple(f"{hour}:00" for hour in range(24))  # all that limits and shares may name
     read, near = staticmethod(hours), "an hour like 18 or 18:30"
 
     @property
@@ -107,7 +108,7 @@ class HourOfDay(_CircleAttribute):
 
     def labels(self, columns: Columns, vectors: Floats | None) -> SparseBins:
         """Return the clock hour of each row, ``"18:00"`` from 18:00 to 18:59: what `limit` and `share` count."""
-        return _named_codes(self._values(columns), tuple(f"{hour}:00" for hour in range(24)))
+        return _named_codes(self._values(columns), self.value_names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +133,7 @@ class DayOfYear(_CircleAttribute):
     missing: Missing = "last"
     name: str = "season"
     period, unit = 366.0, "season"
+    value_names = MONTHS
     read, near = staticmethod(times), "a time (ISO, EXIF or datetime)"
     remedy = staticmethod(remedy_for)
 
@@ -146,7 +148,7 @@ class DayOfYear(_CircleAttribute):
 
     def labels(self, columns: Columns, vectors: Floats | None) -> SparseBins:
         """Return the month of each row: what `limit` and `share` count."""
-        return _named_codes(self._since_new_year(columns, "M"), MONTHS)
+        return _named_codes(self._since_new_year(columns, "M"), self.value_names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +170,7 @@ class Weekday(_CircleAttribute):
     missing: Missing = "last"
     name: str = "weekday"
     period, bins, unit = 7.0, 7, "weekday"
+    value_names = WEEKDAYS
     read, near = staticmethod(times), "a day of the week or a time"
     remedy = staticmethod(remedy_for)
 
@@ -178,7 +181,7 @@ class Weekday(_CircleAttribute):
 
     def labels(self, columns: Columns, vectors: Floats | None) -> SparseBins:
         """Return the day of the week of each row: what `limit` and `share` count."""
-        return _named_codes(self._values(columns), WEEKDAYS)
+        return _named_codes(self._values(columns), self.value_names)
 
     def point(self, value: Any) -> dict[str, Any]:
         if isinstance(value, str) and value.capitalize() in WEEKDAYS:
