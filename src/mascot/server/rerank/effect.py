@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cache
 from typing import Any
 
 import numpy as np
 from msgspec import UNSET
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Histogram
+from prometheus_client import Counter as CounterMetric
 
 import mascot as mc
+from mascot.attributes.category import label_text, labels_of
 
 _LABELS = ("profile", "variant")
 _SHARES = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1.0)
-_MINIMUMS = ("share ", "at least ")  # how the names of rules with minimum counts begin
+_FREE = (mc.Wish, mc.Limit)  # wishes without minimum counts
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1)
 
 
@@ -21,8 +24,8 @@ class EffectMetrics:
     """What profiles do to pages: relevance kept, results moved, short pages, shares missed, and the time."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        def counter(name: str, text: str) -> Counter:
-            return Counter(f"mascot_profile_{name}", text, _LABELS, registry=registry)
+        def counter(name: str, text: str) -> CounterMetric:
+            return CounterMetric(f"mascot_profile_{name}", text, _LABELS, registry=registry)
 
         def histogram(name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
             return Histogram(f"mascot_profile_{name}", text, _LABELS, buckets=buckets, registry=registry)
@@ -51,4 +54,18 @@ class EffectMetrics:
         share.observe(float(ranking.relevance.sum()) / best if best > 0 else 1.0)
         if count < min(ranking.k, len(candidates)):
             short.inc()
-        missed.inc(sum(rule.rule.startswith(_MINIMUMS) for rule in ranking.missed_rules()))
+        missed.inc(sum(_missed(wish, ranking, candidates) for wish in ranking.wishes if not isinstance(wish, _FREE)))
+
+
+def _missed(wish: Any, ranking: mc.Ranking[Any], candidates: mc.Candidates) -> int:
+    """Return how many values of a share or of minimum counts have too few results.
+
+    `Ranking.missed_rules` also finds out why, which takes longer than ranking. Labels are therefore counted here.
+    """
+    if not isinstance(wish.attribute, mc.Category):
+        name = f"{'share' if isinstance(wish, mc.Share) else 'at least'} {wish.attribute.name}"
+        return sum(rule.rule == name for rule in ranking.missed_rules())
+    cells = candidates.columns[wish.attribute.column]
+    labels = (label for position in ranking.positions.tolist() for label in labels_of(cells[position]))
+    counts = Counter(map(label_text, labels))
+    return sum(counts[value] < wish.bounds(value, ranking.k)[0] for value in wish.named)
