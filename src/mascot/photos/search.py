@@ -69,7 +69,7 @@ class PhotoSearch:
             ids = self._store.ids(order)  # those of unknown time last
             ids = ids[np.isin(ids, _searchable(nearest, allowed))]
             newest = ids[:candidates]
-            newest = newest[np.isin(newest, self._open_table().ids)]  # another process may have removed one meanwhile
+            newest = newest[self._open_table().contains(newest)]  # another process may have removed one meanwhile
             return self._hits(nearest, "", newest, np.zeros(len(newest)), newest_of=len(ids))
 
         return self._ask(hits)
@@ -84,9 +84,15 @@ class PhotoSearch:
         by_look: bool = False,
         text: str | None = None,
     ) -> Hits:
-        """Return the best matches of a vector, or of a look; the photograph `like_id` is not a result.
+        """Return the best matches of a vector, or of a look.
 
-        Photographs with the words of `text` in file name, title, caption, keywords or picture come first.
+        Parameters
+        ----------
+        like_id
+            The photograph to be like, which is not a result.
+        text
+            The text of the query: photographs with these words in file name, title, caption, keywords or picture
+            come first.
         """
 
         def hits(nearest: Nearest) -> Hits:
@@ -97,14 +103,14 @@ class PhotoSearch:
             else:
                 ids, scores = nearest.search(query, count, allowed)
             # The photograph itself is not a result; and another process may have removed one meanwhile.
-            stored_ids = self._open_table().ids
-            is_result = np.isin(ids, stored_ids) & (ids != (-1 if like_id is None else like_id))
+            is_result = self._open_table().contains(ids) & (ids != (-1 if like_id is None else like_id))
             ids, scores = ids[is_result][:candidates], scores[is_result][:candidates]
             if text is None or not len(ids):
                 return self._hits(nearest, label, ids, scores)
             least = _least_good(nearest, query, float(scores.max()))
             exact = self._store.ids_with_words(text)
-            exact = np.intersect1d(exact[np.isin(exact, stored_ids)], _searchable(nearest, allowed))
+            exact = exact[nearest.contains(exact) & self._open_table().contains(exact)]
+            exact = exact if allowed is None else np.intersect1d(exact, allowed)
             further = np.setdiff1d(exact, ids)[:candidates]  # text in a picture is not part of its vector
             if len(further):
                 ids, scores = np.append(ids, further), np.append(scores, nearest.vectors(further) @ query)
@@ -123,7 +129,7 @@ class PhotoSearch:
     def of_ids(self, ids: Iterable[int]) -> Hits:
         """Return these photographs, all equally relevant, in the order of their ids."""
         distinct = np.array(sorted(set(ids)), np.int64)
-        for id_ in np.setdiff1d(distinct, self._open_table().ids).tolist():
+        for id_ in distinct[~self._open_table().contains(distinct)].tolist():
             raise UnknownPhoto(id_)
 
         def hits(nearest: Nearest) -> Hits:
@@ -140,7 +146,7 @@ class PhotoSearch:
                 return nearest.vectors(ids)
             except DamagedIndex:
                 repaired = self.open_nearest(rebuild=True)
-            if not np.isin(ids, repaired.ids).all():
+            if not repaired.contains(ids).all():
                 raise InputError("the library changed while it was read: search again")
             return repaired.vectors(ids)
 
@@ -150,7 +156,7 @@ class PhotoSearch:
         """Return visual descriptors: from the index of looks if it has all of these, else from the database."""
 
         def rows(looks: Nearest) -> NDArray[np.float32]:
-            return looks.rows(ids)[:, 0] if np.isin(ids, looks.ids).all() else self._store.looks(ids.tolist())
+            return looks.rows(ids)[:, 0] if looks.contains(ids).all() else self._store.looks(ids.tolist())
 
         return self._ask(rows, by_look=True)
 

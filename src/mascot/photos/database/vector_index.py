@@ -45,6 +45,14 @@ Ids = NDArray[np.int64]
 Vectors = NDArray[np.float32]
 
 
+def is_member(sorted_ids: Ids, ids: Ids) -> NDArray[np.bool_]:
+    """Return whether each id is among the sorted ones."""
+    if not len(sorted_ids):
+        return np.zeros(len(ids), bool)
+    matches: NDArray[np.bool_] = sorted_ids[np.minimum(np.searchsorted(sorted_ids, ids), len(sorted_ids) - 1)] == ids
+    return matches
+
+
 class Nearest:
     """The vectors of a library after `changes` changes. Any read may raise `DamagedIndex`."""
 
@@ -59,7 +67,7 @@ class Nearest:
         return len(self.ids)
 
     def __contains__(self, id_: int) -> bool:
-        return bool(np.isin(id_, self.ids))
+        return bool(self.contains(np.array([id_]))[0])
 
     def search(self, query: Vectors, count: int, allowed: Ids | None = None) -> tuple[Ids, NDArray[np.float64]]:
         """Return the `count` best ids and their scores, best first; only ids in `allowed`, if given.
@@ -69,7 +77,7 @@ class Nearest:
         query = np.ascontiguousarray(query, np.float32)
         rows = None  # all
         if allowed is not None:
-            rows = np.searchsorted(self.ids, np.intersect1d(allowed, self.ids))
+            rows = np.searchsorted(self.ids, allowed[self.contains(allowed)])
         elif self._graph is not None and count * _SPARE < len(self):
             rows = self._graph.search(query, count * _SPARE * self.space.tokens)
         if rows is None:
@@ -86,6 +94,10 @@ class Nearest:
         if self.space.tokens == 1:  # `max` over an axis of length one is slow
             return products
         return products.reshape(-1, self.space.tokens).max(axis=1)
+
+    def contains(self, ids: Ids) -> NDArray[np.bool_]:
+        """Return whether each of these ids has vectors."""
+        return is_member(self.ids, ids)
 
     def rows(self, ids: Ids) -> Vectors:
         """Return all vectors of each id, shape (ids, tokens, dim)."""
