@@ -22,10 +22,8 @@ from mascot.cli.hit_tables import RecordedQuery
 from mascot.cli.photos import set_commands
 from mascot.cli.photos.encoder_choice import ENCODERS
 from mascot.cli.printing import note, number_of, visible
-from mascot.connect.engines import FewCandidates, NoKey
 from mascot.errors import check_one_of, require
 from mascot.photos.database.filters import matching
-from mascot.photos.engine_search import Question, search_source
 from mascot.photos.library import Library
 from mascot.photos.request import K, SearchRequest
 from mascot.photos.results import Results
@@ -233,6 +231,8 @@ def search(
         refused += [*chosen.names(), *target.names()]
         if refused:
             raise mc.OptionError(f"{', '.join(refused)}: not with --source; conditions go to --where")
+        from mascot.photos.engine_search import Question
+
         question = Question(text, None if like is None else Path(like), encoder, device)
         _search_engine(
             source, question, lambda resolver: typed.read(resolver, missing), output, k=K if k is None else k,
@@ -385,12 +385,15 @@ def _open(library: Library, results: Results) -> None:
 
 def _search_engine(
     uri: str,
-    question: Question,
+    question: Any,
     read_wishes: Callable[[grammar.Resolver], list[mc.AnyWish]],
     output: Output,
     **search_options: Any,
 ) -> None:
     """Search an engine, and print the results as `mascot rerank` does: they have the columns of the engine."""
+    from mascot.connect.engines import FewCandidates, NoKey
+    from mascot.photos.engine_search import search_source
+
     if question.text is None and question.like is None:
         raise mc.OptionError("--source needs a TEXT to search for, or a photograph with --like")
     with warnings.catch_warnings():
