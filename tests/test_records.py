@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -108,6 +109,12 @@ def test_what_was_misread_in_silence_is_an_error(message: str) -> None:
     with pytest.raises(mc.MascotError) as error:
         MISREADINGS[message]()
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize("value", [1, True, "0.4", b"1", -0.0, 1e308, np.float32(0.1), Fraction(1, 3), Decimal("0.1")])
+def test_a_list_of_scores_is_read_as_an_array_of_objects_is(value: Any) -> None:
+    scores = [0.5, value]
+    assert mc.Candidates(scores).scores.tolist() == np.array(scores, object).astype(float).tolist()
 
 
 def test_a_list_of_rankings_is_the_union_of_their_pages() -> None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -126,6 +126,7 @@ class AtLeast(Value):
 
     attribute: Attribute
     counts: Mapping[str, int]
+    missing: ClassVar[Uncounted] = "ignore"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attribute", as_attribute(self.attribute, "at_least(...)"))
@@ -160,6 +161,7 @@ class Share(Value):
     attribute: Attribute
     shares: Mapping[str, float]
     bound: Bound = "exactly"
+    missing: ClassVar[Uncounted] = "ignore"
 
     def __post_init__(self) -> None:
         attribute = as_attribute(self.attribute, "share(...)")
@@ -293,7 +295,7 @@ def labels_of_rows(wish: Constraint, columns: Columns, vectors: Floats | None, r
         return labels
     if not isinstance(labels, SparseBins):
         raise OptionError(f"{name_of(wish)} needs an attribute with labels such as Category('city'), got {attribute!r}")
-    if not isinstance(wish, Limit) or wish.missing != "value" or not labels.missing().any():
+    if wish.missing != "value" or not labels.missing().any():
         return labels
     indices = np.insert(labels.indices, labels.indptr[:-1][labels.missing()], labels.count)
     indptr = labels.indptr + np.concatenate([[0], np.cumsum(labels.missing())])

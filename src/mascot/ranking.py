@@ -48,7 +48,11 @@ class Ranking(Generic[Id]):
             positions = positions[positions >= 0]
         self._problem_positions: Ints = positions
         self.positions: Ints = problem.remaining.to_input(positions)
-        self.ids: list[Id] = [self._ids[i] for i in self.positions.tolist()]
+
+    @cached_property
+    def ids(self) -> list[Id]:
+        ids = self._ids
+        return [ids[i] for i in self.positions.tolist()]
 
     def reordered(self, order: Ints) -> Ranking[Id]:
         """Return the same results in another order: `order` has the places of the results, from 0."""
@@ -58,7 +62,7 @@ class Ranking(Generic[Id]):
         return ranking
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return len(self.positions)
 
     def __iter__(self) -> Iterator[Id]:
         return iter(self.ids)
@@ -105,10 +109,8 @@ class Ranking(Generic[Id]):
         """
         if self.source is None:
             raise InputError("records() needs candidates made of records or of a table, got columns: use positions")
-        positions = self.positions.tolist()
-        if type(self.source) is TableRows:
-            return self.source.take(positions)
-        return [self.source[i] for i in positions]
+        positions, source = self.positions.tolist(), self.source
+        return source.take(positions) if type(source) is TableRows else [source[i] for i in positions]
 
     @property
     def already(self) -> list[Id]:

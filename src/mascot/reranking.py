@@ -84,12 +84,13 @@ def rerank(
     candidates = as_candidates(candidates)
     fitted = fit_wishes(wishes, Table(candidates.columns, candidates.vectors), len(candidates))
     pinned, places = pinned_positions(pin, candidates.ids, k)
-    already_positions = NO_POSITIONS if already is None else positions_of(already, ids_of(candidates))
-    if len(pinned):
-        already_positions = already_positions[~np.isin(already_positions, pinned)]
+    earlier: list[Ints] | None = None
+    if already is not None:
+        positions = positions_of(already, ids_of(candidates))
+        earlier = [positions[~np.isin(positions, pinned)]]
     _require_use_of_vectors(wishes, method, candidates)
     ptr, scores = np.array([0, len(candidates)]), candidates.scores
-    queries = Queries(ptr, scores, None, [candidates.ids], [already_positions], pinned, [candidates.source], places)
+    queries = Queries(ptr, scores, None, [candidates.ids], earlier, pinned, [candidates.source], places)
     return rank_one(fitted, queries, call)
 
 
@@ -163,7 +164,8 @@ def rank_one(fitted: FittedWishes, queries: Queries, call: Call) -> Ranking[Any]
     selection = select_shown(fitted, queries, call, problem)
     if len(queries.pinned):
         # For gains and explanations the pinned candidates are results, not results of earlier pages.
-        already = np.concatenate([problem.remaining.from_input(0, part) for part in queries.already or ()])
+        earlier = [problem.remaining.from_input(0, part) for part in queries.already or ()]
+        already = np.concatenate([NO_POSITIONS, *earlier])
         problem = replace(problem, already=already, already_ptr=np.array([0, len(already)]))
     return Ranking(queries, problem, selection, call.k, call.method, fitted)
 

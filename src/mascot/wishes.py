@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mascot.attributes.attribute import Attribute, Columns, as_bins, check_missing, missing_rule
+from mascot.attributes.attribute import Attribute, Columns, Missing, as_bins, check_missing, missing_rule
 from mascot.attributes.category import Category
 from mascot.attributes.columns import as_array
 from mascot.attributes.place import NamedPoint
@@ -58,7 +58,7 @@ class Wish(Value):
         owner = f"{'spread' if self.sign > 0 else 'focus'}({attribute.name})"
         check_positive(f"{owner}.weight", self.weight)
         require(self.weight <= _LARGEST_WEIGHT, f"{owner}.weight", "must be at most 1e100", self.weight)
-        check_missing(type(attribute).__name__, missing_rule(attribute))
+        check_missing(type(attribute).__name__, self.missing)
         if self.within is not None:
             require(self.near is not None, f"{owner}.within", "needs near, the value it is measured from", self.within)
             check_width(f"{owner}.within", self.within)
@@ -72,6 +72,11 @@ class Wish(Value):
         _point(attribute, self.near)  # checks the value
         if isinstance(attribute, Value):
             object.__setattr__(self, "near", _plain_near(self.near, isinstance(attribute, (Category, Vectors))))
+
+    @property
+    def missing(self) -> Missing:
+        """What a candidate without a value gets."""
+        return missing_rule(self.attribute)
 
     def _described(self, write: Write) -> dict[str, Any]:
         word = "spread" if self.sign > 0 else "focus"

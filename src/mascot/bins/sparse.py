@@ -11,7 +11,7 @@ from mascot.kernels.native.pack import LABELS, PackedBins
 from mascot.kernels.reference import Bools, Floats, Ints
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class SparseBins:
     """Explicit bins: row i has bins `indices[indptr[i]:indptr[i + 1]]` with `values` in (0, 1].
 

@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mascot.attributes.attribute import missing_rule
 from mascot.attributes.vectors import Vectors
 from mascot.bins import AxisBins, Bins, Bools, Floats, GlobeBins, Ints, SparseBins, VectorBins
-from mascot.constraints import Constraint, Limit, labels_of_rows
+from mascot.constraints import Constraint, labels_of_rows
 from mascot.errors import InputError, OptionError, require
 from mascot.kernels.novelty import CopyQuota
 from mascot.kernels.quotas import MOST_QUOTAS, AnyQuota, without_places
@@ -84,6 +83,7 @@ class FittedWishes:
     aims: tuple[Wish, ...] = field(init=False)  # focus with a named value
     constraints: tuple[Constraint, ...] = field(init=False)
     quotas: tuple[AnyQuota, ...] = field(init=False)  # of the constraints; capacities of shares depend on k
+    dropping: tuple[Bins, ...] = field(init=False)  # bins and labels whose rows without a value are dropped
     signs: Floats = field(init=False)  # of the coverage wishes, as in `Problem`
     weights: Floats = field(init=False)
     rules: tuple[str, ...] = field(init=False)
@@ -92,7 +92,10 @@ class FittedWishes:
         self.coverage, self.aims, self.constraints = sorted_wishes or sort_wishes(self.wishes)
         self.signs = np.array([float(wish.sign) for wish in self.coverage])
         self.weights = np.array([max(float(wish.weight), LEAST_WEIGHT) for wish in self.coverage])
-        self.rules = tuple([missing_rule(wish.attribute) for wish in self.coverage])  # faster than of a generator
+        self.rules = tuple([wish.missing for wish in self.coverage])  # faster than of a generator
+        bins = *self.bins, *[focus.bins for focus in self.focuses], *self.labels
+        sorted_ = *self.coverage, *self.aims, *self.constraints
+        self.dropping = tuple([own for wish, own in zip(sorted_, bins, strict=True) if wish.missing == "drop"])
         self.quotas = tuple([wish.quota(labels) for wish, labels in zip(self.constraints, self.labels, strict=True)])
 
     def near(self, values: Mapping[str, Any]) -> FittedWishes:
@@ -110,11 +113,7 @@ class FittedWishes:
 
     def dropped(self, rows: Ints | None) -> Bools | None:
         """Return which candidates are dropped because they were removed or lack a value; None: no candidate is."""
-        masks = [bins.missing(rows) for rule, bins in zip(self.rules, self.bins, strict=True) if rule == "drop"]
-        aimed = zip(self.aims, self.focuses, strict=True)
-        masks += [focus.bins.missing(rows) for wish, focus in aimed if missing_rule(wish.attribute) == "drop"]
-        pairs = zip(self.constraints, self.labels, strict=True)
-        masks += [labels.missing(rows) for wish, labels in pairs if isinstance(wish, Limit) and wish.missing == "drop"]
+        masks = [bins.missing(rows) for bins in self.dropping]
         if self.removed is not None:
             masks.append(self.removed if rows is None else self.removed[rows])
         mask = np.logical_or.reduce(masks) if masks else None
@@ -127,7 +126,7 @@ class FittedWishes:
         quotas = tuple([wish.for_k(quota, call.k) for wish, quota in zip(self.constraints, self.quotas, strict=True)])
         if len(pinned):
             quotas = tuple(reduced(quota, pinned if rows is None else rows[pinned]) for quota in quotas)
-            already = already and [np.concatenate([*already, pinned])]
+            already = [np.concatenate([*(already or ()), pinned])]
         if already is not None and any(map(len, already)):  # a kernel arranges pages that nothing stands before
             quotas = without_places(quotas)
         remaining, dropped = ALL_REMAIN, self.dropped(rows)

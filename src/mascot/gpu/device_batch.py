@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mascot.attributes import Category, Cycle, HourOfDay, Number, Place
-from mascot.attributes.attribute import missing_rule
 from mascot.attributes.category import labels_of
 from mascot.attributes.columns import as_array, column_of
 from mascot.attributes.place import Grid
@@ -156,9 +155,9 @@ class DeviceBatch:
         coverage, aims, constraints = sort_wishes(wishes)
         bins = [self._bins(wish) for wish in coverage]
         targets = tuple(self._target(wish) for wish in aims)
-        missing = [_missing(part) for wish, part in zip(coverage, bins, strict=True) if _rule(wish) == "drop"]
+        missing = [_missing(part) for wish, part in zip(coverage, bins, strict=True) if wish.missing == "drop"]
         pairs = zip(aims, targets, strict=True)
-        missing += [cupy().isnan(target.distance) for wish, target in pairs if _rule(wish) == "drop"]
+        missing += [cupy().isnan(target.distance) for wish, target in pairs if wish.missing == "drop"]
         dropped = functools.reduce(operator.or_, missing) if missing else None
         quotas = quotas_on_device([self._quota(wish) for wish in constraints])
         return _DeviceWishes(coverage, alike(bins), targets, constraints, quotas, dropped)
@@ -327,7 +326,7 @@ def _prepare(
     weights = np.array([float(wish.weight) for wish in fitted.coverage])
     named_weight = float(sum(target.weight for target in fitted.targets))
     options = method.kernel_options(min(k, width), weights, named_weight)
-    rules = tuple(native.NEUTRAL if _rule(wish) == "neutral" else native.LAST for wish in fitted.coverage)
+    rules = tuple(native.NEUTRAL if wish.missing == "neutral" else native.LAST for wish in fitted.coverage)
     quotas = tuple(
         replace(quota, capacity=cp.asarray(only_labels([wish.for_k(quota, k)])[0].capacity))
         for wish, quota in zip(fitted.constraints, fitted.quotas, strict=True)
@@ -373,10 +372,6 @@ def _already_mask(already: Any, shape: tuple[int, int]) -> Any:
     mask = cp.zeros((queries, size + 1), bool)
     mask[cp.arange(queries)[:, None], cp.where(positions < 0, size, positions)] = True
     return mask[:, :size]
-
-
-def _rule(wish: Wish) -> str:
-    return missing_rule(wish.attribute)
 
 
 def _missing(bins: KernelBins) -> Any:

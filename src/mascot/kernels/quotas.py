@@ -26,7 +26,7 @@ class PlaceRule(NamedTuple):
     first: bool = False  # only the first `length` results of the page
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class Quota:
     """At most `capacity[label]` and, where the candidates allow it, at least `least[label]` results for each label.
 

@@ -157,18 +157,18 @@ def select_by_kernel(problem: Problem, quotas: Sequence[AnyQuota], options: Opti
     """Select on the backend of the problem."""
     if problem.backend == "gpu":
         return _select_gpu(problem, quotas, options)
-    if problem.backend == "native" and not native.available():
+    return _select_on_host(problem, quotas, options)
+
+
+def _select_on_host(problem: Problem, quotas: Sequence[AnyQuota], options: Options) -> Selection:
+    """Select on the native kernel unless numpy is asked for, or on numpy if there is none."""
+    if problem.backend != "numpy" and native.available():
+        return _select_packed(problem, quotas, options, native.select, pack_bins)
+    if problem.backend == "native":
         raise OptionError(f"backend 'native' cannot be used: {native.description()}")
-    if problem.backend == "auto" and not native.available():
+    if problem.backend == "auto":
         reason = f"no native kernel ({native.description()}). Install gcc or clang, then install mascot again"
         warn_once(f"mascot runs on numpy, tens of times slower: {reason}")
-    return _select_on_host(problem, quotas, options, problem.backend != "numpy")
-
-
-def _select_on_host(problem: Problem, quotas: Sequence[AnyQuota], options: Options, fast: bool = True) -> Selection:
-    """Select on the native kernel if `fast` and if there is one, otherwise on numpy."""
-    if fast and native.available():
-        return _select_packed(problem, quotas, options, native.select, pack_bins)
     queries = (problem.arrays_of(q, quotas) for q in range(len(problem)))
     return reference.select(queries, len(problem), len(problem.bins), options)
 

@@ -94,9 +94,11 @@ def select(
     `already` are positions within each query that earlier pages showed. `bins` to `rules` describe the A attributes.
     """
     count, k = len(ptr) - 1, options.k
-    packed = map(_packed_attribute, bins, rules, signs.tolist(), weights.tolist())
-    attributes = bytearray().join(packed) if bins else None
-    limits = bytearray().join(map(_packed_quota, quotas)) if quotas else None
+    attributes = limits = None
+    if bins:
+        attributes = bytearray().join(map(_packed_attribute, bins, rules, signs.tolist(), weights.tolist()))
+    if quotas:
+        limits = bytearray().join(map(_packed_quota, quotas))
     results, numbers = np.empty((2, count, k), np.int64), np.empty((3, count, len(bins)))
     strengths, flags = np.empty(count), np.empty((2, count), np.int64)
     result, number, flag = _address(results), _address(numbers) if bins else 0, _address(flags)
