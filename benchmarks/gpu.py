@@ -1,4 +1,4 @@
-"""Microseconds per query on a GPU, in one run: `python -m benchmarks.gpu [--quick] [--tune] [--knobs]`.
+"""Microseconds per query on a GPU, in one run: `python -m benchmarks.gpu [--quick] [--tune] [--knobs] [--starts]`.
 
 Figures are medians of timed runs after a warm-up; the device is synchronised before and after each. In every row the
 numpy reference selects for some queries, too, and "differ" counts the selections that differ.
@@ -274,6 +274,24 @@ def shapes(columns: dict[str, Any], scores: Any, runs: int, check: int) -> None:
             print(f"{title + ', ' + name:<34}{each:>10.4f}{each / base:>7.2f}x{case.differ(check):>10}", flush=True)
 
 
+def starts(columns: dict[str, Any], scores: Any, runs: int, check: int) -> None:
+    """What the three runs of a focus cost beside a single one."""
+    print("\nA focus in three runs (the default) beside one run, 8,192 queries, guarded; us/query (bar: 3 times)")
+    print(f"{'':<34}{'one run':>10}{'three':>10}{'times':>8}{'differ':>10}")
+    few = 8192
+    some = {key: part[: few * N] for key, part in columns.items()}
+    cases: dict[str, list[Any]] = {
+        "grid": [GRID], "hour": [HOUR], "grid + hour": [GRID, HOUR], "place": [GLOBE], "place + hour": [GLOBE, HOUR],
+        "label": [Codes()],
+    }  # fmt: skip
+    for name, attributes in cases.items():
+        asked = [mc.focus(attribute) for attribute in attributes]
+        one, several = (Case(asked, method, some, scores[:few]) for method in (mc.Mascot(starts=0), mc.Mascot()))
+        first, second = (median(case.run, runs) / few * 1e6 for case in (one, several))
+        differ = several.differ(check)
+        print(f"{name:<34}{first:>10.4f}{second:>10.4f}{second / first:>7.2f}x{differ:>10}", flush=True)
+
+
 def scaling(runs: int, check: int) -> None:
     print("\nScaling: spread place, focus hour, guarded; us/query (queries x N = 1.6 million)")
     print(f"{'N':>6}{'K':>6}{'bins':>7}{'us/query':>11}{'arena KiB':>11}{'threads':>9}{'differ':>9}")
@@ -374,6 +392,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer runs, no scaling table")
     parser.add_argument("--tune", action="store_true", help="only compare numbers of threads per query for Place")
+    parser.add_argument("--starts", action="store_true", help="only compare a focus in three runs with one run")
     parser.add_argument("--knobs", action="store_true", help="only compare every tuning knob of the kernel on and off")
     options = parser.parse_args()
     cp = gpu.cupy()
@@ -385,6 +404,9 @@ def main() -> None:
     columns, scores = world(QUERIES, N)
     if options.tune:
         tune(columns, scores, runs)
+        return
+    if options.starts:
+        starts(columns, scores, runs, check // 2)
         return
     if options.knobs:
         knobs(columns, scores, runs, check // 10)
@@ -398,6 +420,7 @@ def main() -> None:
     single(columns, scores)
     host(columns, scores, runs)
     shapes(columns, scores, runs, check // 2)
+    starts(columns, scores, runs, check // 2)
     if not options.quick:
         scaling(runs, 5)
 
