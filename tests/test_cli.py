@@ -173,6 +173,23 @@ def test_limits_shares_and_earlier_pages(hits: str) -> None:
     assert json.loads(good(*scarce, "--format", "json"))[0]["notes"] == [note]
 
 
+def test_hits_without_a_value_are_not_limited_counted_or_dropped() -> None:
+    sellers = [None, None, "x", "x", "y"]
+    records = [{"id": id_, "score": 9 - id_, "seller": seller} for id_, seller in enumerate(sellers)]
+    asked = ("rerank", "--limit", "seller=x:1,*:1", "-k", "5")
+
+    def shown_with(option: str) -> str:
+        return run_command(*asked, *option.split(), stdin=lines_of(records)).stdout
+
+    shown = {
+        option: [record["id"] for record in records_of(shown_with(option))]
+        for option in ("", "--count-missing", "--missing drop")
+    }
+    assert shown == {"": [0, 1, 2, 4], "--count-missing": [0, 2, 4], "--missing drop": [2, 4]}
+    both = run_command(*asked, "--count-missing", "--missing", "drop", stdin=lines_of(records))
+    assert (both.returncode, "--count-missing contradicts --missing" in both.stderr) == (2, True)
+
+
 NASTY = "\x1b[31m\x9b2J\r\n\x07\u202e"
 REPLACED = "\N{REPLACEMENT CHARACTER}"
 

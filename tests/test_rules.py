@@ -205,6 +205,8 @@ WISHES = {
     "seller=2/5": mc.limit("seller", 2, window=5),
     "ad=0@2": mc.limit("ad", 0, first=2),
     "ad=1:0@2": mc.limit("ad", {1: 0}, first=2),
+    "seller=acme:5,*:2": mc.limit("seller", {"acme": 5}, others=2),
+    "seller=acme:1,*:2/9": mc.limit("seller", {"acme": 1}, others=2, window=9),
     "seller=acme:5, dock:1": mc.limit("seller", {"acme": 5, "dock": 1}),
     "seller+category=1": mc.limit(("seller", "category"), 1),
 }

@@ -2,7 +2,7 @@
 
 KIND[:COLUMNS][~WIDTH][=NEAR[~WITHIN]][*WEIGHT]   place:lat,lon~50   hour=18:30~1   camera=X100*2
 KIND[:COLUMNS]=N[/WINDOW][@FIRST]                 seller=2   seller=2/5   ad=1:0@2   seller+category=1
-KIND[:COLUMNS]=VALUE:N,...[/WINDOW][@FIRST]       seller=acme:5,dock:1
+KIND[:COLUMNS]=VALUE:N,...[/WINDOW][@FIRST]       seller=acme:5,dock:1   seller=acme:5,*:2 (* all other values)
 KIND[:COLUMNS]=VALUE:[min|max]SHARE,...           region=Europe:0.6,Asia:40%   ad=1:max25%
 
 A `Resolver` knows the names and values that depend on the data: a library of photographs has names of its own, and a
@@ -24,7 +24,7 @@ from mascot.attributes.attribute import Missing
 from mascot.attributes.category import labels_of
 from mascot.attributes.cycle import MONTHS
 from mascot.bins.axis import WEEKDAYS
-from mascot.constraints import AtLeast, Limit, Share
+from mascot.constraints import AtLeast, Limit, Share, Uncounted
 from mascot.errors import OptionError
 from mascot.methods import Mascot
 from mascot.registry import METHOD_NAMES, METHODS
@@ -140,7 +140,7 @@ def focus(text: str, missing: Missing = "last", resolver: Resolver = COLUMNS) ->
 
 
 def limit(
-    text: str, fill: bool = False, resolver: Resolver = COLUMNS, missing: Missing = "last", session: bool = False
+    text: str, fill: bool = False, resolver: Resolver = COLUMNS, missing: Uncounted = "ignore", session: bool = False
 ) -> Limit:
     """Return the limit typed after `--limit`.
 
@@ -148,10 +148,9 @@ def limit(
     5
     """
     name, parameters = split_limit(text, fill)
-    uncounted: Any = "drop" if missing == "drop" else "ignore"
     attribute = counted(name, resolver)
     parameters["n"] = labelled(name, attribute, parameters["n"], resolver)
-    return Limit(attribute, missing=uncounted, session=session, **parameters)
+    return Limit(attribute, missing=missing, session=session, **parameters)
 
 
 def at_least(text: str, resolver: Resolver = COLUMNS) -> AtLeast:
@@ -196,17 +195,20 @@ def split_limit(text: str, fill: bool = False) -> tuple[str, dict[str, Any]]:
 
     >>> split_limit("seller=acme:5,dock:1/10")
     ('seller', {'n': {'acme': 5, 'dock': 1}, 'window': 10})
+    >>> split_limit("seller=acme:5,*:2")
+    ('seller', {'n': {'acme': 5}, 'others': 2})
     """
     name, _, typed = (part.strip() for part in text.partition("="))
     parts = re.fullmatch(r"(.+?)(?:/([0-9]{1,9}))?(?:@([0-9]{1,9}))?", typed)
     counts, window, first = parts.groups() if parts else ("", None, None)
     n = int(counts) if re.fullmatch(r"[0-9]{1,18}", counts) else _split_counts(counts)
+    others = n.pop("*", None) if isinstance(n, dict) else None
     if n == {}:
         raise OptionError(f"{text!r}: write NAME=N, such as city=2, city=2/5 or city=Porto:5")
-    if window is None and first is None:
-        return name, {"n": n, "fill": True} if fill else {"n": n}
+    parameters: dict[str, Any] = {"n": n} if others is None else {"n": n, "others": others}
     places = {"window": window, "first": first}
-    return name, {"n": n} | {option: int(length) for option, length in places.items() if length is not None}
+    parameters |= {option: int(length) for option, length in places.items() if length is not None}
+    return name, parameters | {"fill": True} if fill and window is None and first is None else parameters
 
 
 def _split_counts(text: str) -> dict[str, int]:

@@ -77,6 +77,13 @@ def test_limits_and_fill(state: Path) -> None:
     assert len(rows(good(state, *few))) == 3 < len(rows(good(state, *few, "--fill")))
 
 
+def test_photographs_without_a_value_may_count_as_one(state: Path) -> None:
+    cities = ("--where", "city IS NULL OR city IN ('Lisbon', 'Porto')", "--limit", "city=lisbon:2,*:1")
+    counts = Counter(row["city"] for row in rows(run(state, *ASKED, *cities, "--count-missing").stdout))
+    assert counts == {"Lisbon": 2, "Porto": 1, None: 1}
+    assert Counter(row["city"] for row in rows(run(state, *ASKED, *cities).stdout))[None] > 1
+
+
 def test_a_share_that_cannot_be_met_is_reported(state: Path) -> None:
     shares = run(state, *ASKED, "--share", "country=Portugal:25%,Atlantis:25%")
     assert sum(row["country"] == "PT" for row in rows(shares.stdout)) >= 3

@@ -15,6 +15,7 @@ from mascot import grammar
 from mascot.attributes.attribute import Missing
 from mascot.cli.hit_tables import FORMATS
 from mascot.cluster import LOCAL
+from mascot.errors import require
 from mascot.registry import METHOD_NAMES
 
 MethodName: Any = Literal.__getitem__(METHOD_NAMES)
@@ -29,7 +30,7 @@ LIMIT = typer.Option(
     None,
     metavar="NAME=N[/WINDOW][@FIRST]",
     help="At most N results per value, in every WINDOW results, or among the FIRST: seller=2, seller=2/5, "
-    "ad=1:0@2, seller=acme:5, seller+category=1. Repeatable.",
+    "ad=1:0@2, seller=acme:5,*:2 (* all others), seller+category=1. Repeatable.",
 )
 AT_LEAST = typer.Option(None, metavar="NAME=VALUE:N,...", help="At least N results of a value: used=yes:3. Repeatable.")
 SHARE = typer.Option(
@@ -38,6 +39,7 @@ SHARE = typer.Option(
     help="Target, smallest or largest shares: region=Europe:60%,Asia:40%, used=yes:min20%, ad=1:max25%. Repeatable.",
 )
 SESSION = typer.Option(False, "--session", help="Limits count the results of --already too.")
+COUNT_MISSING = typer.Option(False, "--count-missing", help="Limits count results without a value as one value.")
 FILL = typer.Option(
     False,
     "--fill",
@@ -110,12 +112,16 @@ class TypedWishes:
     fill: bool = False
     at_least: Sequence[str] = ()
     session: bool = False
+    count_missing: bool = False
 
     def read(self, resolver: grammar.Resolver, missing: Missing) -> list[mc.AnyWish]:
         """Return the wishes; the resolver knows the names and values that depend on the data."""
         wishes: list[mc.AnyWish] = [grammar.spread(text, missing, resolver) for text in self.spread]
         wishes += [grammar.focus(text, missing, resolver) for text in self.focus]
-        wishes += [grammar.limit(text, self.fill, resolver, missing, self.session) for text in self.limit]
+        dropped = missing == "drop"
+        require(not (dropped and self.count_missing), "--count-missing", "contradicts --missing", missing)
+        uncounted: Any = "drop" if dropped else "value" if self.count_missing else "ignore"
+        wishes += [grammar.limit(text, self.fill, resolver, uncounted, self.session) for text in self.limit]
         wishes += [grammar.at_least(text, resolver) for text in self.at_least]
         return wishes + [grammar.share(text, resolver) for text in self.share]
 

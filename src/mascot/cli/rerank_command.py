@@ -44,6 +44,7 @@ def rerank(
     share: list[str] | None = options.SHARE,
     fill: bool = options.FILL,
     session: bool = options.SESSION,
+    count_missing: bool = options.COUNT_MISSING,
     already: list[str] | None = options.ALREADY,
     pin: list[str] | None = options.PIN,
     strength: float | None = options.STRENGTH,
@@ -86,7 +87,9 @@ def rerank(
     The output consists of the input records in their new order, with rank, was
     (the rank by score), relevance (0 to 1) and, with --explain, reason.
     """
-    typed = options.TypedWishes(spread or (), focus or (), limit or (), share or (), fill, at_least or (), session)
+    typed = options.TypedWishes(
+        spread or (), focus or (), limit or (), share or (), fill, at_least or (), session, count_missing
+    )
     wishes: options.TypedWishes | Sequence[mc.AnyWish] = typed
     if profile is None:
         steering, k = _method(method, paper, strength, protect, keep, order), _K if k is None else k

@@ -143,7 +143,7 @@ class PhotoResolver:
         return value if label is None else label
 
 
-def parse(kind: str, text: str, fill: bool = False) -> dict[str, Any]:
+def parse(kind: str, text: str, fill: bool = False, count_missing: bool = False) -> dict[str, Any]:
     """Return a wish as typed on the command line in the form that requests have.
 
     >>> parse("focus", "hour=18~1")
@@ -151,7 +151,7 @@ def parse(kind: str, text: str, fill: bool = False) -> dict[str, Any]:
     """
     if kind == "limit":
         name, parameters = grammar.split_limit(text, fill)
-        return {"limit": name} | parameters
+        return {"limit": name} | parameters | ({"missing": "value"} if count_missing else {})
     if kind == "share":
         name, parameters = grammar.split_share(text)
         return {"share": name} | parameters

@@ -127,7 +127,8 @@ def describe_wish(wish: AnyWish) -> str:
     if isinstance(wish, Limit):
         where = f" in every {wish.window}" if wish.window else f" among the first {wish.first}" if wish.first else ""
         if isinstance(wish.n, Mapping):
-            return "at most " + ", ".join(f"{n} from {value}" for value, n in wish.n.items()) + where
+            others = [] if wish.others is None else [f"{wish.others} per other {name}"]
+            return "at most " + ", ".join([*(f"{n} from {value}" for value, n in wish.n.items()), *others]) + where
         return f"at most {wish.n} {'near-copies' if isinstance(wish.attribute, Vectors) else f'per {name}'}{where}"
     if isinstance(wish, AtLeast):
         return f"at least {name} " + ", ".join(f"{value} {count}" for value, count in wish.counts.items())

@@ -95,6 +95,7 @@ def search(
     at_least: list[str] | None = options.AT_LEAST,
     share: list[str] | None = options.SHARE,
     fill: bool = options.FILL,
+    count_missing: bool = options.COUNT_MISSING,
     strength: float | None = typer.Option(
         None,
         help="0 is relevance only, 1 is wishes only (default: 0.5 if a focus names a value, otherwise 0.7 times "
@@ -214,7 +215,9 @@ def search(
     With --source, --where is a filter in the engine's own language, and
     --strength, --protect and --order have the defaults of mascot rerank.
     """
-    typed = options.TypedWishes(spread or (), focus or (), limit or (), share or (), fill, at_least or ())
+    typed = options.TypedWishes(
+        spread or (), focus or (), limit or (), share or (), fill, at_least or (), count_missing=count_missing
+    )
     filters = {
         "since": since, "until": until, "country": country, "city": city, "camera": camera, "rating": rating,
         "folder": folder, "box": box, **_filters(filter),
@@ -241,7 +244,7 @@ def search(
         )  # fmt: skip
         return
     kinds = ("spread", "focus", "limit", "at_least", "share")
-    wishes = tuple(parse(kind, wish, fill) for kind in kinds for wish in getattr(typed, kind))
+    wishes = tuple(parse(kind, wish, fill, count_missing) for kind in kinds for wish in getattr(typed, kind))
     fields = {
         "text": text if as_words else None, "k": k, "wishes": wishes, "strength": strength, "protect": protect,
         "keep": keep, "order": order, "method": method, "missing": missing, "candidates": candidates,
