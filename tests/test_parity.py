@@ -24,6 +24,15 @@ REQUESTS: dict[str, dict[str, Any]] = {
         "wishes": [{"limit": "day", "n": 2}, {"share": "country", "shares": {"Portugal": 0.5}}],
         "k": 12,
     },
+    "more rules": {
+        "text": "boats",
+        "wishes": [
+            {"limit": "month", "n": 1, "window": 4}, {"limit": "country", "n": {"Portugal": 2}, "others": 4},
+            {"at_least": "country", "counts": {"Japan": 2}},
+            {"share": "camera", "shares": {"X100F": 0.25}, "bound": "at most"},
+        ],
+        "k": 12,
+    },
     "filters": {
         "text": "harbour", "since": "2015-01-01", "until": "2021-12-31", "box": [-40, -10, 65, 150], "folder": "20",
         "wishes": [{"spread": "city"}], "k": 12,
@@ -61,12 +70,21 @@ def _typed(wish: dict[str, Any]) -> tuple[str, str]:
     """Return a wish as the command line and the address of the page write it."""
     kind, name = next(iter(wish.items()))
     if kind == "limit":
-        return kind, f"{name}={wish['n']}"
+        counts = wish["n"] | {"*": wish["others"]} if "others" in wish else wish["n"]
+        window = f"/{wish['window']}" if "window" in wish else ""
+        return kind, f"{name}=" + (_parts(counts) if isinstance(counts, dict) else str(counts)) + window
+    if kind == "at_least":
+        return "at-least", f"{name}={_parts(wish['counts'])}"
     if kind == "share":
-        return kind, f"{name}=" + ",".join(f"{value}:{share:.0%}" for value, share in wish["shares"].items())
+        bound = {"at most": "max", "at least": "min"}.get(wish.get("bound", ""), "")
+        return kind, f"{name}={_parts({value: f'{bound}{share:.0%}' for value, share in wish['shares'].items()})}"
     near = f"={wish['near']}" if "near" in wish else ""
     within = f"~{wish['within']}" if "within" in wish else ""
     return kind, f"{name}{near}{within}" + (f"*{wish['weight']}" if "weight" in wish else "")
+
+
+def _parts(numbers: dict[str, Any]) -> str:
+    return ",".join(f"{value}:{number}" for value, number in numbers.items())
 
 
 def _on_the_command_line(library: Library, request: dict[str, Any]) -> Answer:
@@ -98,7 +116,10 @@ def _over_http(server: Served, request: dict[str, Any]) -> Answer:
 
 
 def _address(request: dict[str, Any]) -> str:
-    pairs = [_typed(wish) for wish in request.get("wishes", ())]
+    # The page writes rules that it cannot edit as JSON.
+    beyond = {"window", "others", "at_least", "bound"}
+    wishes = request.get("wishes", ())
+    pairs = [("rule", json.dumps(wish)) if beyond & wish.keys() else _typed(wish) for wish in wishes]
     for name, value in request.items():
         if name != "wishes":
             pairs.append((name, ",".join(map(str, value)) if isinstance(value, list) else str(value)))

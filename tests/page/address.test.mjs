@@ -23,6 +23,18 @@ for (const address of ADDRESSES) {
   test(`an address stays the same: ${address}`, () => assert.equal(roundTrip(address), address));
 }
 
+const RULES = [
+  { limit: "day", n: 2, window: 5 }, { limit: "country", n: { PT: 1 }, others: 3, missing: "value" }, { limit: ["city", "year"], n: 1, session: true },
+  { at_least: "country", counts: { PT: 3 } }, { share: "country", shares: { PT: 0.25 }, bound: "at most" },
+];
+
+for (const rule of RULES) {
+  test(`a rule that the page cannot edit stays the same: ${JSON.stringify(rule)}`, () => {
+    const wishes = [{ limit: "moment", n: 1, fill: true }, rule, { limit: "year", n: 2 }];
+    assert.deepEqual(read(toAddress({ ...freshAddress(), wishes })).wishes, wishes);
+  });
+}
+
 test("the start page has an empty address", () => assert.deepEqual(read("/"), freshAddress()));
 
 test("wishes have the grammar of the server", () => {
@@ -39,7 +51,8 @@ test("a label may contain a tilde and an equals sign", () => {
 
 const INVALID = [
   "since=2019-13-01", "until=yesterday", "rating=6", "rating=x", "box=1,2,3", "box=10,0,-10,0", "box=0,0,91,0", "k=0", "k=999", "k=1.5",
-  "like=-1", "pin=x,-1", "strength=2", "keep=0", "protect=-1", "order=size", "limit=day", "limit=day=0", "limit=day=x",
+  "like=-1", "pin=x,-1", "strength=2", "keep=0", "protect=-1", "order=size", "limit=day", "limit=day=0", "limit=day=x", "rule=x", "rule=null", "rule=3",
+  'rule={"spread":"city"}', 'rule={"limit":3,"n":1}',
   "share=country", "share=country=PT", "share=country=PT:150%25", "spread=", "spread=place=Lisbon", "spread=Ünder", "complete=5", "photo=0",
 ];
 

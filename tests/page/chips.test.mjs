@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { withRule } from "../../src/mascot/server/static/app/wishes.js";
+import { isEditable, withRule } from "../../src/mascot/server/static/app/wishes.js";
 import { headingsOf } from "../../src/mascot/server/static/text/headings.js";
 import { asWords, withWords } from "../../src/mascot/server/static/text/sentence.js";
+import { wishText } from "../../src/mascot/server/static/text/wishText.js";
 
 const SENTENCE = "😀 boats in Portugal, one per year, at dusk";
 
@@ -38,6 +39,23 @@ for (const [name, wishes, rule, replaced, expected] of [
     [{ share: "country", shares: { ES: 0.3, IT: 0.2 } }]],
 ]) {
   test(name, () => assert.deepEqual(withRule(wishes, rule, replaced), expected));
+}
+
+test("a limit does not replace one in a window", () => {
+  const wishes = [{ limit: "day", n: 2, window: 5 }];
+  assert.deepEqual(withRule(wishes, { limit: "day", n: 3 }), [...wishes, { limit: "day", n: 3 }]);
+});
+
+for (const [wish, text, editable] of [
+  [{ limit: "day", n: 2, fill: true }, "At most 2 per day", true],
+  [{ limit: "day", n: 2, window: 5 }, "At most 2 per day in every 5", false],
+  [{ limit: ["city", "year"], n: 1 }, "At most 1 per city and year", false],
+  [{ limit: "city", n: { Porto: 0 }, others: 2, first: 3 }, "City: at most 0 Porto, 2 of each other among the first 3", false],
+  [{ at_least: "country", counts: { PT: 3 } }, "Country: at least 3 Portugal", false],
+  [{ share: "country", shares: { PT: 0.25 } }, "Country: 25% Portugal", true],
+  [{ share: "country", shares: { PT: 0.25 }, bound: "at most" }, "Country: at most 25% Portugal", false],
+]) {
+  test(`the chip of a rule: ${text}`, () => assert.deepEqual([wishText(wish), isEditable(wish)], [text, editable]));
 }
 
 const taken = (...days) => days.map((day) => ({ photo: { taken: day && `${day}T12:00:00` } }));

@@ -76,7 +76,7 @@ class Number(ColumnAttribute):
 
 @dataclass(frozen=True, slots=True)
 class Date(ColumnAttribute):
-    """A day in history.
+    """A day in history. Instants count: times with a time zone are converted to UTC.
 
     Parameters
     ----------

@@ -1,13 +1,16 @@
 // @ts-check
-// The address of the page holds the request and the view. Wishes are written as on the command line.
+// The address of the page holds the request and the view. Wishes are written as on the command line, and rules that the
+// page cannot edit as `rule=` and JSON, in the form of the request.
 
 import { FILTERS, MAX_PICKS, MAX_RESULTS, freshAddress } from "./state.js";
+import { attributeOf, isEditable, isRule } from "./wishes.js";
 
 /** @typedef {import("./types.js").AddressState} AddressState */
 /** @typedef {import("./types.js").Wish} Wish */
 
 const MAX_ID = Number.MAX_SAFE_INTEGER;
 const MAX_VALUE = 200; // characters
+const MAX_RULE = 2000; // characters of a rule as JSON
 const MAX_SHOWN = 40; // characters of an ignored value
 const ORDERS = ["relevance", "selection", "date"];
 const DISTANCES = new Set(["place", "hour", "date", "weekday", "season", "rating", "altitude", "width", "height", "size"]);
@@ -50,8 +53,9 @@ export function toAddress(state) {
   const fresh = freshAddress();
   const query = new URLSearchParams();
   for (const name of ["text", "like"]) if (state[name] !== fresh[name]) query.set(name, state[name]);
-  for (const wish of state.wishes) query.append(...wishParameter(wish));
-  if (state.wishes.some((wish) => wish.fill)) query.set("fill", "1");
+  const fill = state.wishes.some((wish) => wish.fill && isEditable(wish)); // holds for all limits that are not JSON
+  for (const wish of state.wishes) query.append(...wishParameter(wish, fill));
+  if (fill) query.set("fill", "1");
   if (state.best) query.set("best", "1");
   for (const name of [...FILTERS, "k", "strength", "keep", "protect", "order"]) {
     if (state[name] !== fresh[name]) query.set(name, state[name]);
@@ -83,9 +87,11 @@ export function ignoredParameters(search) {
 /**
  * Return the parameter of a wish: its name and its text.
  * @param {Wish} wish
+ * @param {boolean} fill whether limits complete the list
  * @returns {[string, string]}
  */
-export function wishParameter(wish) {
+export function wishParameter(wish, fill = false) {
+  if (isRule(wish) && (!isEditable(wish) || (wish.limit && Boolean(wish.fill) !== fill))) return ["rule", JSON.stringify(wish)];
   if (wish.limit !== undefined) return ["limit", `${wish.limit}=${wish.n}`];
   if (wish.share !== undefined) {
     const parts = Object.entries(wish.shares ?? {}).map(([value, share]) => `${value}:${rounded(share * 100)}%`);
@@ -101,12 +107,22 @@ export function wishParameter(wish) {
 function wishesOf(query) {
   /** @type {Wish[]} */
   const wishes = [];
+  const fill = query.get("fill") === "1";
   for (const [name, text] of query) {
-    const wish = { spread: spreadOf, focus: focusOf, limit: limitOf, share: shareOf }[name]?.(text);
-    if (wish) wishes.push(wish);
+    const wish = { spread: spreadOf, focus: focusOf, limit: limitOf, share: shareOf, rule: ruleOf }[name]?.(text);
+    if (wish) wishes.push(fill && name === "limit" ? { ...wish, fill } : wish);
   }
-  if (query.get("fill") === "1") for (const wish of wishes) if (wish.limit) wish.fill = true;
   return wishes;
+}
+
+/** @param {string} text @returns {Wish | null} */
+function ruleOf(text) {
+  try {
+    const wish = text.length > MAX_RULE ? null : JSON.parse(text);
+    return isRule(wish ?? {}) && attributeOf(wish) ? wish : null;
+  } catch {
+    return null;
+  }
 }
 
 /** @param {string} text @returns {Wish | null} */

@@ -59,13 +59,10 @@ export function stateOf(request) {
   for (const name of ["like", "wishes", "best", "k", ...STEERING, "protect"]) state[name] = request[name] ?? fresh[name];
   for (const name of FILTERS) state[name] = String(request[name] ?? "");
   [state.since, state.until] = [firstDayOf(state.since), lastDayOf(state.until)];
-  state.wishes = state.wishes.filter(hasName).map(textualNear);
+  state.wishes = state.wishes.filter(attributeOf).map(textualNear); // Python can save attributes without a name
   if (!Number.isInteger(state.like)) state.like = null; // the command line saves a path
   return state;
 }
-
-/** Python can save wishes about attributes without a name; the page cannot show these. */
-const hasName = (/** @type {any} */ wish) => typeof attributeOf(wish) === "string" && attributeOf(wish) !== "";
 
 /** A value may be saved as a number, or as latitude and longitude; the address holds text. */
 function textualNear(/** @type {any} */ wish) {

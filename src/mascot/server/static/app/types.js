@@ -32,14 +32,20 @@
  * @typedef {object} Wish
  * @property {string} [spread] mix up this attribute
  * @property {string} [focus] keep this attribute together, or near a value
- * @property {string} [limit] at most `n` results per value of this attribute
- * @property {string} [share] target shares of the values of this attribute
+ * @property {string | string[]} [limit] at most `n` results per value of this attribute, or combination of these
+ * @property {string | string[]} [at_least] at least so many results of values of this attribute
+ * @property {string | string[]} [share] target shares of the values of this attribute
  * @property {string} [near] the value of a focus, as people write it
  * @property {number} [within] the distance at which closeness is one half
  * @property {number} [weight] 0.1 to 1 for a dial (default: 1)
- * @property {number} [n]
+ * @property {number | Record<string, number>} [n] for each value, or for one
+ * @property {number} [others] for each value that `n` does not name
+ * @property {number} [window] the limit holds in every so many results
+ * @property {number} [first] the limit holds among so many first results
  * @property {boolean} [fill] complete the list where the limit leaves fewer than k results
+ * @property {Record<string, number>} [counts] the smallest count of each value
  * @property {Record<string, number>} [shares] 0 to 1 for each value
+ * @property {string} [bound] `at least`, `at most` or `exactly` these shares
  */
 
 /**

@@ -3,8 +3,25 @@
 
 /** @typedef {import("./types.js").Wish} Wish */
 
-/** The name of the attribute that a wish is about. */
-export const attributeOf = (/** @type {Wish} */ wish) => wish.spread ?? wish.focus ?? wish.limit ?? wish.share ?? "";
+const KINDS = ["spread", "focus", "limit", "at_least", "share"];
+/** The fields of rules that the page can edit. */
+const EDITABLE = new Set(["limit", "n", "fill", "share", "shares"]);
+
+/** The name of the attribute that a wish is about; a plus sign joins several. Empty for an attribute without a name. */
+export function attributeOf(/** @type {Record<string, any>} */ wish) {
+  const kind = KINDS.find((name) => wish[name] !== undefined) ?? "";
+  const names = [wish[kind] ?? ""].flat();
+  return names.every((name) => typeof name === "string") ? names.join("+") : "";
+}
+
+/** Whether a wish is a limit, a minimum count or a share. */
+export const isRule = (/** @type {Wish} */ wish) => (wish.limit ?? wish.at_least ?? wish.share) !== undefined;
+
+/** Whether a wish is a rule that the page can edit: a limit per page and value, or target shares. */
+export function isEditable(/** @type {Wish} */ wish) {
+  return isRule(wish) && Object.keys(wish).every((name) => EDITABLE.has(name))
+    && typeof (wish.limit ?? wish.share) === "string" && typeof (wish.n ?? 1) === "number";
+}
 
 const isTarget = (/** @type {Wish} */ wish) => wish.near !== undefined;
 const isDial = (/** @type {Wish} */ wish) => (wish.spread ?? wish.focus) !== undefined && !isTarget(wish);
@@ -70,11 +87,12 @@ function withWish(wishes, wish, isReplaced) {
  */
 export function withRule(wishes, rule, replaced = null) {
   const others = wishes.filter((wish) => JSON.stringify(wish) !== JSON.stringify(replaced));
-  if (rule.limit !== undefined) return withWish(others, { limit: rule.limit, n: rule.n }, (wish) => wish.limit === rule.limit);
+  if (rule.limit !== undefined) return withWish(others, { limit: rule.limit, n: rule.n }, (wish) => wish.limit === rule.limit && isEditable(wish));
+  const isEdited = (/** @type {Wish} */ wish) => wish.share === rule.share && isEditable(wish);
   const remaining = Object.entries(replaced?.shares ?? {}).slice(1); // the first one is edited
-  const before = replaced?.share === rule.share ? Object.fromEntries(remaining) : others.find((wish) => wish.share === rule.share)?.shares;
+  const before = replaced?.share === rule.share ? Object.fromEntries(remaining) : others.find(isEdited)?.shares;
   const shares = { ...before, [rule.value ?? ""]: rule.part ?? 0 };
-  return withWish(others, { share: rule.share, shares }, (wish) => wish.share === rule.share);
+  return withWish(others, { share: rule.share, shares }, isEdited);
 }
 
 /** The names of the attributes that have a dial or a target. */

@@ -3,6 +3,7 @@
 
 import { capitalized, countryName, dateText, label, percent, pluralLabel, pointText } from "./labels.js";
 import { knownPlace } from "./places.js";
+import { attributeOf, isRule } from "../app/wishes.js";
 
 /** @typedef {import("../app/types.js").Wish} Wish */
 
@@ -26,8 +27,7 @@ export function leanText(/** @type {number} */ lean) {
 
 /** A wish in a few words. */
 export function wishText(/** @type {Wish} */ wish) {
-  if (wish.limit !== undefined) return `At most ${wish.n} per ${label(wish.limit).toLowerCase()}`;
-  if (wish.share !== undefined) return shareText(wish.share, wish.shares ?? {});
+  if (isRule(wish)) return ruleText(wish, attributeOf(wish));
   const weight = (wish.weight ?? 1) === 1 ? "" : ` ${percent(wish.weight ?? 1)}`;
   if (wish.spread !== undefined) return `Mix up ${pluralLabel(wish.spread)}${weight}`;
   const name = wish.focus ?? "";
@@ -35,9 +35,15 @@ export function wishText(/** @type {Wish} */ wish) {
   return `Near ${nearText(name, wish.near)}${weight}`;
 }
 
-function shareText(/** @type {string} */ name, /** @type {Record<string, number>} */ shares) {
-  const parts = Object.entries(shares).map(([value, share]) => `${percent(share)} ${nearText(name, value)}`);
-  return `${label(name)}: ${parts.join(", ")}`;
+function ruleText(/** @type {Wish} */ wish, /** @type {string} */ name) {
+  const { n, others, window, first, counts, shares = {}, bound = "exactly" } = wish;
+  const where = window ? ` in every ${window}` : first ? ` among the first ${first}` : "";
+  if (typeof n === "number") return `At most ${n} per ${label(name).replace("+", " and ").toLowerCase()}${where}`;
+  const part = (/** @type {number} */ number) => (n || counts ? String(number) : percent(number));
+  const parts = Object.entries(n ?? counts ?? shares).map(([value, number]) => `${part(number)} ${nearText(name, value)}`);
+  if (others !== undefined) parts.push(`${others} of each other`);
+  const most = n ? "at most " : counts ? "at least " : bound === "exactly" ? "" : `${bound} `;
+  return `${label(name)}: ${most}${parts.join(", ")}${where}`;
 }
 
 /** An option of a request that has no control. */

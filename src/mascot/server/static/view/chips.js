@@ -4,7 +4,7 @@
 import { editRule, editText } from "./chipEditor.js";
 import { h } from "./dom.js";
 import { filtersOf } from "../app/request.js";
-import { attributeOf } from "../app/wishes.js";
+import { attributeOf, isEditable, isRule } from "../app/wishes.js";
 import { daysFilterText, filterName, filterText } from "../text/filterText.js";
 import { counted } from "../text/labels.js";
 import { asWords, withWords } from "../text/sentence.js";
@@ -52,10 +52,9 @@ export class Chips {
   }
 
   #wishChip(wish) {
-    const isRule = wish.limit !== undefined || wish.share !== undefined;
-    const name = attributeOf(wish);
-    const edit = (item, opener) => (isRule ? this.#editRule(item, opener, wish) : this.actions.editControl(wish.near === undefined ? "dial" : "near", name));
-    return this.#chip(wishKind(wish), wishText(wish), wishText(wish), () => this.actions.removeWish(wish), edit);
+    const editRule = isEditable(wish) ? (item, opener) => this.#editRule(item, opener, wish) : null;
+    const editDial = () => this.actions.editControl(wish.near === undefined ? "dial" : "near", attributeOf(wish));
+    return this.#chip(wishKind(wish), wishText(wish), wishText(wish), () => this.actions.removeWish(wish), isRule(wish) ? editRule : editDial);
   }
 
   #fieldChip(kind, name, text, value) {
@@ -86,7 +85,7 @@ export class Chips {
 }
 
 function wishKind(wish) {
-  if (wish.limit !== undefined || wish.share !== undefined) return "only";
+  if (isRule(wish)) return "only";
   if (wish.near !== undefined) return "near-chip";
   return wish.spread !== undefined ? "mix" : "together";
 }
