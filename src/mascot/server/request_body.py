@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import re
 import zlib
 from codecs import BOM_UTF8
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -85,7 +86,8 @@ class ByteBudget:
     total: int = 0
     decoded: int = 0  # estimated bytes of the bodies that are being answered
     bodies: OrderedDict[HeldBody, None] = field(default_factory=OrderedDict)  # that wait; the oldest first
-    queue: deque[tuple[int, anyio.Event]] = field(default_factory=deque)  # of bodies that wait for memory
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)  # of the first of the bodies that wait for memory
+    freed: asyncio.Event = field(default_factory=asyncio.Event)
     threads: Threads = field(default_factory=lambda: Threads("bodies", 1))
 
     @contextmanager
@@ -122,30 +124,15 @@ class ByteBudget:
             yield
         finally:
             self.decoded -= size
-            self._wake()
+            self.freed.set()
 
     async def _acquire(self, size: int) -> None:
         """Wait for memory, in the order of arrival."""
-        if self.queue or self.decoded + size > self.most_decoded:
-            entry = size, anyio.Event()
-            self.queue.append(entry)
-            try:
-                await entry[1].wait()
-            except BaseException:  # the wait was cancelled
-                if entry in self.queue:
-                    self.queue.remove(entry)
-                else:
-                    self.decoded -= size
-                self._wake()
-                raise
-        else:
+        async with self.turn:
+            while self.decoded + size > self.most_decoded:
+                self.freed.clear()
+                await self.freed.wait()
             self.decoded += size
-
-    def _wake(self) -> None:
-        while self.queue and self.decoded + self.queue[0][0] <= self.most_decoded:
-            size, event = self.queue.popleft()
-            self.decoded += size
-            event.set()
 
 
 def decoded_size(content: bytes, format_: str) -> int:
