@@ -50,7 +50,7 @@ def read(folder: Path, name: str, text: str) -> list[dict[str, Any]]:
 def test_files_hold_the_same_records(tmp_path: Path, name: str, text: str) -> None:
     table = hit_tables.read(written(tmp_path, name, text))
     assert table.records == RECORDS
-    assert table.columns == ["id", "score", "city", "lat"]
+    assert list(table.columns) == ["id", "score", "city", "lat"]
     packed = tmp_path / f"{name}.GZ"
     packed.write_bytes(gzip.compress(text.encode()))
     assert hit_tables.read(str(packed)).records == RECORDS

@@ -387,7 +387,7 @@ def test_the_command_line_reads_responses(engine: str, response: Any, columns: d
     path = tmp_path / "response.json"
     path.write_text(json.dumps(response))
     table = hit_tables.read(str(path), engine)
-    assert {name: table.column(name) for name in columns} == columns
+    assert {name: table.columns.cells(name) for name in columns} == columns
     path.write_text(json.dumps({"error": "no such index"}))
     with pytest.raises(mc.InputError, match=r"response.json: from_.* needs a response without errors, got 'no such"):
         hit_tables.read(str(path), engine)

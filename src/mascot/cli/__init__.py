@@ -41,22 +41,21 @@ def main() -> None:
 
 
 def _run() -> None:
-    for name in ("typer", "rich"):  # Rich is imported only where a table or a progress bar is printed
-        if find_spec(name) is None:
-            raise ModuleNotFoundError(name=name)
+    if find_spec("typer") is None or find_spec("rich") is None:  # Rich is imported only to print tables and progress
+        from mascot.extras import install_extra
+
+        _refuse(f"the mascot command needs: {install_extra('cli')}")
     from mascot.cli.command_group import app
 
     app(prog_name="mascot")
 
 
 def _remedy(error: ModuleNotFoundError) -> str:
-    from mascot.extras import install_extra, missing
+    from mascot.extras import missing
 
     name = (error.name or "mascot").partition(".")[0]
     if name == "mascot":
         raise error
-    if name in ("typer", "rich"):
-        return f"the mascot command needs: {install_extra('cli')}"
     return str(missing(error, "this command", "bench" if "bench" in sys.argv[1:2] else "photos"))
 
 

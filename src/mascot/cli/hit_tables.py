@@ -25,7 +25,6 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 
-from mascot.attributes.nested import has_name
 from mascot.bins import Floats
 from mascot.candidates import Candidates, RecordColumns
 from mascot.connect import converters
@@ -65,26 +64,20 @@ class RecordTable:
     unit: str = "line"
 
     @cached_property
-    def columns(self) -> list[str]:
-        """The names of all columns, in the order of appearance."""
-        return list(dict.fromkeys(name for record in self.records for name in record))
-
-    def column(self, name: str) -> list[Any]:
-        return RecordColumns(self.records).cells(name)
+    def columns(self) -> RecordColumns:
+        """All columns; a name may also be a path into objects."""
+        return RecordColumns(self.records, plain=True)
 
     def place(self, row: int) -> str:
         return f"{self.name} {self.unit} {self.lines[row]}"
 
-    def has(self, column: str) -> bool:
-        """Return whether any record has the column, which may be a path into objects."""
-        return column in self.columns or any(has_name(record, column) for record in self.records)
-
     def require(self, column: str, remedy: str) -> None:
         """Raise unless the column exists; the message lists the columns and the remedy."""
-        if not self.has(column):
-            columns = ", ".join(f"{name:.80}" for name in self.columns[:_LISTED])
-            if len(self.columns) > _LISTED:
-                columns += f" and {len(self.columns) - _LISTED} more"
+        if column not in self.columns:
+            names = list(self.columns)
+            columns = ", ".join(f"{name:.80}" for name in names[:_LISTED])
+            if len(names) > _LISTED:
+                columns += f" and {len(names) - _LISTED} more"
             raise InputError(f"{self.name} has no column {column!r}; its columns: {columns}; {remedy}")
 
 
@@ -106,14 +99,22 @@ def read(path: str | None = None, kind: str | None = None, names: Collection[str
     """
     kind = _kind_of(path, kind)
     with _open(path) as (stream, name):
-        if kind in ("csv", "tsv"):
-            numbered = list(_csv(stream, name, names, "\t" if kind == "tsv" else None))
-        elif kind == "jsonl":
-            numbered = list(json_lines(stream, name))
-        else:
-            readers = {"json": _json_array, "parquet": _parquet}
-            numbered = list(enumerate(readers.get(kind, partial(_response, kind))(stream, name), 1))
-    return _table(name, numbered, _UNITS.get(kind, "line"))
+        return table_of(stream, name, kind, names)
+
+
+def table_of(stream: Any, name: str, kind: str = "jsonl", names: Collection[str] = NAMES) -> RecordTable:
+    """Return the records of a stream of bytes; of JSON lines it may also be a list."""
+    if kind in ("csv", "tsv"):
+        numbered = list(_csv(stream, name, names, "\t" if kind == "tsv" else None))
+    elif kind == "jsonl":
+        numbered = list(json_lines(stream, name))
+    else:
+        readers = {"json": _json_array, "parquet": _parquet}
+        numbered = list(enumerate(readers.get(kind, partial(_response, kind))(stream, name), 1))
+    if not numbered:
+        raise InputError(f"{name} has no records")
+    lines, records = map(list, zip(*numbered, strict=True))
+    return RecordTable(name, records, lines, _UNITS.get(kind, "line"))
 
 
 def read_lines(path: str | None, kind: str | None = None) -> tuple[str, list[bytes]] | None:
@@ -122,16 +123,6 @@ def read_lines(path: str | None, kind: str | None = None) -> tuple[str, list[byt
         return None
     with _open(path) as (stream, name):
         return name, stream.readlines()
-
-
-def table_of_lines(lines: Iterable[bytes], name: str) -> RecordTable:
-    return _table(name, list(json_lines(lines, name)), "line")
-
-
-def _table(name: str, numbered: list[tuple[int, Record]], unit: str) -> RecordTable:
-    if not numbered:
-        raise InputError(f"{name} has no records")
-    return RecordTable(name, [record for _, record in numbered], [at for at, _ in numbered], unit)
 
 
 def _kind_of(path: str | None, kind: str | None) -> str:
@@ -161,12 +152,12 @@ def queries(
     id_column, query_column = _optional(table, id, "id"), _optional(table, query, "query")
     vector_column = _optional(table, vector, "vector")
     groups: dict[Any, list[int]] = {}
-    query_names = table.column(query_column) if query_column else [None] * len(table.records)
+    query_names = table.columns.cells(query_column) if query_column else [None] * len(table.records)
     for row, name in enumerate(query_names):
         if isinstance(name, (list, dict)):
             raise InputError(f"{table.place(row)}: {query_column} must be text or a number, got {name!r}")
         groups.setdefault(name, []).append(row)
-    scores = [_score(value, table, row, score) for row, value in enumerate(table.column(score))]
+    scores = [_score(value, table, row, score) for row, value in enumerate(table.columns.cells(score))]
     vectors = _vectors(table, vector_column) if vector_column else None
     columns = [name for name in dict.fromkeys([*table.columns, *inner]) if name != vector_column or name in inner]
     result = []
@@ -204,7 +195,7 @@ def _score(value: Any, table: RecordTable, row: int, column: str) -> float:
 def _vectors(table: RecordTable, column: str) -> Floats:
     """Return the column as an N x D array; a missing vector is a row of NaN."""
     rows: list[Floats | None] = []
-    for row, value in enumerate(table.column(column)):
+    for row, value in enumerate(table.columns.cells(column)):
         try:
             value = json.loads(value) if isinstance(value, str) else value  # CSV holds lists as text
             vector = None if value is None else np.asarray(value, dtype=np.float64)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,18 +25,19 @@ InputName: Any = Literal.__getitem__(FORMATS)
 Order = Literal["relevance", "selection"]
 Device = Literal["auto", "cpu", "cuda"]
 OutputFormat = Literal["table", "jsonl", "json"]
+_ADDRESS = re.compile(rf"{LOCAL}|auto|ray://.*|.+:\d+", re.DOTALL)
 
-SPREAD = typer.Option(None, metavar="WISH", help="Results from many values: place, hour, camera, ... Repeatable.")
-FOCUS = typer.Option(None, metavar="WISH", help="Results from few values, or near one: hour=18. Repeatable.")
+SPREAD = typer.Option([], metavar="WISH", help="Results from many values: place, hour, camera, ... Repeatable.")
+FOCUS = typer.Option([], metavar="WISH", help="Results from few values, or near one: hour=18. Repeatable.")
 LIMIT = typer.Option(
-    None,
+    [],
     metavar="NAME=N[/WINDOW][@FIRST]",
     help="At most N results per value, in every WINDOW results, or among the FIRST: seller=2, seller=2/5, "
     "ad=1:0@2, seller=acme:5,*:2 (* all others), seller+category=1. Repeatable.",
 )
-AT_LEAST = typer.Option(None, metavar="NAME=VALUE:N,...", help="At least N results of a value: used=yes:3. Repeatable.")
+AT_LEAST = typer.Option([], metavar="NAME=VALUE:N,...", help="At least N results of a value: used=yes:3. Repeatable.")
 SHARE = typer.Option(
-    None,
+    [],
     metavar="NAME=VALUE:SHARE,...",
     help="Target, smallest or largest shares: region=Europe:60%,Asia:40%, used=yes:min20%, ad=1:max25%. Repeatable.",
 )
@@ -54,12 +57,12 @@ ORDER = typer.Option(None, help="Show the results in the order of selection (def
 METHOD = typer.Option(None, help="Method that selects the results (default: mascot).")
 PAPER = typer.Option(False, "--paper", help="Use the published method; the same as --method paper.")
 ALREADY = typer.Option(
-    None,
+    [],
     metavar="ID",
     help="Id of a result on an earlier page; it is not shown again and counts as covered. Repeatable.",
 )
 PIN = typer.Option(
-    None,
+    [],
     metavar="ID[=POSITION]",
     help="Id of a candidate that is shown first, or at this position, counted from 1. Repeatable.",
 )
@@ -103,8 +106,6 @@ RAY = typer.Option(
 
 @dataclass(frozen=True)
 class TypedWishes:
-    """The wishes as typed."""
-
     spread: Sequence[str]
     focus: Sequence[str]
     limit: Sequence[str] = ()
@@ -152,15 +153,8 @@ def with_address(arguments: Sequence[str]) -> list[str]:
     ['--ray', 'head:6379', 'Pictures']
     """
     words: list[str] = []
-    for at, word in enumerate(arguments):
+    for word, following in pairwise([*arguments, ""]):
         words.append(word)
-        if word == "--ray" and not _is_address(arguments[at + 1 : at + 2]):
+        if word == "--ray" and not _ADDRESS.fullmatch(following):
             words.append(LOCAL)
     return words
-
-
-def _is_address(words: Sequence[str]) -> bool:
-    if not words:
-        return False
-    host, colon, port = words[0].rpartition(":")
-    return words[0] in (LOCAL, "auto") or words[0].startswith("ray://") or bool(host and colon and port.isdigit())

@@ -160,14 +160,14 @@ def _pool(processes: int) -> Iterator[Callable[..., Iterable[Tally]]]:
 def _grouped(lines: Sequence[bytes] | None, input_format: str | None, work: _Work) -> list[QueryHits]:
     """Return the queries of a file with one hit per line or row; `lines` were read from it if it has JSON lines."""
     if lines is not None:
-        table = hit_tables.table_of_lines(lines, work.file)
+        table = hit_tables.table_of(lines, work.file)
     else:
         table = hit_tables.read(work.file, input_format, (work.id or "id", work.query or "query"))
     if work.weight is not None:
         table.require(work.weight, "name another with --weight")
     wishes = (*work.rules.wishes, *(work.against.wishes if work.against else ()))
     # A wish about a column that no hit has is refused by the queries.
-    columns = [*(column for wish in wishes for column in columns_of(wish) if table.has(column)), *work.exposure]
+    columns = [*(column for wish in wishes for column in columns_of(wish) if column in table.columns), *work.exposure]
     groups = hit_tables.queries(table, work.score, work.id, work.query, work.vector, columns)
     return [
         QueryHits(group.name, group.candidates, work.weight_of(group.records[0], f"query {group.name!r}"))

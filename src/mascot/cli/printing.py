@@ -54,7 +54,6 @@ def _console(width: int | None) -> Console:
 
 
 def note(message: str | None) -> None:
-    """Print one line on standard error, if there is a message."""
     if message:
         print(f"mascot: {message}", file=sys.stderr)
 
@@ -195,7 +194,6 @@ def ranking_table(query: RecordedQuery, ranking: Ranking, explain: bool) -> Grid
 
 
 def probe_table(names: Sequence[Any], probes: Sequence[Probe]) -> Grid:
-    """Return a table with the worst step of each query."""
     grid = new_grid(("query", FOLD), ("kept", RIGHT), ("worst step", {}), ("survives", RIGHT), ("verdict", {}))
     for name, probe in zip(names, probes, strict=True):
         worst = probe.worst

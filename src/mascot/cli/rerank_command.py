@@ -37,16 +37,16 @@ def rerank(
     near: list[str] | None = typer.Option(
         None, metavar="NAME=VALUE", help="Value of a focus of the profile: place=[38.7,-9.1]. Repeatable."
     ),
-    spread: list[str] | None = options.SPREAD,
-    focus: list[str] | None = options.FOCUS,
-    limit: list[str] | None = options.LIMIT,
-    at_least: list[str] | None = options.AT_LEAST,
-    share: list[str] | None = options.SHARE,
+    spread: list[str] = options.SPREAD,
+    focus: list[str] = options.FOCUS,
+    limit: list[str] = options.LIMIT,
+    at_least: list[str] = options.AT_LEAST,
+    share: list[str] = options.SHARE,
     fill: bool = options.FILL,
     session: bool = options.SESSION,
     count_missing: bool = options.COUNT_MISSING,
-    already: list[str] | None = options.ALREADY,
-    pin: list[str] | None = options.PIN,
+    already: list[str] = options.ALREADY,
+    pin: list[str] = options.PIN,
     strength: float | None = options.STRENGTH,
     protect: int | None = options.PROTECT,
     keep: float | None = options.KEEP,
@@ -87,16 +87,14 @@ def rerank(
     The output consists of the input records in their new order, with rank, was
     (the rank by score), relevance (0 to 1) and, with --explain, reason.
     """
-    typed = options.TypedWishes(
-        spread or (), focus or (), limit or (), share or (), fill, at_least or (), session, count_missing
-    )
+    typed = options.TypedWishes(spread, focus, limit, share, fill, at_least, session, count_missing)
     wishes: options.TypedWishes | Sequence[mc.AnyWish] = typed
     if profile is None:
         steering, k = _method(method, paper, strength, protect, keep, order), _K if k is None else k
         require(variant is None, "--variant", "needs --profile", variant)
         require(near is None, "--near", "needs --profile", near)
     else:
-        if typed != options.TypedWishes((), ()) or method is not None or paper:
+        if any(vars(typed).values()) or method is not None or paper:
             raise mc.OptionError("--profile has the wishes and the method: leave out --spread, --limit, --method, ...")
         overrides: dict[str, Any] = {"k": k, "strength": strength, "protect": protect, "keep": keep, "order": order}
         values = {name: _typed_value(text) for name, _, text in (part.partition("=") for part in near or ())}
@@ -104,7 +102,7 @@ def rerank(
         wishes, k, steering = rules.wishes, rules.k, rules.method
     request = read_request(path, input_format, wishes, InputColumns(missing, score, id, query, vector))
     with line_in_errors(request):
-        rankings = list(_bar(_ranked(request, k, steering, already or (), pin or ()), len(request.queries)))
+        rankings = list(_bar(_ranked(request, k, steering, already, pin), len(request.queries)))
     results = list(zip(request.queries, rankings, strict=True))
     shape = format or ("table" if sys.stdout.isatty() else "jsonl")
     if shape == "json":
@@ -133,8 +131,8 @@ def _note_missed_rules(rankings: Sequence[mc.Ranking]) -> None:
 def probe(
     path: str | None = options.INPUT_PATH,
     k: int = typer.Option(10, "-k", help="Number of results to examine."),
-    spread: list[str] | None = options.SPREAD,
-    focus: list[str] | None = options.FOCUS,
+    spread: list[str] = options.SPREAD,
+    focus: list[str] = options.FOCUS,
     strength: float | None = options.STRENGTH,
     protect: int | None = options.PROTECT,
     keep: float | None = options.KEEP,
@@ -157,7 +155,7 @@ def probe(
     written as for rerank.
     """
     steering = _method(method, paper, strength, protect, keep, order)
-    wishes = options.TypedWishes(spread or (), focus or ())
+    wishes = options.TypedWishes(spread, focus)
     request = read_request(path, input_format, wishes, InputColumns(missing, score, id, query, vector))
     groups = request.queries
     with line_in_errors(request):
@@ -256,7 +254,7 @@ def read_request(
 ) -> RecordedInput:
     table = hit_tables.read(path, input_format, (names.id or "id", names.query or "query"))
     if isinstance(typed, options.TypedWishes):
-        wishes = typed.read(grammar.TableResolver(table.column), names.missing)
+        wishes = typed.read(grammar.TableResolver(table.columns.cells), names.missing)
     else:
         wishes = list(typed)
     columns = list(dict.fromkeys(column for wish in wishes for column in grammar.columns_of(wish)))

@@ -28,10 +28,10 @@ def tune(
         None, metavar="COLUMN", help="Column of clusters; diversity is then cluster recall."
     ),
     k: int = typer.Option(10, "-k", help="Number of results per query."),
-    spread: list[str] | None = options.SPREAD,
-    focus: list[str] | None = options.FOCUS,
-    limit: list[str] | None = options.LIMIT,
-    share: list[str] | None = options.SHARE,
+    spread: list[str] = options.SPREAD,
+    focus: list[str] = options.FOCUS,
+    limit: list[str] = options.LIMIT,
+    share: list[str] = options.SHARE,
     fill: bool = options.FILL,
     metric: Literal["ndcg", "precision"] = typer.Option("ndcg", help="Measure of relevance, at -k."),
     relevance_weight: float = typer.Option(
@@ -66,7 +66,7 @@ def tune(
         raise mc.OptionError(f"--judged and --score must be different columns, got {judged!r} twice")
     if figure is not None:
         tuner.check_figure(figure)
-    wishes = options.TypedWishes(spread or (), focus or (), limit or (), share or (), fill)
+    wishes = options.TypedWishes(spread, focus, limit, share, fill)
     columns = InputColumns(missing, score, id, query, vector)
     request = read_request(path, input_format, wishes, columns)
     request.table.require(judged, "name another with --judged")

@@ -47,7 +47,6 @@ class Metrics:
         return Gauge(name, text, registry=self.registry, multiprocess_mode=mode)
 
     def text(self) -> bytes:
-        """Return all metrics in the format of Prometheus."""
         if self._count is not None:
             self._photos.set(self._count())
         if SHARED_FOLDER not in os.environ:

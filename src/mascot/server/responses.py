@@ -40,8 +40,6 @@ class Failure(msgspec.Struct):
 
 
 class JsonAnswer(Response):
-    """An answer in JSON."""
-
     media_type = JSON
 
     def render(self, content: Any) -> bytes:
@@ -49,12 +47,10 @@ class JsonAnswer(Response):
 
 
 def failure(kind: str, message: str) -> Failure:
-    """Return the body of a failed request."""
     return Failure(FailureOut(kind, message))
 
 
 def refusal(status: int, kind: str, message: str, headers: Mapping[str, str] | None = None) -> Response:
-    """Return the answer to a failed request."""
     return JsonAnswer(failure(kind, message), status, headers)
 
 

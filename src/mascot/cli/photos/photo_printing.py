@@ -61,7 +61,6 @@ def results_table(library: Library, results: Results, explain: bool, pictures: b
 
 
 def library_line(library: Library) -> Text:
-    """Return the name of the library and its number of photographs."""
     return Text(f"{visible(short_name(library.root))}: {number_of(library.store.count(), 'photograph')}", "dim")
 
 

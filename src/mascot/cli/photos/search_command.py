@@ -58,8 +58,6 @@ def _folder(library: Library, text: str | None) -> str | None:
 
 @dataclass(frozen=True)
 class Output:
-    """What is printed."""
-
     explain: bool
     compare: bool
     format: Format | None
@@ -89,11 +87,11 @@ def search(
         False, "--as-words", help="Search for the whole sentence as words; no part becomes a filter."
     ),
     k: int | None = typer.Option(None, "-k", help="Number of results (default: 24)."),
-    spread: list[str] | None = options.SPREAD,
-    focus: list[str] | None = options.FOCUS,
-    limit: list[str] | None = options.LIMIT,
-    at_least: list[str] | None = options.AT_LEAST,
-    share: list[str] | None = options.SHARE,
+    spread: list[str] = options.SPREAD,
+    focus: list[str] = options.FOCUS,
+    limit: list[str] = options.LIMIT,
+    at_least: list[str] = options.AT_LEAST,
+    share: list[str] = options.SHARE,
     fill: bool = options.FILL,
     count_missing: bool = options.COUNT_MISSING,
     strength: float | None = typer.Option(
@@ -145,7 +143,7 @@ def search(
     candidates: int | None = typer.Option(
         None, help="Number of best matches to choose from (default: 5000, with --source 200)."
     ),
-    already: list[str] | None = options.ALREADY,
+    already: list[str] = options.ALREADY,
     no_stacks: bool = typer.Option(
         False, "--no-stacks", help="Show each shot of a burst and each copy as a result of its own."
     ),
@@ -215,9 +213,7 @@ def search(
     With --source, --where is a filter in the engine's own language, and
     --strength, --protect and --order have the defaults of mascot rerank.
     """
-    typed = options.TypedWishes(
-        spread or (), focus or (), limit or (), share or (), fill, at_least or (), count_missing=count_missing
-    )
+    typed = options.TypedWishes(spread, focus, limit, share, fill, at_least, count_missing=count_missing)
     filters = {
         "since": since, "until": until, "country": country, "city": city, "camera": camera, "rating": rating,
         "folder": folder, "box": box, **_filters(filter),
@@ -240,7 +236,7 @@ def search(
         _search_engine(
             source, question, lambda resolver: typed.read(resolver, missing), output, k=K if k is None else k,
             method=grammar.method(method or "mascot", strength, protect, keep, order), candidates=candidates,
-            where=where, already=already or (),
+            where=where, already=already,
         )  # fmt: skip
         return
     kinds = ("spread", "focus", "limit", "at_least", "share")

@@ -42,7 +42,6 @@ class TakeAway:
             raise mc.InputError(f"{self.zip} exists already, and is never overwritten")
 
     def names(self) -> list[str]:
-        """Return the options that were given."""
         return [f"--{name.replace('_', '-')}" for name, value in asdict(self).items() if value is not None]
 
     def take(self, library: Library, photos: Sequence[Photo], section: AlbumSection) -> None:
@@ -86,7 +85,6 @@ class Chosen:
     from_: str | None
 
     def names(self) -> list[str]:
-        """Return the options that were given."""
         return [f"--{name.rstrip('_')}" for name, value in asdict(self).items() if value is not None]
 
     def request(self, library: Library, fields: Mapping[str, Any]) -> SearchRequest:

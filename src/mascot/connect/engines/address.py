@@ -21,8 +21,6 @@ _SECRET = re.compile(r"^(?:[^/]*@|[^/]*:(?!\d*/).*@)")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The address of a table."""
-
     engine: str  # the scheme up to a plus: lance, qdrant, milvus, postgresql
     way: str  # the scheme after the plus: s3, https, local
     host: str  # host and port, or the first part of a relative path
@@ -72,7 +70,6 @@ class Address:
 
 
 def read_address(uri: str) -> Address:
-    """Parse and check an address."""
     label = _without_secrets(uri)
     try:
         parts = urlsplit(uri)

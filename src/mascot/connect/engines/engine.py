@@ -155,8 +155,6 @@ class EngineTable(ABC):
 
 @dataclass(frozen=True, slots=True)
 class EngineRequest:
-    """A checked search request."""
-
     queries: Sequence[NDArray[np.float32]]  # at least one
     count: int  # rows for each query
     where: str | None  # None: no filter

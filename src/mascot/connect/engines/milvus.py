@@ -35,8 +35,6 @@ _FILES_LOCK = threading.Lock()
 
 
 class MilvusTable(EngineTable):
-    """A collection and its client."""
-
     _client: Any = None
 
     def __init__(self, address: Address, client: Any = None, make: bool = False) -> None:

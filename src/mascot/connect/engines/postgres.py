@@ -33,8 +33,6 @@ _KINDS = {str: "text", int: "bigint", float: "double precision"}
 
 
 class PostgresTable(EngineTable):
-    """A table and a connection to its database."""
-
     _connection: Any
 
     def __init__(self, address: Address) -> None:

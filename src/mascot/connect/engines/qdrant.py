@@ -24,8 +24,6 @@ _TIMEOUT_S = 30
 
 
 class QdrantTable(EngineTable):
-    """A collection and its client."""
-
     def __init__(self, address: Address, client: Any = None, make: bool = False) -> None:
         self._address, self._owned = address, client is None
         self._models = package("qdrant_client.models", "qdrant")
@@ -126,8 +124,6 @@ class QdrantSource(QdrantTable, EngineSource):
 
 
 class QdrantSink(QdrantTable, Sink):
-    """A collection of Qdrant, to be written to."""
-
     def __init__(self, address: Address, layout: SinkLayout) -> None:
         super().__init__(address, make=True)
         self._layout, models = layout, self._models

@@ -81,10 +81,7 @@ class Steered:
 
     def records(self) -> list[dict[str, Any]]:
         """Return the selected rows in their new order."""
-        if self.ranking is None:
-            return []
-        records = self.hits.records()
-        return [records[int(position)] for position in self.ranking.positions]
+        return [] if self.ranking is None else self.ranking.records()
 
 
 def steer(
@@ -146,7 +143,6 @@ def steer_many(
 
 
 def warn_of_few(candidates: int, k: int) -> None:
-    """Warn if there are not more candidates than results."""
     check_whole("candidates", candidates, 1)
     check_whole("k", k, 1)
     if candidates <= k:

@@ -66,7 +66,6 @@ class Steering:
         return None if strength is None else 1 - strength
 
     def to_dict(self) -> dict[str, Any]:
-        """Return wishes, k, method, columns and explain as plain data."""
         columns = None if self.columns is None else list(self.columns)
         rules = {"wishes": plain_wishes(self.wishes), "k": self.k, "method": plain_method(self.method)}
         return {**rules, "columns": columns, "explain": self.explain}

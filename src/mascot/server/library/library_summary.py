@@ -53,7 +53,6 @@ def library_out(library: Library) -> LibraryOut:
 
 
 def trips_out(library: Library) -> TripsOut:
-    """Return the home, the trips and the years of a library."""
     trips = Trips.of_library(library.store)
     home = None if trips.home is None else HomeOut(trips.home.city, trips.home.country)
     return TripsOut(home, [*map(_period_out, trips.trips)], [*map(_period_out, trips.years)])

@@ -6,13 +6,12 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any
 
 import msgspec
 import numpy as np
-from cachetools import LRUCache
+from cachetools import LRUCache, cachedmethod
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
@@ -52,7 +51,7 @@ class Service:
         self._opened_file = self._identity()
         self._hits: LRUCache[tuple[Any, ...], Hits] = LRUCache(_CACHED_PHOTOS, lambda hits: max(len(hits), 1))
         self._summaries: LRUCache[tuple[Any, ...], Any] = LRUCache(2)
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
         self._encoding = threading.Lock()  # encoders are not thread-safe
         self.searches, self.files = Threads("search", _SEARCHES), Threads("picture", _FILES)
 
@@ -123,26 +122,18 @@ class Service:
 
     def _candidates(self, library: Library, retrieval: SearchRequest) -> Hits:
         """Return the candidates of a request; a later one with the same text and filters takes them from a cache."""
-        key = (library.state, self._opened_file, msgspec.json.encode(retrieval.to_dict()))
+        return self._found(
+            (library.state, self._opened_file, msgspec.json.encode(retrieval.to_dict())), library, retrieval
+        )
 
-        def encoded() -> Hits:
-            with self._encoding:  # one thread at a time; another may have found the same meanwhile
-                _check_client()
-                return self._cached(key, lambda: library.candidates(retrieval, cancelled=client_has_left))
-
-        return self._cached(key, encoded)
-
-    def _cached(self, key: tuple[Any, ...], find: Callable[[], Hits]) -> Hits:
-        """Return the hits of a key from the cache; otherwise find and cache them."""
+    @cachedmethod(lambda self: self._hits, key=lambda self, key, *_: key, condition=lambda self: self._lock)
+    def _found(self, key: tuple[Any, ...], library: Library, retrieval: SearchRequest) -> Hits:
+        with self._encoding:
+            _check_client()
+            hits = library.candidates(retrieval, cancelled=client_has_left)
         with self._lock:
-            hits = self._hits.get(key)
-        if hits is not None:
-            return hits
-        hits = find()
-        with self._lock, suppress(ValueError):  # larger than the whole cache
             if any(other[0] != key[0] for other in self._hits):
                 self._hits.clear()  # hits of an earlier state keep all of its columns in memory
-            self._hits[key] = hits
         return hits
 
     def warm(self) -> None:
@@ -214,23 +205,19 @@ class Service:
 
     def library(self) -> schemas.LibraryOut:
         """Return what the library contains, and which attributes can be steered."""
-        return self._summary(library_out)
+        return self._summary(library_out, self.current)
 
     def trips(self) -> schemas.TripsOut:
         """Return the trips of the library, which are spans of days away from home, and its years."""
-        return self._summary(trips_out)
+        return self._summary(trips_out, self.current)
 
-    def _summary(self, summary_of: Callable[[Library], Any]) -> Any:
-        """Return a summary of the library, made again only if the library has changed."""
-        library = self.current
-        key = (summary_of, self._opened_file, library.store.changes)
-        with self._lock:
-            summary = self._summaries.get(key)
-        if summary is None:
-            summary = summary_of(library)
-            with self._lock:
-                self._summaries[key] = summary
-        return summary
+    @cachedmethod(
+        lambda self: self._summaries,
+        key=lambda self, summary_of, library: (summary_of, self._opened_file, library.store.changes),
+        lock=lambda self: self._lock,
+    )
+    def _summary(self, summary_of: Callable[[Library], Any], library: Library) -> Any:
+        return summary_of(library)
 
 
 def _check_client() -> None:
@@ -276,7 +263,6 @@ def _answer(results: Results, request: SearchRequest) -> schemas.SearchOut:
 
 
 def _understood_out(understood: Understanding) -> schemas.UnderstoodOut:
-    """Return what was understood of a sentence."""
     return msgspec.convert(understood.to_dict(), schemas.UnderstoodOut)
 
 

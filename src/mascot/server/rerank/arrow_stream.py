@@ -62,7 +62,6 @@ class _FlatTable:
         return struct.unpack_from("<" + format_, self._buffer, position)[0]
 
     def position(self, field: int) -> int:
-        """Return the position of a field."""
         entry = 4 + 2 * field
         offset: int = self._read("H", self._fields + entry) if entry < self._size else 0
         return self._start + offset if offset else 0
@@ -73,7 +72,6 @@ class _FlatTable:
         return int(self._read(format_, position)) if position else 0
 
     def table(self, field: int) -> _FlatTable:
-        """Return the table that a field refers to."""
         position = self.position(field)
         if not position:
             raise struct.error
@@ -85,7 +83,6 @@ class _FlatTable:
         return int(self._read("I", position + self._read("I", position))) if position else 0
 
     def tables(self, field: int) -> Iterator[_FlatTable]:
-        """Yield the tables of a list."""
         count = self.length(field)
         first = self.position(field) + self._read("I", self.position(field)) + 4 if count else 0
         for entry in range(first, first + 4 * count, 4):

@@ -41,8 +41,6 @@ class AuditedResult(msgspec.Struct):
 
 
 class AuditLine(msgspec.Struct, omit_defaults=True):
-    """One line of the audit log."""
-
     time: str
     request: str
     traceparent: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from prometheus_client import Counter as CounterMetric
 import mascot as mc
 from mascot.attributes.category import label_text, labels_of
 
-_LABELS = ("profile", "variant")
 _SHARES = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1.0)
 _FREE = (mc.Wish, mc.Limit)  # wishes without minimum counts
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1)
@@ -24,21 +23,19 @@ class EffectMetrics:
     """What profiles do to pages: relevance kept, results moved, short pages, shares missed, and the time."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        def counter(name: str, text: str) -> CounterMetric:
-            return CounterMetric(f"mascot_profile_{name}", text, _LABELS, registry=registry)
-
-        def histogram(name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
-            return Histogram(f"mascot_profile_{name}", text, _LABELS, buckets=buckets, registry=registry)
-
-        self._relevance = histogram("relevance_kept", "Share of the best possible relevance of a page", _SHARES)
-        self._seconds = histogram("seconds", "Time to re-rank", _SECONDS)
+        names: Any = {"namespace": "mascot", "subsystem": "profile", "labelnames": ("profile", "variant")}
+        counter: Any = partial(CounterMetric, registry=registry, **names)
+        histogram: Any = partial(Histogram, registry=registry, **names)
+        text = "Share of the best possible relevance of a page"
+        self._relevance = histogram("relevance_kept", text, buckets=_SHARES)
+        self._seconds = histogram("seconds", "Time to re-rank", buckets=_SECONDS)
         self._results = counter("results", "Results shown")
         self._moved = counter("results_moved", "Results whose rank differs from their rank by score")
         self._short = counter("short_pages", "Pages with fewer results than k and the candidates allow")
         self._missed = counter("shares_missed", "Shares and minimum counts that a page did not meet")
 
-        names = (self._seconds, self._relevance, self._results, self._moved, self._short, self._missed)
-        self._series = cache(lambda *labels: [metric.labels(*labels) for metric in names])
+        metrics = (self._seconds, self._relevance, self._results, self._moved, self._short, self._missed)
+        self._series = cache(lambda *labels: [metric.labels(*labels) for metric in metrics])
 
     def record(self, profile: Any, ranking: mc.Ranking[Any], candidates: mc.Candidates, seconds: float) -> None:
         """Count one page, if it obeys a profile."""

@@ -66,7 +66,6 @@ class ProfileStore:
         return profile
 
     def describe(self) -> ProfilesOut:
-        """Return all profiles as `/api/profiles` lists them."""
         profiles = sorted(self._profiles.values(), key=lambda profile: profile.name)
         return ProfilesOut([ProfileOut(**profile.to_dict()) for profile in profiles], self.errors)
 

@@ -34,7 +34,6 @@ Run = Callable[[Callable[[], schemas.RerankOut]], Awaitable[schemas.RerankOut]]
 
 
 def operations(settings: Settings, budget: ByteBudget, profiles: ProfileStore, registry: Any) -> list[Operation]:
-    """Return the operations on the caller's own candidates."""
     threads, effect = Threads("rerank", max(2, os.cpu_count() or 1)), EffectMetrics(registry)
     audit = AuditLog(settings.audit, settings.audit_share)
 

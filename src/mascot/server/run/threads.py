@@ -69,15 +69,10 @@ class Threads:
             if not work.done():
                 stop.set()
                 work.cancel()
-            work.add_done_callback(_discard_result)
+            # Retrieve the exception of abandoned work; otherwise asyncio would log it.
+            work.add_done_callback(lambda done: None if done.cancelled() else done.exception())
 
 
 async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
-
-
-def _discard_result(work: asyncio.Future[_Answer]) -> None:
-    """Retrieve the exception of abandoned work; otherwise asyncio would log it."""
-    if not work.cancelled():
-        work.exception()
