@@ -129,6 +129,18 @@ def read_folder(folder: Path) -> Stored:
     return Stored(name, as_columns(images), validation, queries, about)
 
 
+def open_picture(path: Path, side: int | None = None, *, srgb: bool = True) -> Any:
+    """Return the upright picture of a file of the folder, its longest side at most `side` pixels (default: all)."""
+    from mascot.photos.files.images import Unreadable, open_image, upright
+
+    try:
+        with open_image(path) as image:
+            return upright(image, side or max(image.size), srgb=srgb)
+    except (Unreadable, OSError) as error:
+        remedy = "make the folder again with: mascot bench prepare"
+        raise InputError(f"{path} gives no picture ({error}); {remedy}") from None
+
+
 def splits(stored: Stored) -> dict[str, tuple[Ints, Ints]]:
     """Return the rows and the query numbers of ``validation`` and ``test``."""
     parts = {}

@@ -10,11 +10,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from mascot.bench.datasets.folder import ENCODED, Stored, content, read_folder, slug
+from mascot.bench.datasets.folder import ENCODED, Stored, content, open_picture, read_folder, slug
 from mascot.bench.encode.scoring import Report, Vectors
 from mascot.bench.encode.vector_files import EncodedModel, append, read_encoding, resume, write_lists
 from mascot.bench.files import alone
-from mascot.errors import InputError, OptionError, require
+from mascot.errors import OptionError, require
 from mascot.photos.encoders import Picture, open_encoder
 from mascot.photos.encoders.runtime import pick_device
 
@@ -124,11 +124,4 @@ def picture_batches(paths: Sequence[Path], batch: int) -> Iterator[list[Picture]
 
 def _picture(path: Path) -> Picture:
     """Return an upright RGB picture in full size without its colour profile: the model scales it in its own way."""
-    from mascot.photos.files.images import Unreadable, open_image, upright
-
-    try:
-        with open_image(path) as image:
-            return Picture(upright(image, max(image.size), srgb=False))
-    except Unreadable as error:
-        remedy = "make the folder again with: mascot bench prepare"
-        raise InputError(f"{path} gives no picture ({error}); {remedy}") from None
+    return Picture(open_picture(path, srgb=False))

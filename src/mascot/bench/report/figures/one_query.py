@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 import mascot as mc
 from mascot import metrics
 from mascot.bench.datasets.dataset import Dataset, Floats, Ints
-from mascot.bench.datasets.folder import read_folder
+from mascot.bench.datasets.folder import open_picture, read_folder
 from mascot.bench.protocol.tasks import FOCUS, GEO_HOUR, SPREAD, Point, hours_of
 from mascot.bench.report import naming
 from mascot.bench.report.figures import style
@@ -146,21 +146,8 @@ def pictures(folder: Path, side: int = 256) -> Picture:
 
     `folder` is one that `mascot bench prepare` wrote; `side` is the longest side of the pictures in pixels.
     """
-    from mascot.photos.files.images import Unreadable, open_image, upright
-
     names = read_folder(folder).columns["file"]
-
-    def picture(row: int) -> NDArray[Any]:
-        path = folder / str(names[row])
-        try:
-            with open_image(path) as image:
-                return np.asarray(upright(image, side))
-        except (Unreadable, OSError) as error:
-            raise mc.InputError(
-                f"{path} gives no picture ({error}); make the folder again with: mascot bench prepare"
-            ) from None
-
-    return picture
+    return lambda row: np.asarray(open_picture(folder / str(names[row]), side))
 
 
 def _diversity(features: Floats) -> float:
