@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.resources import files
 from itertools import product
 from typing import Any, Literal
@@ -104,26 +105,31 @@ def search_key(point: Point) -> SearchKey:
 
 def settings(label: str, task: BenchTask, direction: Direction, dataset: str | None = "pixelprose") -> list[Point]:
     """Return the search space of a method on a task of a dataset; a single point if there is nothing to search."""
-    wide = dataset in WIDE
-    pairs: list[tuple[Method, Widths | None]]
+    wide, point = dataset in WIDE, Point(label, task, direction, widths=Widths(), point="default")
     if label in COVERAGE:
-        strengths, geo, hour = _SPACE["grids"]["wide" if wide else label]
-        geo = geo if task.has(PLACE) else geo[:1]
-        hour = hour if task.has(HOUR_OF_DAY) else hour[:1]
-        grid = product(strengths, geo, hour)
-        pairs = [(coverage(label, strength), Widths(g, h)) for strength, g, h in grid]
-    elif label in DPPS:
-        pairs = [(dpp(label, beta, theta), Widths()) for beta, theta in product(BETAS, THETAS)]
-    elif label in GUARDED:
-        pairs = [(GUARDED[label], None)]
-    elif label == "mmr":
+        values = _SPACE["grids"]["wide" if wide else label]
+        return _combined(point, partial(coverage, label), zip(("strength", *WIDTHS), values, strict=True))
+    if label in DPPS:
+        return _combined(point, partial(dpp, label), (("beta", BETAS), ("theta", THETAS)))
+    if label == "mmr":
         strengths = _WIDE_STRENGTHS if wide else (0.1, 0.2, 0.5)
-        pairs = [(mc.Mmr(strength, published=True), Widths()) for strength in strengths]
-    elif label == "clustering":
-        pairs = [(mc.Clustering(clusters=count), Widths()) for count in ((40, 60, 80) if wide else (40, 60))]
-    else:
-        pairs = [(mc.Relevance(), Widths())]
-    return [Point(label, task, direction, method, widths, point="default") for method, widths in pairs]
+        return _combined(point, partial(mc.Mmr, published=True), (("strength", strengths),))
+    if label == "clustering":
+        return _combined(point, mc.Clustering, (("clusters", (40, 60, 80) if wide else (40, 60)),))
+    return [replace(point, method=GUARDED[label], widths=None) if label in GUARDED else point]
+
+
+def _combined(point: Point, make: Callable[..., Method], grid: Iterable[tuple[str, Sequence[Any]]]) -> list[Point]:
+    """Return the point with each combination of the grid; widths that its task does not have are not combined."""
+    used = {"sigma_geo": point.task.has(PLACE), "sigma_time": point.task.has(HOUR_OF_DAY)}
+    axes = {name: values if used.get(name, True) else values[:1] for name, values in grid}
+    points = []
+    for combination in product(*axes.values()):
+        setting = dict(zip(axes, combination, strict=True))
+        sigmas = [setting.pop(name, None) for name in WIDTHS]
+        widths = point.widths if sigmas == [None, None] else Widths(sigmas[0] or 15.0, sigmas[1] or 1.5)
+        points.append(replace(point, method=make(**setting), widths=widths))
+    return points
 
 
 def best(points: Sequence[Point], records: Sequence[Record], metric: str) -> Chosen:
@@ -154,17 +160,8 @@ class OwnSpace:
     grid: Grid = ()
 
     def points(self, task: BenchTask, direction: Direction) -> list[Point]:
-        """Return a point for each combination of the grid; widths that the task does not have are not combined."""
-        used = {"sigma_geo": task.has(PLACE), "sigma_time": task.has(HOUR_OF_DAY)}
-        grid = {name: values if used.get(name, True) else values[:1] for name, values in self.grid}
-        points = []
-        for combination in product(*grid.values()):
-            setting = dict(zip(grid, combination, strict=True))
-            sigmas = [setting.pop(name, None) for name in WIDTHS]
-            widths = None if sigmas == [None, None] else Widths(sigmas[0] or 15.0, sigmas[1] or 1.5)
-            method = OwnMethod(self.path, tuple(setting.items()))
-            points.append(Point(self.label, task, direction, method, widths, point="default"))
-        return points
+        point = Point(self.label, task, direction, point="default")
+        return _combined(point, lambda **setting: OwnMethod(self.path, tuple(setting.items())), self.grid)
 
 
 def own_spaces(methods: Sequence[str], grids: Sequence[str], taken: Sequence[str]) -> tuple[OwnSpace, ...]:
