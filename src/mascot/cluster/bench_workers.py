@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
@@ -28,32 +28,28 @@ _QUERIES = 100  # in a block
 _RETRIES = 5  # of a task whose worker died
 _AHEAD = 2  # jobs submitted for each core
 
-_worker_datasets: dict[str, Dataset] = {}  # of this worker, by content
-
 
 @dataclass(frozen=True, slots=True)
-class _WorkerDataset:
-    """A dataset that the driver sent to this worker: workers do not read files."""
+class _Sent:
+    """A dataset that the driver sent: workers do not read files, and load equal content once."""
 
     data_hash: str
+    dataset: Dataset = field(compare=False)
 
     def load(self) -> Dataset:
-        return _worker_datasets[self.data_hash]
-
-
-def _with_dataset(job: Job, dataset: Dataset) -> Job:
-    _worker_datasets.setdefault(job.data_hash, dataset)
-    return job
+        return self.dataset
 
 
 def _choose(job: Job, dataset: Dataset, first: int, last: int) -> list[PointSelection]:
     """Return what the methods of a job select for one block of queries."""
-    return list(choose(job.points, replace(queries_of(_with_dataset(job, dataset)), first=first, limit=last)))
+    sent = replace(job, source=_Sent(job.data_hash, dataset))
+    return list(choose(job.points, replace(queries_of(sent), first=first, limit=last)))
 
 
 def _measure(job: Job, dataset: Dataset, *parts: list[PointSelection]) -> list[tuple[Point, Record]]:
     """Return the records of a job, measured on the selections in `parts`, or on new ones if there are none."""
-    return list(records(_with_dataset(job, dataset), _joined(parts) if parts else None))
+    sent = replace(job, source=_Sent(job.data_hash, dataset))
+    return list(records(sent, _joined(parts) if parts else None))
 
 
 def _joined(parts: Sequence[list[PointSelection]]) -> Iterator[PointSelection]:
@@ -114,7 +110,7 @@ class RayCrew:
         if job.data_hash not in self._references:
             self._references[job.data_hash] = self._ray.put(job.source.load())
         dataset = self._references[job.data_hash]
-        worker_job = replace(job, source=_WorkerDataset(job.data_hash))
+        worker_job = replace(job, source=None)
         queries = 0 if undivided else len(queries_of(job).queries)
         blocks = [(first, min(first + self._block, queries)) for first in range(0, queries, self._block)]
         parts = [self._choose.remote(worker_job, dataset, *block) for block in blocks] if len(blocks) > 1 else []
