@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import ipaddress
 import json
 import math
@@ -18,6 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from mascot.bench.files import replace_text, sha256
@@ -78,12 +77,9 @@ class Incidents1M:
                 return {"lat": location["lat"], "lon": location["lon"], **picture}
 
             rows = prep.gather(listing, "id", task, "place of the host, and picture")
-            table = io.StringIO()
-            writer = csv.DictWriter(table, ("host", "ip", "lat", "lon", "source"), lineterminator="\n")
-            writer.writeheader()
-            for host in sorted({row["host"] for row in rows}):
-                writer.writerow({"host": host, **journal.entries[host]["ok"]})
-        replace_text(prep.out / "hosts.csv", table.getvalue())
+            hosts = [{"host": host, **journal.entries[host]["ok"]} for host in sorted({row["host"] for row in rows})]
+        table = pd.DataFrame(hosts, columns=["host", "ip", "lat", "lon", "source"])
+        replace_text(prep.out / "hosts.csv", table.to_csv(index=False, lineterminator="\n"))
         prep.sources["hosts"] = {"url": "hosts.csv", "sha256": sha256(prep.out / "hosts.csv")}
         counted = rows
         if self.noise == "count":
