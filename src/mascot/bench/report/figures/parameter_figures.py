@@ -10,8 +10,8 @@ from typing import Any
 from mascot.bench.protocol.published import Published
 from mascot.bench.report import naming
 from mascot.bench.report.figures import style
-from mascot.bench.report.figures.relevance_figures import Drawing, Panels, facets, originals
-from mascot.bench.report.figures.style import Artist, Axes, Figure
+from mascot.bench.report.figures.relevance_figures import Drawing, facets, method_handles, originals
+from mascot.bench.report.figures.style import Axes
 from mascot.bench.report.run_results import RunResults, means
 from mascot.bench.report.tables.study_tables import SWEEPS
 
@@ -67,24 +67,22 @@ def sensitivity(results: RunResults, published: Published) -> Iterator[Drawing]:
 
 def strength(results: RunResults, published: Published) -> Iterator[Drawing]:
     """Draw the wished diversity, and R@10 (or MAP), of every method as its strength goes from 0 to 1."""
-    if study := _swept(results):
-        words = {"spread": "diversity V", "focus": "concentration 1 − V"}
-        figure, panels = facets(study, 1.75, "strength", words, sharex=True)
-        yield "strength-diversity", _by_strength(study, "wished", figure, panels)
-        recall = results.retrieval
-        figure, panels = facets(study, 1.75, "strength", style.stretched(recall.upper()), sharey="row", sharex=True)
-        for ax, *_ in panels:
-            style.recall_axis(ax)
-        yield "strength-recall", _by_strength(study, recall, figure, panels)
-
-
-def _by_strength(study: RunResults, measure: str, figure: Figure, panels: Panels) -> Figure:
-    for ax, _, part in panels:
-        for label, runs in part.split("label"):
-            _curve(ax, runs, measure, style.method(label))
-        style.ticks(ax, _TICKS["strength"])
-    style.legend(figure, _method_handles(study))
-    return figure
+    study, recall = _swept(results), results.retrieval
+    words = {"spread": "diversity V", "focus": "concentration 1 − V"}
+    kinds: tuple[tuple[str, str, Any, Any], ...] = (
+        ("strength-diversity", "wished", words, False),
+        ("strength-recall", recall, style.stretched(recall.upper()), "row"),
+    )
+    for name, measure, y_label, sharey in kinds if study else ():
+        figure, panels = facets(study, 1.75, "strength", y_label, sharey=sharey, sharex=True)
+        for ax, _, part in panels:
+            if measure == recall:
+                style.recall_axis(ax)
+            for label, runs in part.split("label"):
+                _curve(ax, runs, measure, style.method(label))
+            style.ticks(ax, _TICKS["strength"])
+        style.legend(figure, method_handles(study))
+        yield name, figure
 
 
 def front(results: RunResults, published: Published) -> Iterator[Drawing]:
@@ -101,7 +99,7 @@ def front(results: RunResults, published: Published) -> Iterator[Drawing]:
             style.curve(ax, steps, style.method(label))
         ax.locator_params(axis="y", nbins=5)
         style.recall_axis(ax, upright=False)
-    style.legend(figure, _method_handles(study))
+    style.legend(figure, method_handles(study))
     yield "front", figure
 
 
@@ -174,10 +172,6 @@ def runtime(results: RunResults, published: Published) -> Iterator[Drawing]:
 def _swept(results: RunResults) -> RunResults:
     """Return the sweeps over strength, without the variants of a method: their lines would overlap."""
     return originals(results.where(study="strength").preferred())
-
-
-def _method_handles(results: RunResults) -> dict[str, Artist]:
-    return {naming.method(label): style.key(style.method(label)) for label in results.names("label")}
 
 
 def _curve(ax: Axes, runs: RunResults, measure: str, look: style.Look) -> None:

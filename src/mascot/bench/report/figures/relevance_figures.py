@@ -54,7 +54,7 @@ def _at_points(results: RunResults, *keys: str) -> Iterator[tuple[str, RunResult
         yield point, part
 
 
-def _handles(results: RunResults, point: str, line: bool = True) -> dict[str, Artist]:
+def method_handles(results: RunResults, point: str = "", line: bool = True) -> dict[str, Artist]:
     """Return the legend of the methods, with the marks of the tables."""
     labels = results.names("label")
     return {marked(results, point, label): style.key(style.method(label), line=line) for label in labels}
@@ -68,7 +68,7 @@ def recall(results: RunResults, published: Published) -> Iterator[Drawing]:
         plain = _foremost(methods)
         base = 0.75 + (len(plain.names("task")) == 1)  # the legend of a narrow figure is long
         figure, panels = facets(plain, 1.75, "K", style.stretched("R@K"), base, sharey="row", sharex=True)
-        handles = _handles(plain, point)
+        handles = method_handles(plain, point)
         for ax, case, part in panels:
             for label, curve in means(part.frame, ["label"], [f"r@{k}" for k in ranks]).iterrows():
                 look = style.method(label)
@@ -128,7 +128,7 @@ def _scatter(
             _equal_means(ax)
             ax.set_xlabel(keys[0].upper())
             ax.locator_params(nbins=5)
-        handles = _handles(plain, point, line=False)
+        handles = method_handles(plain, point, line=False)
         quiet = style.Look(style.QUIET, "o")
         if len(plain.frame) < len(main.frame):
             handles["released greedy"] = style.key(style.Look(style.QUIET, "s"), line=False, pale=True)
