@@ -76,9 +76,11 @@ class Dataset:
     def __post_init__(self) -> None:
         arrays: dict[str, list[NDArray[Any]]] = {"positives": [np.asarray(rows, np.int64) for rows in self.positives]}
         if self.lists is not None and self.scores is not None:
-            pairs = zip(self.lists, self.scores, strict=True)
-            ordered = [_ordered(np.asarray(rows, np.int64), np.asarray(scores, float)) for rows, scores in pairs]
-            arrays |= {"lists": [rows for rows, _ in ordered], "scores": [scores for _, scores in ordered]}
+            arrays |= {"lists": [], "scores": []}
+            for rows, scores in zip(self.lists, self.scores, strict=True):
+                order = np.lexsort((rows, -np.asarray(scores, float)))
+                arrays["lists"].append(np.asarray(rows, np.int64)[order])
+                arrays["scores"].append(np.asarray(scores, float)[order])
         for name, value in arrays.items():
             object.__setattr__(self, name, value)
 
@@ -169,8 +171,3 @@ def _best(scores: Floats, n: int) -> Ints:
     cut = np.partition(scores, len(scores) - n)[len(scores) - n] if n < len(scores) else -np.inf
     near = np.flatnonzero(scores >= cut)
     return near[np.argsort(-scores[near], kind="stable")][:n]
-
-
-def _ordered(rows: Ints, scores: Floats) -> tuple[Ints, Floats]:
-    order = np.lexsort((rows, -scores))
-    return rows[order], scores[order]

@@ -89,7 +89,10 @@ class PixelProseSim:
         )
 
     def _columns(self, blend: Floats, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
-        cities, count = _cities(), self.images
+        text = files("mascot.bench.datasets").joinpath("cities.csv").read_text(encoding="utf-8")
+        # Columns city, country (ISO 3166, two letters), lat, lon, weight.
+        cities: Any = np.genfromtxt(text.splitlines(), delimiter=",", names=True, dtype=None, encoding="utf-8")
+        count = self.images
         topic = _draw(rng, blend)
         everywhere = _shares(cities["weight"])
         home = rng.choice(len(everywhere), self.topics, p=everywhere)
@@ -141,12 +144,6 @@ class PixelProseSim:
         caption = np.hstack([self.caption_level * ones, gap * ones, self.caption_signal * _unit(described), zeros])
         # float32 values: the last bits of exp and sqrt differ between machines, the content hash must not.
         return image.astype(np.float32).astype(np.float64), caption.astype(np.float32).astype(np.float64)
-
-
-def _cities() -> Any:
-    """Return the table of cities by column: city, country (ISO 3166, two letters), lat, lon, weight."""
-    text = files("mascot.bench.datasets").joinpath("cities.csv").read_text(encoding="utf-8")
-    return np.genfromtxt(text.splitlines(), delimiter=",", names=True, dtype=None, encoding="utf-8")
 
 
 def _distances(cities: Any, homes: Ints) -> Floats:
