@@ -16,7 +16,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from mascot.bench.files import replace_text, sha256
@@ -55,6 +54,8 @@ class Incidents1M:
     smallest: int = option(32, 32)  # side of a picture in pixels
 
     def run(self, prep: Preparation) -> None:
+        import pandas as pd  # the message of a missing extra names `prepare`, which has it
+
         if not self.annotations:
             raise InputError(
                 "incidents1m needs the annotations of its authors, which they send after a form and an e-mail "
