@@ -64,15 +64,11 @@ class PhotoSearch:
 
     def newest(self, allowed: _Ids | None, candidates: int, order: str = "taken DESC, id DESC") -> Hits:
         """Return all matching photographs, newest first or in another order; they are equally relevant."""
-
-        def hits(nearest: Nearest) -> Hits:
-            ids = self._store.ids(order)  # those of unknown time last
-            ids = ids[np.isin(ids, _searchable(nearest, allowed))]
-            newest = ids[:candidates]
-            newest = newest[self._open_table().contains(newest)]  # another process may have removed one meanwhile
-            return self._hits(nearest, "", newest, np.zeros(len(newest)), newest_of=len(ids))
-
-        return self._ask(hits)
+        nearest, ids = self.open_nearest(), self._store.ids(order)  # those of unknown time last
+        ids = ids[np.isin(ids, _searchable(nearest, allowed))]
+        newest = ids[:candidates]
+        newest = newest[self._open_table().contains(newest)]  # another process may have removed one meanwhile
+        return self._hits(nearest, "", newest, np.zeros(len(newest)), newest_of=len(ids))
 
     def matches(
         self,
@@ -84,15 +80,9 @@ class PhotoSearch:
         by_look: bool = False,
         text: str | None = None,
     ) -> Hits:
-        """Return the best matches of a vector, or of a look.
+        """Return the best matches of a vector, or of a look, without the photograph `like_id`, which they are like.
 
-        Parameters
-        ----------
-        like_id
-            The photograph to be like, which is not a result.
-        text
-            The text of the query: photographs with these words in file name, title, caption, keywords or picture
-            come first.
+        Photographs with the words of `text` in file name, title, caption, keywords or picture come first.
         """
 
         def hits(nearest: Nearest) -> Hits:
@@ -131,12 +121,9 @@ class PhotoSearch:
         distinct = np.array(sorted(set(ids)), np.int64)
         for id_ in distinct[~self._open_table().contains(distinct)].tolist():
             raise UnknownPhoto(id_)
-
-        def hits(nearest: Nearest) -> Hits:
-            _require_encoded(nearest, distinct.tolist())
-            return self._hits(nearest, "", distinct, np.zeros(len(distinct)), len(distinct))
-
-        return self._ask(hits)
+        nearest = self.open_nearest()
+        _require_encoded(nearest, distinct.tolist())
+        return self._hits(nearest, "", distinct, np.zeros(len(distinct)), len(distinct))
 
     def _hits(
         self, nearest: Nearest, label: str, ids: _Ids, scores: NDArray[np.float64], newest_of: int | None = None

@@ -33,24 +33,11 @@ def index_into(
     device: str = "auto",
     report: Report | None = None,
 ) -> Summary:
-    """Bring a table of an engine up to date with a folder.
+    """Bring a table of an engine up to date with a folder, which every machine of a cluster sees under this path.
 
-    Parameters
-    ----------
-    root
-        The folder. Every machine of a cluster must see it under this path.
-    into
-        The address of the table, as `mascot.connect.engines.open_sink` takes it; or a sink, which stays open.
-    encoder
-        Name or encoder (default: that of the table; `lite` for a new table). A different encoder needs `again`.
-    runner
-        Reads and encodes the files (default: this process), such as `mascot.cluster.ray_runner.ray_runner`.
-    limits
-        Limits on one file (default: `Limits()`).
-    prune, again, hidden, follow_links, report
-        As in `mascot.photos.Library.index`.
-    device
-        Where encoders run.
+    `into` is the address of the table, as `mascot.connect.engines.open_sink` takes it, or a sink, which stays open.
+    `runner` reads and encodes the files (default: this process). A different encoder than that of the table (`lite` for
+    a new one) needs `again`. The other options are those of `mascot.photos.Library.index`.
     """
     limits = limits or Limits()
     if not root.is_dir():

@@ -43,12 +43,8 @@ def lights(
 
     Day is above 6 degrees, the golden hour from 6 to -4, the blue hour from -4 to -8, and night below -8. Dusk is from
     0 to -12 while the sun sinks, and dawn while it rises. Where the place is unknown, the hour of the day decides.
-
-    Parameters
-    ----------
-    taken, offset
-        The local time in ISO format, and its minutes east of UTC (default: those of the city's time zone, or of the
-        longitude).
+    `taken` is the local time in ISO format, `offset` its minutes east of UTC (default: those of the city's time zone,
+    or of the longitude).
     """
     if taken is None:
         return ()

@@ -87,30 +87,14 @@ def _table() -> _WordTable:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The names that a library gives meaning to; other names stay words to search for.
+    """The names that a library gives meaning to; other names stay words to search for."""
 
-    Parameters
-    ----------
-    cities
-        The cities, each with the names of its countries.
-    countries
-        The English names of the countries, by alpha-2 code.
-    cameras
-        The cameras.
-    other_names
-        Other names of the cities, such as `Lissabon`, and the city that each means.
-    has_file
-        Function that returns whether a file has this text in its name.
-    trips
-        Function that returns the trips, the newest first.
-    """
-
-    cities: Mapping[str, Collection[str]] = field(default_factory=dict)
-    countries: Mapping[str, str] = field(default_factory=dict)
+    cities: Mapping[str, Collection[str]] = field(default_factory=dict)  # each with the names of its countries
+    countries: Mapping[str, str] = field(default_factory=dict)  # English names by alpha-2 code
     cameras: Iterable[str] = ()
-    other_names: Mapping[str, str] = field(default_factory=dict)
-    has_file: Callable[[str], bool] = lambda _: False
-    trips: Callable[[], Sequence[Period]] = tuple
+    other_names: Mapping[str, str] = field(default_factory=dict)  # such as `Lissabon`, and the city that each means
+    has_file: Callable[[str], bool] = lambda _: False  # returns whether a file has this text in its name
+    trips: Callable[[], Sequence[Period]] = tuple  # returns the trips, the newest first
     _names: Mapping[_Phrase, Meaning] = field(init=False)
     _uncertain: Collection[_Phrase] = field(init=False)
 
