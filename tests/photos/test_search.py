@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import mascot as mc
 from mascot.photos import Library, SearchRequest
 from mascot.photos.database.filters import SearchCancelled, matching
-from mascot.photos.sharing.choice_files import ChoiceFile, checked_name
+from mascot.photos.sharing.choices import ChoiceFile, checked_name
 from tests.photos.bag_of_words import BagOfWords
 from tests.photos.jpegs import write_jpeg
 from tests.retelling import run_command

@@ -30,7 +30,7 @@ from mascot.photos.results import BEST_FIRST, Hits, Results, ids_before
 from mascot.photos.search import PhotoSearch
 from mascot.photos.sentences import Chip, Understanding, Vocabulary, parse
 from mascot.photos.sentences.vocabulary import remember_city_names
-from mascot.photos.sharing.saved_sets import Choices
+from mascot.photos.sharing.choices import Choices
 from mascot.photos.wish_text import PhotoResolver, StoredRows, place_meant, wish_of
 
 if TYPE_CHECKING:

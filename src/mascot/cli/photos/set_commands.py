@@ -19,8 +19,8 @@ from mascot.photos.library import Library
 from mascot.photos.photo import Photo
 from mascot.photos.request import SearchRequest
 from mascot.photos.sharing.album import AlbumSection, place_of, time_of, write_album
+from mascot.photos.sharing.choices import Choice
 from mascot.photos.sharing.export import copy_originals, originals, write_zip
-from mascot.photos.sharing.saved_sets import Choice
 
 COPY_TO = typer.Option(None, metavar="DIR", help="Copy the files to this folder; nothing is overwritten.")
 ZIP = typer.Option(None, metavar="FILE", help="Write the files to a new ZIP archive.")

@@ -22,8 +22,8 @@ from mascot.photos.database.vector_index import damages_of
 from mascot.photos.library import Library
 from mascot.photos.locations import DATABASE
 from mascot.photos.photo import COLUMNS, TYPES, Photo
-from mascot.photos.sharing.choice_files import COLUMNS as CHOICE_COLUMNS
-from mascot.photos.sharing.choice_files import ChoiceFile, SavedChoice
+from mascot.photos.sharing.choices import COLUMNS as CHOICE_COLUMNS
+from mascot.photos.sharing.choices import ChoiceFile, SavedChoice
 
 DAMAGED = "library.damaged.sqlite"  # the database as it was before a repair
 DAMAGED_CHOICES = "choices.damaged.sqlite"

@@ -26,8 +26,8 @@ from mascot.photos.results import Hits, Results
 from mascot.photos.sentences import Understanding
 from mascot.photos.sentences.understanding import FEW
 from mascot.photos.sharing.album import AlbumSection, album
+from mascot.photos.sharing.choices import Choice
 from mascot.photos.sharing.export import original, originals, zip_chunks
-from mascot.photos.sharing.saved_sets import Choice
 from mascot.server import schemas
 from mascot.server.library import pictures
 from mascot.server.library.library_summary import library_out, trips_out
