@@ -106,7 +106,7 @@ def plain_cursor(connection: sqlite3.Connection) -> sqlite3.Cursor:
 
 def reading_only(path: Path, options: str = "mode=ro") -> sqlite3.Connection:
     """Open a connection that never writes, even on a read-only disk."""
-    connection = _connect(path, options)
+    connection = connect(path, options)
     try:
         plain_cursor(connection).execute("SELECT 1 FROM sqlite_master").fetchone()
     except sqlite3.OperationalError as error:
@@ -122,7 +122,8 @@ def _cannot_write(error: sqlite3.OperationalError) -> bool:
     return "readonly" in str(error) or "unable to open" in str(error)
 
 
-def _connect(path: Path, options: str) -> sqlite3.Connection:
+def connect(path: Path, options: str) -> sqlite3.Connection:
+    """Open a connection with the functions of this package, whose errors are those of `database_errors`."""
     address = f"{path.absolute().as_uri()}?{options}"
     connection = sqlite3.connect(
         address, uri=True, timeout=_BUSY_S, isolation_level=None, check_same_thread=False, factory=_Connection
@@ -136,7 +137,7 @@ def _connect(path: Path, options: str) -> sqlite3.Connection:
 
 def _open(path: Path, mode: str) -> sqlite3.Connection:
     """Open a connection that writes if it can."""
-    connection = _connect(path, f"mode={mode}")
+    connection = connect(path, f"mode={mode}")
     try:
         plain_cursor(connection).execute("PRAGMA journal_mode = WAL")
     except sqlite3.OperationalError as error:

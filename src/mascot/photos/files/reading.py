@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -22,7 +21,7 @@ from mascot.photos.metadata.metadata import Metadata, metadata_of
 from mascot.photos.metadata.moments import part_of_day, season
 from mascot.photos.metadata.quality import quality
 from mascot.photos.metadata.sidecars import Sidecars, local_time
-from mascot.photos.metadata.validate import moment_in_name
+from mascot.photos.metadata.validate import time_in_name
 from mascot.photos.photo import COLUMNS, Photo
 
 if TYPE_CHECKING:
@@ -93,12 +92,6 @@ def _with_time(metadata: Metadata, path: str, city: City | None) -> Metadata:
         return metadata
     problems = tuple(problem for problem in metadata.problems if not problem.startswith("taken:"))
     return replace(metadata, taken=taken, offset=offset, problems=problems)
-
-
-def time_in_name(path: str) -> datetime | None:
-    """Return the time in the name of a file."""
-    moment = moment_in_name(PurePosixPath(path).name)
-    return None if moment is None else moment.clock
 
 
 def picture(photo: Photo, reading: Reading) -> Picture:

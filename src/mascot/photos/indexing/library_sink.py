@@ -19,7 +19,7 @@ from mascot.photos.encoders.describe import path_words
 from mascot.photos.encoders.encoder import Report
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.files.decoder_pool import DecoderPool
-from mascot.photos.files.reading import File, folder_of, time_in_name
+from mascot.photos.files.reading import File, folder_of
 from mascot.photos.files.texts import as_text
 from mascot.photos.files.walk import PictureFile, Skipped
 from mascot.photos.indexing.runners import Runner, in_batches
@@ -235,7 +235,7 @@ class LibrarySink:
         """Return whether a row also fits a copy at another path, whose name may contain other words or another time."""
         if self._words(row["path"]) != self._words(path):
             return False
-        before, now = time_in_name(row["path"]), time_in_name(path)
+        before, now = validate.time_in_name(row["path"]), validate.time_in_name(path)
         is_dated = before == now or (row["taken"] is not None and row["taken"] != (before and before.isoformat()))
         return is_dated or decoders.is_dated(self._folders[0] / path)
 
@@ -283,7 +283,7 @@ def _measure_quality(store: Store, report: Report) -> None:
 
 def _is_dated_now(path: str, problems: str) -> bool:
     """Return whether a date that was refused as a future one is plausible now: the clock was wrong."""
-    if time_in_name(path) is not None:
+    if validate.time_in_name(path) is not None:
         return True
     return any(not validate.is_future(int(year)) for year in _FUTURE.findall(problems))
 

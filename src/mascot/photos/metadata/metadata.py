@@ -24,7 +24,7 @@ from PIL.TiffImagePlugin import TiffImageFile
 from mascot.photos.files.images import open_image, shown_size
 from mascot.photos.metadata import exif, validate, xmp
 from mascot.photos.metadata.exif import lens_name
-from mascot.photos.metadata.sidecars import Sidecars, is_favourite, taken_utc
+from mascot.photos.metadata.sidecars import FAVOURITE, Sidecars, taken_utc
 from mascot.photos.metadata.validate import Implausible, Moment
 from mascot.photos.metadata.xmp import Xmp
 
@@ -32,7 +32,7 @@ T = TypeVar("T")
 _MOST_PROBLEMS = 50
 _IPTC_TITLE, _IPTC_KEYWORD, _IPTC_DATE, _IPTC_TIME, _IPTC_CAPTION = 5, 25, 55, 60, 120
 _IPTC_IN_PHOTOSHOP, _IPTC_IN_TIFF = 0x0404, 33723
-_FAVOURITE = 5  # stars
+_FAVOURITE_STARS = 5
 _LENSES = ("exifEX:LensModel", "aux:Lens")
 # In a sidecar, xmp:CreateDate is the date of the sidecar itself.
 _TIMES = ("exif:DateTimeOriginal", "photoshop:DateCreated", "xmp:CreateDate")
@@ -125,8 +125,8 @@ def metadata_of(image: Image.Image, sidecars: Sidecars | None = None) -> Metadat
         human(tags.user_comment),
     )
     rating = first("rating", *(beside.rating for beside in besides), packet.rating, tags.rating)
-    if not rating and any(map(is_favourite, besides)):
-        rating = _FAVOURITE
+    if not rating and any(FAVOURITE in beside.properties for beside in besides):
+        rating = _FAVOURITE_STARS
     words = [
         *(word for source in (*besides, packet) for word in source.keywords()),
         *records.get(_IPTC_KEYWORD, ()),

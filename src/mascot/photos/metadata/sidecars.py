@@ -16,7 +16,7 @@ from mascot.photos.metadata.xmp import Xmp
 
 _LONGEST_JSON = 1 << 20  # bytes
 _SIGNS = frozenset({"photoTakenTime", "geoData", "geoDataExif"})  # every file of Takeout has one of these
-_TIMESTAMP, _FAVOURITE = "takeout:timestamp", "takeout:favorited"  # properties without a name in XMP
+_TIMESTAMP, FAVOURITE = "takeout:timestamp", "takeout:favorited"  # properties without a name in XMP
 _EPOCH = datetime(1970, 1, 1)
 
 
@@ -65,7 +65,7 @@ def parse_takeout(content: bytes) -> Xmp:
         "dc:description": [values.get("description")],
         "dc:subject": names[: validate.MOST_KEYWORDS],
         _TIMESTAMP: [_number(values.get("photoTakenTime"), "timestamp")],
-        _FAVOURITE: ["yes"] if values.get("favorited") is True else [],
+        FAVOURITE: ["yes"] if values.get("favorited") is True else [],
     }
     if lat and lon and (lat, lon) != ("0.0", "0.0"):
         texts |= {"exif:GPSLatitude": [lat], "exif:GPSLongitude": [lon]}
@@ -83,11 +83,6 @@ def _number(values: object, name: str) -> str | None:
         return repr(float(value[:40] if isinstance(value, str) else value))
     except (ValueError, OverflowError):
         return "nan"
-
-
-def is_favourite(packet: Xmp) -> bool:
-    """Return whether the photograph is a favourite in Takeout."""
-    return _FAVOURITE in packet.properties
 
 
 def taken_utc(packet: Xmp) -> datetime | None:

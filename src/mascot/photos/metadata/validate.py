@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import PurePosixPath
 
 LONGEST_TEXT = 10_000  # characters of a caption
 LONGEST_LINE = 500  # characters of a title, a keyword or a name
@@ -140,16 +141,17 @@ def moment(text: str | None, fraction: str | None = None, offset: str | None = N
     return Moment(clock, text_offset or offset)
 
 
-def moment_in_name(name: str) -> Moment | None:
+def time_in_name(path: str) -> datetime | None:
     """Return the local time in a file name, as phones and messengers write it; None unless date and time are complete.
 
-    >>> moment_in_name("IMG_20190704_181512.jpg").clock.isoformat()
+    >>> time_in_name("IMG_20190704_181512.jpg").isoformat()
     '2019-07-04T18:15:12'
-    >>> moment_in_name("WhatsApp Image 2019-07-04 at 6.15.12 PM.jpeg").clock.isoformat()
+    >>> time_in_name("WhatsApp Image 2019-07-04 at 6.15.12 PM.jpeg").isoformat()
     '2019-07-04T18:15:12'
-    >>> moment_in_name("IMG-20190704-WA0001.jpg"), moment_in_name("PXL_20190704_181512345.jpg")
+    >>> time_in_name("IMG-20190704-WA0001.jpg"), time_in_name("PXL_20190704_181512345.jpg")
     (None, None)
     """
+    name = PurePosixPath(path).name
     for match in () if _UTC_NAME.match(name) else _STAMP.finditer(name):
         year, _, month, day, hour, _, minute, second, half = match.groups()
         if half is not None:
@@ -157,7 +159,8 @@ def moment_in_name(name: str) -> Moment | None:
                 continue
             hour = str(int(hour) % 12 + (12 if half in "pP" else 0))
         with suppress(Implausible):  # digits that are not a date
-            return moment(f"{year}-{month}-{day} {hour}:{minute}:{second}")
+            stamp = moment(f"{year}-{month}-{day} {hour}:{minute}:{second}")
+            return None if stamp is None else stamp.clock
     return None
 
 

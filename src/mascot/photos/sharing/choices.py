@@ -16,7 +16,7 @@ from typing import Any
 from mascot.errors import InputError, MascotError, OptionError, require
 from mascot.photos.database.checksums import checksum
 from mascot.photos.database.schema import transaction
-from mascot.photos.database.store import DamagedLibrary, Store, database_errors, write_failure
+from mascot.photos.database.store import DamagedLibrary, Store, connect, database_errors, write_failure
 from mascot.photos.files.texts import composed, require_text
 from mascot.photos.request import SearchRequest, check_choice
 from mascot.photos.sharing.export import finished
@@ -24,7 +24,6 @@ from mascot.photos.sharing.export import finished
 FILE = "choices.sqlite"  # separate from the library's database, which can be rebuilt; choices cannot
 BACKUP = "choices.json"
 COLUMNS = ("name", "photos", "rejected", "query")
-_BUSY_S = 60.0  # timeout of waiting for another process to finish writing
 _LONGEST_NAME = 200
 _LONGEST_QUERY = 100_000  # characters of its JSON
 _LARGEST_FILE = 256 << 20  # bytes of an export
@@ -243,11 +242,7 @@ class ChoiceFile:
 
     @contextmanager
     def _connect(self, mode: str) -> Iterator[sqlite3.Connection]:
-        uri = f"{self.path.absolute().as_uri()}?mode={mode}"
-        with (
-            database_errors(self.path),
-            closing(sqlite3.connect(uri, uri=True, timeout=_BUSY_S, isolation_level=None)) as connection,
-        ):
+        with database_errors(self.path), closing(connect(self.path, f"mode={mode}")) as connection:
             yield connection
 
     @contextmanager
