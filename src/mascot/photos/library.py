@@ -202,8 +202,7 @@ class Library(AbstractContextManager["Library"]):
         """
         from mascot.photos.indexing.indexer import Indexer
         from mascot.photos.indexing.library_sink import LibrarySink
-        from mascot.photos.indexing.runners import LocalRunner
-        from mascot.photos.indexing.stages import Encode
+        from mascot.photos.indexing.stages import Encode, LocalRunner
         from mascot.photos.indexing.text_reading import TextReader, read_texts
 
         limits = Limits(max_megapixels, max_megabytes, max_seconds, max_memory_mb)

@@ -16,7 +16,7 @@ from mascot.bench.encode.vector_files import EncodedModel, append, read_encoding
 from mascot.bench.files import alone
 from mascot.errors import OptionError, require
 from mascot.photos.encoders import Picture, open_encoder
-from mascot.photos.encoders.runtime import pick_device
+from mascot.photos.encoders.clip import pick_device
 
 # The two models of the published results.
 _PUBLISHED = {"blip2": "blip2:Salesforce/blip2-itm-vit-g-coco", "clip": "clip:openai/clip-vit-large-patch14"}

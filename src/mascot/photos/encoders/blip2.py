@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from mascot.photos.encoders.clip import TorchModel
-from mascot.photos.encoders.encoder import Report, Vectors
+from mascot.photos.encoders.encoder import Report, Vectors, encode_batches
 from mascot.photos.encoders.hub import find_model
 from mascot.photos.encoders.model_folders import Form
-from mascot.photos.encoders.runtime import encode_batches
 
 DEFAULT = "Salesforce/blip2-itm-vit-g-coco"
 _TEXT_LIMIT = 128  # tokens

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from mascot.errors import MissingExtra
 from mascot.extras import install_command, installed
 from mascot.photos.encoders.efficientnet import INPUT, onnx_model, pixels_of, read_state_dict
-from mascot.photos.encoders.runtime import open_session
+from mascot.photos.encoders.encoder import open_session
 
 if TYPE_CHECKING:
     from PIL.Image import Image

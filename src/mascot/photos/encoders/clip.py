@@ -10,13 +10,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.errors import InputError
+from mascot.errors import InputError, require
 from mascot.extras import installed, package
-from mascot.photos.encoders.encoder import Encoder, Picture, Report, Vectors
+from mascot.photos.encoders.encoder import (
+    Encoder,
+    Picture,
+    Report,
+    Vectors,
+    encode_batches,
+    fingerprint_of,
+    open_session,
+)  # fmt: skip
 from mascot.photos.encoders.hub import Download, cached_model, cached_models, find_model, plan_download
 from mascot.photos.encoders.model_folders import Form, Model, quiet, read_json, weight_files
 from mascot.photos.encoders.pixels import Pixels
-from mascot.photos.encoders.runtime import encode_batches, fingerprint_of, open_session, pick_device
 
 DEFAULT = "openai/clip-vit-base-patch32"
 SMALL = "Xenova/clip-vit-base-patch32"  # the same model as a quantised ONNX export
@@ -107,6 +114,18 @@ class ImageTextModel:
 
     def _image_rows(self, pixels: Vectors) -> Vectors:
         raise NotImplementedError
+
+
+def pick_device(device: str) -> str:
+    """Return the torch device; `auto` is the GPU if there is one, otherwise the CPU."""
+    import torch
+
+    gpu = torch.cuda.is_available()
+    if device == "auto":
+        return "cuda" if gpu else "cpu"
+    require(device == "cpu" or device.partition(":")[0] == "cuda", "device", "must be auto, cpu or cuda", device)
+    require(gpu or device == "cpu", "device", "must be auto or cpu where torch finds no GPU", device)
+    return device
 
 
 class TorchModel(ImageTextModel):

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from mascot.extras import install_command, mascot_command, package
 from mascot.photos.encoders import classes
 from mascot.photos.encoders.describe import parts
-from mascot.photos.encoders.encoder import Picture, Vectors, unit
-from mascot.photos.encoders.runtime import fingerprint_of
+from mascot.photos.encoders.encoder import Picture, Vectors, fingerprint_of, unit
 
 _DIM = 512  # of a sentence vector
 _THREADS = 1  # a second one saves a fifth of a batch, and is ten times slower on busy cores

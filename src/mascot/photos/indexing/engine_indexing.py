@@ -14,8 +14,7 @@ from mascot.photos.encoders import open_encoder
 from mascot.photos.encoders.encoder import Encoder, Report
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.indexing.indexer import Indexer, Summary
-from mascot.photos.indexing.runners import LocalRunner, Runner
-from mascot.photos.indexing.stages import Encode
+from mascot.photos.indexing.stages import Encode, LocalRunner, Runner
 from mascot.photos.indexing.table_sink import FIELDS, TableSink
 
 

@@ -15,8 +15,7 @@ from typing import Protocol
 from mascot.errors import InputError
 from mascot.photos.encoders.encoder import Report
 from mascot.photos.files.walk import Skipped, walk
-from mascot.photos.indexing.runners import Runner
-from mascot.photos.indexing.stages import Encode, Hashed, IndexRow, Order, Stage, Unread, read_picture
+from mascot.photos.indexing.stages import Encode, Hashed, IndexRow, Order, Runner, Stage, Unread, read_picture
 from mascot.photos.locations import name_of
 
 _BATCH = 32  # photographs encoded together

@@ -22,8 +22,7 @@ from mascot.photos.files.decoder_pool import DecoderPool
 from mascot.photos.files.reading import File, folder_of
 from mascot.photos.files.texts import as_text
 from mascot.photos.files.walk import PictureFile, Skipped
-from mascot.photos.indexing.runners import Runner, in_batches
-from mascot.photos.indexing.stages import Hashed, IndexRow, Order, Unread
+from mascot.photos.indexing.stages import Hashed, IndexRow, Order, Runner, Unread, in_batches
 from mascot.photos.metadata import validate
 from mascot.photos.metadata.moments import Shot, moments
 from mascot.photos.metadata.quality import quality

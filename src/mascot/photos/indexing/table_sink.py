@@ -26,8 +26,7 @@ from mascot.connect.engines import Sink
 from mascot.photos.encoders.encoder import Report
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.files.walk import Skipped
-from mascot.photos.indexing.runners import Runner
-from mascot.photos.indexing.stages import HEADERS, Hashed, IndexRow, Order, Unread
+from mascot.photos.indexing.stages import HEADERS, Hashed, IndexRow, Order, Runner, Unread
 from mascot.photos.metadata.moments import Shot, label_moments
 from mascot.photos.photo import LISTS, TYPES, Photo
 

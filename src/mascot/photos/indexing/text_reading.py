@@ -19,8 +19,7 @@ from mascot.photos.encoders.encoder import Report
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.files.decoder_pool import DecoderPool
 from mascot.photos.files.images import Unreadable
-from mascot.photos.indexing.runners import in_batches
-from mascot.photos.indexing.stages import interruptible
+from mascot.photos.indexing.stages import in_batches, interruptible
 
 _BATCH = 8  # photographs whose text is stored in one transaction
 _SIDE = 1600  # longest side, in pixels, of the pictures that are read
