@@ -19,7 +19,7 @@ from mascot.photos.files import decoder_pool
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.files.decoder_pool import DecoderPool
 from mascot.photos.files.images import Unreadable
-from mascot.photos.files.reading import look_of_file, read
+from mascot.photos.files.reading import read, read_file
 from mascot.photos.indexing.engine_indexing import index_into
 from mascot.photos.metadata import validate
 from tests.cluster.engines_of_tests import MemorySink
@@ -130,7 +130,7 @@ def test_searches_conversions_and_engines_have_the_same_limits(tmp_path: Path) -
     deep = root / "deep.png"
     deep.write_bytes(deep_png())
     with pytest.raises(mc.InputError, match=r"deep\.png: needs more than 100 megabytes"):
-        look_of_file(deep, Limits(max_memory_mb=100))
+        read_file(deep, Limits(max_memory_mb=100))
     summary = index_into(root, MemorySink(), BagOfWords(), limits=Limits(max_memory_mb=100.0))
     reason = "needs more than 100 megabytes of memory to decode (--max-memory-mb)"
     assert (summary.photos, [item.reason for item in summary.skipped]) == (1, [reason])

@@ -388,9 +388,9 @@ class Library(AbstractContextManager["Library"]):
         if isinstance(like, int):
             query = self._photos.vector(like, by_look)
         elif like is not None and by_look:  # the vectors of `lite` are made of words
-            from mascot.photos.files.reading import look_of_file
+            from mascot.photos.files.reading import read_file
 
-            query = look_of_file(Path(like)) if like_id is None else self.store.looks([like_id])[0]
+            query = read_file(Path(like)).look if like_id is None else self.store.looks([like_id])[0]
         else:
             query = self.vector_of(text, like, encoder) if vector is None else vector
         if cancelled is not None and cancelled():

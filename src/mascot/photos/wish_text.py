@@ -23,13 +23,12 @@ from mascot.photos.metadata.moments import PARTS_OF_DAY, SEASONS
 from mascot.photos.metadata.sun import LIGHTS
 from mascot.photos.photo import CALENDAR, NUMBERS
 from mascot.photos.sentences.dates import date_at
-from mascot.photos.sentences.sentence_parser import LETTERS
+from mascot.photos.sentences.sentence_parser import LETTERS, PLURALS
 from mascot.photos.sentences.vocabulary import Vocabulary
 
 _TIMES: dict[str, Callable[..., Any]] = {"hour": mc.HourOfDay, "date": mc.Date, "weekday": mc.Weekday}
 NAMES = ("place", "city", "country", *_TIMES, *CALENDAR, "season", "part_of_day", "light", "moment", "camera", "lens",
          "folder", "look", "keywords", "title", "rating", "altitude", "width", "height", "size")  # fmt: skip
-_PLURALS = {"city": "cities", "country": "countries", "keywords": "keywords", "lens": "lenses"}
 _MAX_LABELS = 8  # labels in a message
 _TWELVE_HOURS = re.compile(r"(\d{1,2})(?:[:.](\d{2}))?\s*([ap])\.?\s?m\.?", re.IGNORECASE)
 
@@ -299,7 +298,7 @@ def _find_label(name: str, value: str, labels: list[Any]) -> Any:
             return city.name
     near = [label for label in labels if fold(value) in fold(str(label))]
     if len(near) > 1:
-        raise OptionError(f"{value!r} matches several {_PLURALS.get(name, f'{name}s')}: {_label_list(near)}")
+        raise OptionError(f"{value!r} matches several {PLURALS.get(name, f'{name}s')}: {_label_list(near)}")
     return near[0] if near else None
 
 

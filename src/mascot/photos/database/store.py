@@ -22,7 +22,7 @@ from mascot.errors import InputError
 from mascot.photos.database.schema import TEXTS, VERSION, create_tables, schema_version, transaction, update_tables
 from mascot.photos.files.texts import composed, fold, words
 from mascot.photos.metadata.look import DIM
-from mascot.photos.metadata.sun import light_text
+from mascot.photos.metadata.sun import lights
 from mascot.photos.photo import COLUMNS, Photo
 
 FOLDER = ".mascot"  # in the folder of a library: the only place that is written to
@@ -131,7 +131,7 @@ def connect(path: Path, options: str) -> sqlite3.Connection:
     connection.path = path
     for function in (composed, fold, words):
         connection.create_function(function.__name__, 1, function, deterministic=True)
-    connection.create_function("light", 6, light_text, deterministic=True)
+    connection.create_function("light", 6, lambda *values: ", ".join(lights(*values)), deterministic=True)
     return connection
 
 

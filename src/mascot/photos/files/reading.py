@@ -109,23 +109,19 @@ def picture(photo: Photo, reading: Reading) -> Picture:
     return Picture(reading.image, words)
 
 
-def look_of_file(path: Path, limits: Limits | None = None) -> NDArray[np.float32]:
-    """Return the visual descriptor of a photograph outside the library. Raises `Unreadable`."""
-    return _reading_of_file(path, limits).look
-
-
 def query_vector(encoder: Encoder, text: str | None, like: str | os.PathLike[str] | None = None) -> NDArray[np.float32]:
     """Return the query vector of a text, or else of the photograph in a file. Raises `Unreadable`."""
     if text is not None:
         return encoder.texts([text])[0]
     path = Path(like or "")
-    reading = _reading_of_file(path)
+    reading = read_file(path)
     photo = photos_of([File(path.name, 0, 0, "")], [reading])[0]
     mean = encoder.pictures([picture(photo, reading)])[0].mean(axis=0)
     return mean / max(float(np.linalg.norm(mean)), 1e-12)
 
 
-def _reading_of_file(path: Path, limits: Limits | None = None) -> Reading:
+def read_file(path: Path, limits: Limits | None = None) -> Reading:
+    """Decode a photograph outside the library, in another process. Raises `Unreadable`."""
     from mascot.photos.files.decoder_pool import DecoderPool
 
     try:

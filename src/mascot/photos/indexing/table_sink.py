@@ -178,21 +178,17 @@ class TableSink(AbstractContextManager["TableSink"]):
         self._table.remove(paths)
 
     def finish(self, skipped: Sequence[Skipped]) -> Mapping[str, int]:
-        self._note_unreadable()
-        photos, written = self._count("files", "is_readable"), self._count("files", "written")
-        changed = self._count("files JOIN rows USING (path)", "written AND old")
-        unchanged = self._count("files", "is_readable AND NOT written")
-        counts = {"photos": photos + len(self.missing), "new": written - changed, "changed": changed}
-        return counts | {"moved": 0, "copied": 0, "unchanged": unchanged}
-
-    def _note_unreadable(self) -> None:
-        """Store which files have damaged pixels, so that the next run does not count them in a moment."""
-        states: dict[str, list[int]] = {}
+        states: dict[str, list[int]] = {}  # of files with damaged pixels, which the next run does not count in a moment
         for path, state in sorted(self._damaged.items()):
             if len(json.dumps(states)) < _MAX_CHARACTERS:
                 states[path] = state
         if states != self._suspects:
             self._table.set_facts({_UNREADABLE: json.dumps(states)})
+        photos, written = self._count("files", "is_readable"), self._count("files", "written")
+        changed = self._count("files JOIN rows USING (path)", "written AND old")
+        unchanged = self._count("files", "is_readable AND NOT written")
+        counts = {"photos": photos + len(self.missing), "new": written - changed, "changed": changed}
+        return counts | {"moved": 0, "copied": 0, "unchanged": unchanged}
 
     def _pages(self, where: str = "TRUE") -> Iterator[Order]:
         """Yield the orders of files, page by page so that the caller may write meanwhile."""

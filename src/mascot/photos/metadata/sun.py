@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from functools import lru_cache
 from math import asin, atan2, cos, degrees, radians, sin
-from typing import Any
 
 from mascot.photos.metadata.gazetteer import gazetteer, zone_named
 
@@ -66,8 +65,3 @@ def lights(
         "night": height < -8,
     }
     return tuple(name for name, applies in names.items() if applies)
-
-
-def light_text(*values: Any) -> str:
-    """Return `lights` as one text, for SQLite."""
-    return ", ".join(lights(*values))

@@ -29,7 +29,7 @@ LETTERS = {
 }  # fmt: skip
 _EDGES = "paijCuUWekSBEHb"  # not searched for at the beginning or the end of what is left
 _LABELS = {"s": "season", "w": "weekday", "t": "part_of_day", "l": "light"}
-_PLURALS = {"city": "cities", "country": "countries", "lens": "lenses", "keywords": "keywords"}
+PLURALS = {"city": "cities", "country": "countries", "lens": "lenses", "keywords": "keywords"}
 _NO_HIGHEST_RATING = "photographs can only have a lowest rating"
 _EXCLUDABLE = "only places, dates, seasons, light and cameras can be excluded"
 _UNLIMITED = "limits are per year, month, day, season, city, country, moment, camera, folder or keyword"
@@ -141,7 +141,7 @@ class _Reader:
             else:
                 self._ignore((number, start), _COUNTED_VALUES)
         name = "place" if attribute in (None, "week") else attribute
-        label = f"different {_PLURALS.get(name, f'{name}s')}"
+        label = f"different {PLURALS.get(name, f'{name}s')}"
         return self._add("spread", (start, match.end()), label, {"wishes": [{"spread": name}]}, False)
 
     def _focus(self, match: re.Match[str]) -> int | None:
@@ -302,17 +302,15 @@ def _date_label(fields: dict[str, str]) -> str:
     """Return days as text: `2019-07`, `since 2019`, `2017 to 2018`, `every 12-24 to 12-26`."""
     since, until = fields.get("since"), fields.get("until")
     if "date" in fields:
-        return re.sub(r"\b(\d\d)(?= or |\.\.|$)(?<!-\d\d)", _month_name, fields["date"]).replace("..", " to ")
+        months = re.compile(r"\b(\d\d)(?= or |\.\.|$)(?<!-\d\d)")
+        named = months.sub(lambda month: f"{date(2000, int(month[0]), 1):%B}", fields["date"])
+        return named.replace("..", " to ")
     season = f"{fields['season']} " if "season" in fields else ""
     if since == until:
         return f"{season}{since}"
     if since is None or until is None:
         return f"since {since}" if until is None else f"until {until}"
     return f"{season}{since} to {until}"
-
-
-def _month_name(match: re.Match[str]) -> str:
-    return date(2000, int(match[0]), 1).strftime("%B")
 
 
 def _minutes(clock: str) -> int:
