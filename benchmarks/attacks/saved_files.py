@@ -150,7 +150,7 @@ def _are_restored(root: Path, saved: list[Any]) -> bool:
 @attack("one line that names the disk, and no half-written file; then all is there", rounds=6, short=2, limit_s=20)
 def export_to_a_full_disk(arena: Arena) -> Iterator[Trial]:
     with opened(arena.indexed) as library:
-        files, _ = originals(library.root, library.store.all_photos())
+        files, _ = originals(library.root, library.store.photos(library.store.ids().tolist()))
     size = sum(file.path.stat().st_size for file in files)
     for number in range(arena.rounds):
         with small_disk(arena.folder / "disk", 4) as disk:

@@ -20,6 +20,7 @@ from mascot.photos.files.decode_limits import Limits
 from mascot.photos.indexing.engine_indexing import index_into
 from mascot.photos.indexing.indexer import Summary
 from tests.photos.bag_of_words import PathReader
+from tests.photos.libraries import photos_in
 
 COUNT = 14  # photographs of the folder
 DEADLY = (13, 7)  # pixels
@@ -63,7 +64,7 @@ def library_of(root: Path, state: Path, encoder: Any) -> tuple[dict[str, Any], d
         patch.setenv("XDG_STATE_HOME", str(state))
         with Library(root, index=state / "index") as library:
             summary = library.index(encoder)
-            photos = {photo.id: photo for photo in library.store.all_photos()}
+            photos = {photo.id: photo for photo in photos_in(library)}
             vectors = library.store.vectors_of(encoder.fingerprint)
             arrays = {photos[id_].path: np.frombuffer(vector, np.float32) for id_, vector in vectors}
     shutil.rmtree(state / "index")

@@ -9,9 +9,11 @@ import tempfile
 from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from mascot.photos import Library
+from mascot.photos.files.images import open_image
+from mascot.photos.metadata.metadata import Metadata, metadata_of
 from mascot.photos.photo import COLUMNS, Photo
 from tests.photos.bag_of_words import BagOfWords
 from tests.photos.jpegs import small_library
@@ -51,6 +53,17 @@ def opened_copy(root: Path) -> Library:
     library = Library(indexed_library(root))
     library.vector_of("boat", encoder=BagOfWords())
     return library
+
+
+def photos_in(library: Library) -> list[Photo]:
+    """Return all photographs of a library, by id."""
+    return library.store.photos(library.store.ids().tolist())
+
+
+def read_metadata(source: Path | BinaryIO) -> Metadata:
+    """Return the metadata of a picture file."""
+    with open_image(source) as image:
+        return metadata_of(image)
 
 
 def bare_photo(**values: Any) -> Photo:

@@ -19,7 +19,7 @@ from mascot.photos import Library
 from mascot.photos.sharing.album import AlbumSection, album, section_of, write_album
 from tests.photos.bag_of_words import BagOfWords
 from tests.photos.jpegs import write_jpeg
-from tests.photos.libraries import indexed_library
+from tests.photos.libraries import indexed_library, photos_in
 from tests.retelling import run_command
 from tests.server.browser import browser
 
@@ -48,7 +48,7 @@ def file(library: Library) -> Path:
     """An album of three searches, the last with hostile photographs before and after."""
     path = library.root.parent / "album.html"
     newest, spread = library.search(None, k=5), library.search(None, [library.spread("place")], 5)
-    hostile = next(photo.id for photo in library.store.all_photos() if photo.caption == _HOSTILE)
+    hostile = next(photo.id for photo in photos_in(library) if photo.caption == _HOSTILE)
     pinned = library.search(None, [library.focus("hour=20:30"), library.limit("day=3")], 5, pin=[hostile])
     added = [
         write_album(library.store, _HOSTILE, section_of(part, explain=True), path) for part in (newest, spread, pinned)
@@ -159,7 +159,7 @@ def test_pictures_are_made_from_the_files_and_small_without_them(tmp_path: Path)
         Image.effect_noise((2000, 1000), 60).save(root / name)
     with Library.open(root) as library:
         library.index(BagOfWords())
-        photos = sorted(library.store.all_photos(), key=lambda photo: photo.path)
+        photos = sorted(photos_in(library), key=lambda photo: photo.path)
         (root / "gone.jpg").unlink()
         text = "".join(album(library.store, "x", [AlbumSection(photos)], root))
     pictures = [base64.b64decode(data) for data in re.findall(r'src="data:image/jpeg;base64,([^"]+)"', text)]
@@ -183,7 +183,7 @@ def test_an_album_has_the_title_of_its_search(library: Library, tmp_path: Path, 
 
 
 def test_only_an_album_is_added_to(library: Library, file: Path, tmp_path: Path) -> None:
-    section = AlbumSection(list(library.store.all_photos())[:1])
+    section = AlbumSection(photos_in(library)[:1])
     for content in (b"", file.read_bytes()[:-3]):
         other = tmp_path / "other.html"
         other.write_bytes(content)
@@ -198,7 +198,7 @@ def test_a_killed_addition_leaves_the_old_album(library: Library, file: Path, tm
     child = os.fork()
     if child == 0:
         os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment]
-        write_album(library.store, "x", AlbumSection(list(library.store.all_photos())[:1]), path)
+        write_album(library.store, "x", AlbumSection(photos_in(library)[:1]), path)
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
     assert path.read_bytes() == file.read_bytes()

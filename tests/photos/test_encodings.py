@@ -13,6 +13,7 @@ from mascot.photos.encoders import classes
 from mascot.photos.library import Library
 from tests.photos.bag_of_words import BagOfWords, Stopping
 from tests.photos.jpegs import write_jpeg
+from tests.photos.libraries import photos_in
 
 
 def test_an_interrupted_change_leaves_the_old_vectors_and_goes_on(library: Library) -> None:
@@ -70,7 +71,7 @@ def test_more_like_this_under_lite_goes_by_look(tmp_path: Path) -> None:
     library.index("lite")
     for name, twin in (("harbour red", "sunset red"), ("sunset blue", "harbour blue")):
         assert library.hits(like=root / f"{name}.jpg").photos[0].path == f"{twin}.jpg"
-        ids = {photo.path: photo.id for photo in library.store.all_photos()}
+        ids = {photo.path: photo.id for photo in photos_in(library)}
         hits = library.hits(like=ids[f"{name}.jpg"], candidates=2)
         assert [hits.photos[0].path, len(hits), hits.query] == [f"{twin}.jpg", 2, f"like {name}.jpg"]
     hits = library.hits(like=ids["sunset red.jpg"], where="path LIKE '%blue%'")

@@ -13,6 +13,7 @@ import mascot as mc
 from mascot.photos import Library
 from tests.photos.bag_of_words import BagOfWords
 from tests.photos.jpegs import write_jpeg
+from tests.photos.libraries import photos_in
 from tests.retelling import run_command
 
 
@@ -32,7 +33,7 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def paths(library: Library) -> list[str]:
-    return sorted(photo.path for photo in library.store.all_photos())
+    return sorted(photo.path for photo in photos_in(library))
 
 
 def test_several_folders_are_one_library(folders: tuple[Path, Path]) -> None:

@@ -19,10 +19,11 @@ from mascot.photos.wish_text import middle, parse
 from mascot.server.library.service import LibraryGone, Service
 from tests.photos.bag_of_words import BagOfWords, Stopping
 from tests.photos.jpegs import write_jpeg
+from tests.photos.libraries import photos_in
 
 
 def test_a_folder_becomes_rows(shared: Library) -> None:
-    photos = {photo.path: photo for photo in shared.store.all_photos()}
+    photos = {photo.path: photo for photo in photos_in(shared)}
     assert len(photos) == shared.store.count() == 30
     photo = photos["Lisbon/burst 3.jpg"]
     assert (photo.city, photo.country, photo.season, photo.part_of_day) == ("Lisbon", "PT", "summer", "evening")

@@ -24,8 +24,9 @@ from PIL.TiffImagePlugin import IFDRational
 
 from mascot.photos.files.images import Unreadable, open_image, upright
 from mascot.photos.metadata.exif import camera_name, quietly
-from mascot.photos.metadata.metadata import Metadata, read_metadata
+from mascot.photos.metadata.metadata import Metadata
 from mascot.photos.metadata.validate import Implausible, Moment, height, human_text, minutes_east, moment
+from tests.photos.libraries import read_metadata
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 BASE, GPS = ExifTags.Base, ExifTags.GPS

@@ -16,7 +16,7 @@ from mascot.photos import Library
 from mascot.photos.photo import COLUMNS
 from tests.photos.bag_of_words import BagOfWords, PathReader
 from tests.photos.jpegs import write_jpeg
-from tests.photos.libraries import rows_of
+from tests.photos.libraries import photos_in, rows_of
 
 
 def indexed(root: Path, encoder: Any, **options: Any) -> tuple[Any, dict[str, tuple]]:
@@ -72,8 +72,8 @@ def test_files_that_are_renamed_edited_copied_and_touched_keep_their_rows(tmp_pa
     dated = write_jpeg(root / "IMG_20200101_120000.jpg", "a tree", taken="2021-05-05T05:05:05")
     with Library(root) as library:
         library.index(BagOfWords())
-        ids = {photo.caption: photo.id for photo in library.store.all_photos()}
-        times = {photo.caption: str(photo.taken) for photo in library.store.all_photos()}
+        ids = {photo.caption: photo.id for photo in photos_in(library)}
+        times = {photo.caption: str(photo.taken) for photo in photos_in(library)}
     assert (times["a train"], times["a tree"]) == ("2019-07-04 18:15:12", "2021-05-05 05:05:05")  # EXIF comes first
     shutil.copy(root / "img1.jpg", root / "copy.jpg")
     for i in range(5, 0, -1):
@@ -92,7 +92,7 @@ def test_files_that_are_renamed_edited_copied_and_touched_keep_their_rows(tmp_pa
     times = {path: row[COLUMNS.index("taken") - 1] for path, row in rows.items()}
     assert (times["IMG_0001.jpg"], times["IMG_0002.jpg"]) == (None, "2021-05-05T05:05:05")
     with Library(root) as library:
-        captions = {photo.id: photo.caption for photo in library.store.all_photos()}
+        captions = {photo.id: photo.caption for photo in photos_in(library)}
     assert {captions[ids[f"boat {i}"]] for i in range(1, 6)} == {f"boat {i}" for i in range(1, 6)}
 
 

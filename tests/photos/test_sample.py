@@ -18,8 +18,8 @@ import pytest
 from PIL import Image, ImageOps
 
 from mascot.errors import InputError, OptionError
-from mascot.photos.metadata.metadata import read_metadata
 from mascot.photos.sample import Postcard, jpeg, plan, write_sample
+from tests.photos.libraries import read_metadata
 
 FEW = 20
 

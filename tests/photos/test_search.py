@@ -22,6 +22,7 @@ from mascot.photos.database.filters import SearchCancelled, matching
 from mascot.photos.sharing.choices import ChoiceFile, checked_name
 from tests.photos.bag_of_words import BagOfWords
 from tests.photos.jpegs import write_jpeg
+from tests.photos.libraries import photos_in
 from tests.retelling import run_command
 
 
@@ -101,7 +102,7 @@ def test_a_condition_can_be_stopped_by_time_or_by_its_caller(shared: Library, mo
 
 
 def test_without_words_photographs_are_all_as_good_and_the_newest_come_first(shared: Library) -> None:
-    newest = sorted((photo.taken for photo in shared.store.all_photos() if photo.taken), reverse=True)
+    newest = sorted((photo.taken for photo in photos_in(shared) if photo.taken), reverse=True)
     for text in (None, "  "):
         plain = shared.search(text, k=6)
         assert [photo.taken for photo in plain.photos] == newest[:6]
@@ -168,7 +169,7 @@ def test_pins_and_names_that_cannot_be(shared: Library) -> None:
 
 def test_choices_survive_moving_indexing_and_repair(library: Library) -> None:
     root = library.root
-    ids = {photo.path: photo.id for photo in library.store.all_photos()}
+    ids = {photo.path: photo.id for photo in photos_in(library)}
     paths = ["Tokyo/t1.jpg", "plain3.jpg", "Sydney/s0.jpg", "Lisbon/burst 4.jpg"]
     saved = library.choices.put("Été", [ids[path] for path in paths], [ids["plain1.jpg"]], {"text": "sunset"})
     assert library.choices.get("E\u0301te\u0301") == saved

@@ -24,7 +24,7 @@ from mascot.photos.metadata.validate import Implausible
 from mascot.photos.photo import Photo
 from tests.photos.bag_of_words import BagOfWords
 from tests.photos.jpegs import write_jpeg
-from tests.photos.libraries import CRASHING
+from tests.photos.libraries import CRASHING, photos_in
 
 XMP = """<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
 <rdf:Description xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:xmp="http://ns.adobe.com/xap/1.0/"
@@ -45,7 +45,7 @@ TAKEOUT = {
 def index(root: Path, **options: Any) -> dict[str, Photo]:
     with Library.open(root) as library:
         library.index(BagOfWords(), **options)
-        return {photo.path: photo for photo in library.store.all_photos()}
+        return {photo.path: photo for photo in photos_in(library)}
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from mascot.photos import Library
 from mascot.photos.photo import Photo
 from mascot.photos.stacks import COMPARED, stacks
 from tests.photos.bag_of_words import BagOfWords
-from tests.photos.libraries import bare_photo
+from tests.photos.libraries import bare_photo, photos_in
 
 NOON = datetime(2019, 7, 14, 12)
 
@@ -101,7 +101,7 @@ def searched(library: Library, **options: Any) -> list[str]:
 
 
 def test_a_burst_of_real_pictures_is_one_result(burst: Library) -> None:
-    paths = {shot.id: shot.path for shot in burst.store.all_photos()}
+    paths = {shot.id: shot.path for shot in photos_in(burst)}
     records = burst.search(k=9, encoder=BagOfWords()).records()
     assert {paths[record["id"]]: sorted(paths[id_] for id_ in record["similar"]) for record in records} == {
         "sharp.jpg": ["blurred.jpg", "shifted.jpg", "small.jpg"],

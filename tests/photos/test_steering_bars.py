@@ -12,6 +12,7 @@ import mascot as mc
 from mascot.photos import Library
 from mascot.photos.photo import Photo
 from mascot.photos.sample import write_sample
+from tests.photos.libraries import photos_in
 
 K = 24
 
@@ -34,7 +35,7 @@ def _km(photo: Photo, point: tuple[float, float]) -> float:
 
 
 def test_a_search_aims_and_balances(library: Library) -> None:
-    assert sum(photo.city == "Cape Town" for photo in library.store.all_photos()) == 14
+    assert sum(photo.city == "Cape Town" for photo in photos_in(library)) == 14
     for text in ("mountain", "sunset over water"):
         photos = library.search(text, library.focus("place=Cape Town"), K).photos
         assert sum(photo.city == "Cape Town" for photo in photos) >= 12, text

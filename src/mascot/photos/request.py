@@ -265,6 +265,5 @@ def _plain(value: Any) -> Any:
     return value.to_dict() if hasattr(value, "to_dict") else value
 
 
-_TEXTS = ("since", "until", "country", "city", "camera", "place", "date", "season", "weekday", "part_of_day", "light",
-          "name", "folder")  # fmt: skip
+_TEXTS = tuple(name for name in CONDITIONS if name not in ("rating", "box"))
 _DEFAULTS = {field.name: field.default for field in fields(SearchRequest)}

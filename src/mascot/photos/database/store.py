@@ -273,10 +273,6 @@ class Store:
         for row in self._rows("photos", ("id", "path", "hash"), column, list(values), "ORDER BY id"):
             yield row["id"], row["path"], row["hash"]
 
-    def all_photos(self) -> Iterator[Photo]:
-        for row in self.connection.execute("SELECT * FROM photos ORDER BY id"):
-            yield self._photo_of(row)
-
     def ids(self, order: str = "id") -> NDArray[np.int64]:
         """Return every id, ascending, or in another order."""
         rows = self.connection.execute(f"SELECT id FROM photos ORDER BY {order}")

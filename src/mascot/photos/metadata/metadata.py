@@ -14,14 +14,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, TypeVar
 
 from PIL import Image
 from PIL.ExifTags import Base
 from PIL.TiffImagePlugin import TiffImageFile
 
-from mascot.photos.files.images import open_image, shown_size
+from mascot.photos.files.images import shown_size
 from mascot.photos.metadata import exif, validate, xmp
 from mascot.photos.metadata.exif import lens_name
 from mascot.photos.metadata.sidecars import FAVOURITE, Sidecars, taken_utc
@@ -59,14 +58,11 @@ class Metadata:
     taken_utc: datetime | None = None  # if a sidecar has the time in UTC but not the local time
 
 
-def read_metadata(source: Path | BinaryIO) -> Metadata:
-    """Return the metadata of a picture file. Raises `Unreadable` if it is not one; implausible values never raise."""
-    with open_image(source) as image:
-        return metadata_of(image)
-
-
 def metadata_of(image: Image.Image, sidecars: Sidecars | None = None) -> Metadata:
-    """Return the metadata of an image from `open_image`, not yet decoded by `upright`, and of its sidecars."""
+    """Return the metadata of an image from `open_image`, not yet decoded by `upright`, and of its sidecars.
+
+    Implausible values never raise.
+    """
     width, height = shown_size(image)
     besides = sidecars.packets if sidecars else ()
     problems = list(sidecars.problems) if sidecars else []

@@ -28,7 +28,6 @@ LETTERS = {
     "numbers": "M", "onwards": "N", "trip": "T", "or_more": "D", "order": "I", "o_clock": "J",
 }  # fmt: skip
 _EDGES = "paijCuUWekSBEHb"  # not searched for at the beginning or the end of what is left
-_LABELS = {"s": "season", "w": "weekday", "t": "part_of_day", "l": "light"}
 PLURALS = {"city": "cities", "country": "countries", "lens": "lenses", "keywords": "keywords"}
 _NO_HIGHEST_RATING = "photographs can only have a lowest rating"
 _EXCLUDABLE = "only places, dates, seasons, light and cameras can be excluded"
@@ -227,7 +226,7 @@ class _Reader:
         )
         if not is_certain and (follows_word or (single and self._is_plain_word(first, first + 1))):
             return None  # winter coats, a night market
-        name, value = _LABELS[letter], " or ".join(dict.fromkeys(map(str, values)))
+        name, value = self.lexemes[first].role, " or ".join(dict.fromkeys(map(str, values)))
         value = f"not {value}" if "z" in match[1] else value
         return self._add(name, match.span(), value, {name: value})
 
