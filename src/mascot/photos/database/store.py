@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 import shutil
@@ -27,7 +28,6 @@ from mascot.photos.photo import COLUMNS, Photo
 
 FOLDER = ".mascot"  # in the folder of a library: the only place that is written to
 _BUSY_S = 60.0  # timeout of waiting for another process to finish writing
-_IDS_PER_QUERY = 500  # ids in one statement, below SQLite's limit on parameters
 _CACHE_KIB = 32 * 1024
 _FETCH_ROWS = 256  # rows fetched from SQLite at a time
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -270,7 +270,7 @@ class Store:
 
     def identities(self, column: str, values: Iterable[str]) -> Iterator[tuple[int, str, str]]:
         """Yield id, path and hash of the photographs whose `column`, path or hash, is one of these, by id."""
-        for row in self._rows("photos", ("id", "path", "hash"), column, list(values), "ORDER BY id"):
+        for row in self._rows("photos", ("id", "path", "hash"), column, values, "ORDER BY id"):
             yield row["id"], row["path"], row["hash"]
 
     def ids(self, order: str = "id") -> NDArray[np.int64]:
@@ -350,15 +350,11 @@ class Store:
             raise UnknownPhoto(photo)
         return bytes(row[0])
 
-    def _rows(
-        self, table: str, columns: Iterable[str], key: str, values: Sequence[Any], order: str = ""
-    ) -> Iterator[sqlite3.Row]:
-        for first in range(0, len(values), _IDS_PER_QUERY):
-            part = [value if isinstance(value, str) else int(value) for value in values[first : first + _IDS_PER_QUERY]]
-            marks = ",".join("?" * len(part))
-            yield from self.connection.execute(
-                f"SELECT {', '.join(columns)} FROM {table} WHERE {key} IN ({marks}) {order}", part
-            )
+    def _rows(self, table: str, columns: Iterable[str], key: str, values: Iterable[Any], order: str = "") -> Any:
+        """Return the rows whose key is one of these values, which are one parameter: SQLite limits their number."""
+        query = f"SELECT {', '.join(columns)} FROM {table} WHERE {key} IN (SELECT value FROM json_each(?)) {order}"
+        keys = [value if isinstance(value, str) else int(value) for value in values]
+        return self.connection.execute(query, (json.dumps(keys, ensure_ascii=False),))
 
     # Vectors
 
