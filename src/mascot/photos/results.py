@@ -60,10 +60,11 @@ class Hits:
         rows: PhotoTable,
         vectors: Vectors,
         newest_of: int | None = None,
+        least_good: float | None = None,
     ) -> None:
         self.root, self.query, self.ids, self.scores = root, query, ids, scores
         self.newest_of = newest_of  # without a query: the number of photographs of which these are the newest
-        self.least_good: float | None = None  # the lowest score of a good match; None if it is unknown
+        self.least_good = least_good  # the lowest score of a good match; None if it is unknown
         self.count = len(ids)  # of the candidates, including those in stacks
         self._rows, self._vectors = rows, vectors
         self._photos: dict[int, Photo] = {}  # those read so far, by position
@@ -200,9 +201,7 @@ class Hits:
         return quality + np.where(stars > 0, _STAR * (stars - 2), 0.0)
 
     def _selection(self, ids: NDArray[np.int64], scores: NDArray[np.float64], rows: PhotoTable) -> Hits:
-        hits = Hits(self.root, self.query, ids, scores, rows, self._vectors, self.newest_of)
-        hits.least_good = self.least_good
-        return hits
+        return Hits(self.root, self.query, ids, scores, rows, self._vectors, self.newest_of, self.least_good)
 
     def around(self, pinned: Hits | None, reject: Iterable[int] = ()) -> Hits:
         """Return the candidates without the rejected ids, followed by the pinned photographs that are not among them.

@@ -110,9 +110,7 @@ class PhotoSearch:
                 order = np.argsort(-scores, kind="stable")
                 ids, scores = ids[order][:candidates], scores[order][:candidates]
                 least = min(least, float(scores[min(int(is_exact.sum()), len(scores)) - 1]))
-            hits = self._hits(nearest, label, ids, scores)
-            hits.least_good = least
-            return hits
+            return self._hits(nearest, label, ids, scores, least_good=least)
 
         return self._ask(hits)
 
@@ -126,8 +124,9 @@ class PhotoSearch:
         return self._hits(nearest, "", distinct, np.zeros(len(distinct)), len(distinct))
 
     def _hits(
-        self, nearest: Nearest, label: str, ids: _Ids, scores: NDArray[np.float64], newest_of: int | None = None
-    ) -> Hits:
+        self, nearest: Nearest, label: str, ids: _Ids, scores: NDArray[np.float64], newest_of: int | None = None,
+        least_good: float | None = None,
+    ) -> Hits:  # fmt: skip
         def vectors(ids: _Ids) -> NDArray[np.float32]:
             try:
                 return nearest.vectors(ids)
@@ -137,7 +136,7 @@ class PhotoSearch:
                 raise InputError("the library changed while it was read: search again")
             return repaired.vectors(ids)
 
-        return Hits(self._root, label, ids, scores, self._open_table(), vectors, newest_of)
+        return Hits(self._root, label, ids, scores, self._open_table(), vectors, newest_of, least_good)
 
     def _looks_of(self, ids: _Ids) -> NDArray[np.float32]:
         """Return visual descriptors: from the index of looks if it has all of these, else from the database."""
