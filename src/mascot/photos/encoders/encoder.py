@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -74,8 +74,13 @@ def unit(rows: NDArray[np.floating]) -> Vectors:
     return (wide / np.linalg.norm(wide, axis=-1, keepdims=True)).astype(np.float32)
 
 
-def open_session(model: Path | bytes, device: str = "auto", threads: int | None = None) -> Any:
-    """Return an onnxruntime session for a file or its content; one call uses `threads` cores (default: all)."""
+def open_session(
+    model: Path, device: str = "auto", threads: int | None = None, weights: Mapping[str, Vectors] | None = None
+) -> Any:
+    """Return an onnxruntime session for a file; one call uses `threads` cores (default: all).
+
+    `weights` are the values of tensors that the file only names.
+    """
     runtime = package("onnxruntime", "photos", "an ONNX model")
     gpu = device != "cpu" and "CUDAExecutionProvider" in runtime.get_available_providers()
     if device.startswith("cuda") and not gpu:
@@ -86,8 +91,11 @@ def open_session(model: Path | bytes, device: str = "auto", threads: int | None 
     options.log_severity_level = _ERRORS_ONLY
     if threads is not None:
         options.intra_op_num_threads = threads
+    if weights is not None:
+        values = [runtime.OrtValue.ortvalue_from_numpy(array) for array in weights.values()]
+        options.add_external_initializers(list(weights), values)
     providers = ["CUDAExecutionProvider", "CPUExecutionProvider"] if gpu else ["CPUExecutionProvider"]
-    return runtime.InferenceSession(model if isinstance(model, bytes) else str(model), options, providers=providers)
+    return runtime.InferenceSession(str(model), options, providers=providers)
 
 
 def encode_batches(
