@@ -1,4 +1,4 @@
-"""Create the tables of a library, which schema.sql defines."""
+"""Create the tables of a library, which schema.sql and texts.sql define."""
 
 from __future__ import annotations
 
@@ -9,25 +9,13 @@ from importlib.resources import files
 
 VERSION = 2  # stored as `user_version`; increased when a table in schema.sql changes
 
-TEXTS = (  # the text in photographs, by the hash of their content; only in libraries whose text was read
-    "CREATE TABLE IF NOT EXISTS texts (hash TEXT PRIMARY KEY, text TEXT NOT NULL)",
-    *(
-        f"CREATE TRIGGER IF NOT EXISTS texts_after_{event} AFTER {event} ON photos "
-        "WHEN NOT EXISTS (SELECT 1 FROM photos WHERE hash = old.hash) "
-        "BEGIN DELETE FROM texts WHERE hash = old.hash; END"
-        for event in ("DELETE", "UPDATE")
-    ),
-)
-
 
 def create_tables(connection: sqlite3.Connection) -> None:
     """Create the tables of a library if the database is empty."""
     if schema_version(connection) == 0:
         with transaction(connection):
             if connection.execute("SELECT 1 FROM sqlite_master").fetchone() is None:
-                script = files("mascot.photos.database").joinpath("schema.sql").read_text("utf-8")
-                for statement in script.split(";\n"):  # not `executescript`, which would end the transaction
-                    connection.execute(statement)
+                run_script(connection, "schema.sql")
                 connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
@@ -38,6 +26,12 @@ def update_tables(connection: sqlite3.Connection) -> None:
             if "quality" not in [row[1] for row in connection.execute("PRAGMA table_info(photos)")]:
                 connection.execute("ALTER TABLE photos ADD COLUMN quality REAL")
             connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def run_script(connection: sqlite3.Connection, name: str) -> None:
+    """Execute a file of this package in the transaction of the caller, which `executescript` would end."""
+    for statement in files("mascot.photos.database").joinpath(name).read_text("utf-8").split(";\n"):
+        connection.execute(statement)
 
 
 def schema_version(connection: sqlite3.Connection) -> int:

@@ -20,7 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.errors import InputError
-from mascot.photos.database.schema import TEXTS, VERSION, create_tables, schema_version, transaction, update_tables
+from mascot.photos.database.schema import (
+    VERSION,
+    create_tables,
+    run_script,
+    schema_version,
+    transaction,
+    update_tables,
+)
 from mascot.photos.files.texts import composed, fold, words
 from mascot.photos.metadata.look import DIM
 from mascot.photos.metadata.sun import lights
@@ -315,8 +322,7 @@ class Store:
         """Create the table of texts, unless it exists."""
         if not self._has_texts():
             with self.writing() as connection:
-                for statement in TEXTS:
-                    connection.execute(statement)
+                run_script(connection, "texts.sql")
 
     def unread_texts(self) -> list[tuple[str, str]]:
         """Return hash and path of the photographs whose text was not read yet."""

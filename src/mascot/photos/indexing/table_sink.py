@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 from datetime import datetime
+from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -38,21 +39,6 @@ _ROWS, _SECONDS = 1024, 20.0  # rows are written in batches of this size, or aft
 _UNREADABLE = "unreadable"  # the fact that lists files with damaged pixels, with their state
 _MAX_CHARACTERS = 30_000  # of a fact: engines have limits
 _PAGE = 512  # rows read at once
-_CACHE_KIB = 16_384
-_SCHEMA = f"""
-PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -{_CACHE_KIB};
-CREATE TABLE files (
-  number INTEGER PRIMARY KEY,  -- in the order of the walk
-  path TEXT NOT NULL UNIQUE, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, sidecars TEXT NOT NULL,
-  item BLOB NOT NULL,          -- the order
-  is_readable INTEGER NOT NULL DEFAULT 0, taken TEXT, lat REAL, lon REAL, city TEXT, camera TEXT,
-  moment TEXT, stamp TEXT, written INTEGER NOT NULL DEFAULT 0
-);
-CREATE TABLE rows (path TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, stamp TEXT, old INTEGER NOT NULL)
-  WITHOUT ROWID;
-CREATE TABLE labels (number INTEGER PRIMARY KEY, moment TEXT NOT NULL);
-BEGIN
-"""
 _STALE = (  # files whose rows the engine does not have
     "is_readable AND (rows.path IS NULL OR "
     "(rows.size, rows.mtime_ns, rows.stamp) IS NOT (files.size, files.mtime_ns, files.stamp))"
@@ -76,7 +62,7 @@ class TableSink(AbstractContextManager["TableSink"]):
         self._last_write = time.monotonic()
         self._folder = TemporaryDirectory(prefix="mascot-plan-")
         self._database = sqlite3.connect(Path(self._folder.name) / "plan.db", isolation_level=None)
-        self._database.executescript(_SCHEMA)
+        self._database.executescript(files("mascot.photos.indexing").joinpath("plan.sql").read_text("utf-8"))
         self._database.create_function("stamp_of", 3, self._stamp_of, deterministic=True)
         states = table.select(("path", "size", "mtime_ns", "stamp"))
         self._database.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, 1)", states)
