@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import mascot as mc
@@ -109,17 +110,13 @@ class _Pictures:
 
 def album(store: Store, title: str, sections: Sequence[AlbumSection], root: Path | None = None) -> Iterator[str]:
     """Yield the HTML of an album, part by part; pictures are made from the files below `root` if it is given."""
-    style = files("mascot.photos.sharing").joinpath("album.css").read_text("utf-8")
-    yield (
-        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta name="generator" content="{_GENERATOR}">\n'
-        # No script runs and nothing is loaded, whatever a caption contains.
-        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:; '
-        "style-src 'unsafe-inline'\">\n"
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{_text(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n{figures.land()}\n"
-        f"<header><h1>{_bdi(title)}</h1><p>{_text(_about(sections))}</p></header>\n<main>"
-    )
+    folder = files("mascot.photos.sharing")
+    head = Template(folder.joinpath("album.html").read_text("utf-8").rstrip())
+    # The policy of the page runs no script and loads nothing, whatever a caption contains.
+    yield head.substitute(
+        generator=_GENERATOR, style=folder.joinpath("album.css").read_text("utf-8"), land=figures.land(),
+        title=_text(title), heading=_bdi(title), about=_text(_about(sections)),
+    )  # fmt: skip
     with closing(_Pictures(store, root)) as pictures:
         for section in sections:
             yield from _section(pictures, replace(section, title="") if section.title == title else section)
