@@ -202,7 +202,7 @@ class Library(AbstractContextManager["Library"]):
         """
         from mascot.photos.indexing.indexer import Indexer
         from mascot.photos.indexing.library_sink import LibrarySink
-        from mascot.photos.indexing.stages import Encode, LocalRunner
+        from mascot.photos.indexing.stages import LocalRunner, encode_with
         from mascot.photos.indexing.text_reading import TextReader, read_texts
 
         limits = Limits(max_megapixels, max_megabytes, max_seconds, max_memory_mb)
@@ -223,7 +223,7 @@ class Library(AbstractContextManager["Library"]):
             sink = LibrarySink(self.store, self.folders, encoding.stamp, limits, getattr(model, "uses_words", False))
             with LocalRunner(limits) as runner:
                 summary = Indexer(
-                    self.folders, sink, runner, partial(Encode, model), confirmed=confirmed, prune=prune,
+                    self.folders, sink, runner, partial(encode_with, model), confirmed=confirmed, prune=prune,
                     hidden=hidden, follow_links=follow_links, report=report,
                 ).run()  # fmt: skip
             encodings.finish(self.store, encoding)

@@ -14,7 +14,7 @@ from mascot.photos.encoders import open_encoder
 from mascot.photos.encoders.encoder import Encoder, Report
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.indexing.indexer import Indexer, Summary
-from mascot.photos.indexing.stages import Encode, LocalRunner, Runner
+from mascot.photos.indexing.stages import LocalRunner, Runner, encode_with
 from mascot.photos.indexing.table_sink import FIELDS, TableSink
 
 
@@ -51,10 +51,10 @@ def index_into(
             table = into
             model = open_encoder(encoder or table.facts().get("encoder", "lite"), device=local_device)
         stamp = _claim(table, model, again)
-        open_stage = partial(Encode, model)
+        open_stage = partial(encode_with, model)
         if runner is not None and (encoder is None or isinstance(encoder, str)):
             # Workers open an encoder by its name; a user's own object is sent to them.
-            open_stage = partial(Encode, model.name, device, model.fingerprint)
+            open_stage = partial(encode_with, model.name, device, model.fingerprint)
         del model
         sink = stack.enter_context(TableSink(table, stamp, limits))
         return Indexer(

@@ -15,7 +15,7 @@ from typing import Protocol
 from mascot.errors import InputError
 from mascot.photos.encoders.encoder import Report
 from mascot.photos.files.walk import Skipped, walk
-from mascot.photos.indexing.stages import Encode, Hashed, IndexRow, Order, Runner, Stage, Unread, read_picture
+from mascot.photos.indexing.stages import Finish, Hashed, IndexRow, Order, Runner, Stage, Unread, read_picture
 from mascot.photos.locations import name_of
 
 _BATCH = 32  # photographs encoded together
@@ -84,7 +84,7 @@ class Indexer:
     folders: Sequence[Path]
     sink: IndexSink
     runner: Runner
-    open_encoder: Callable[[], Encode]  # opens the second part of the stage that encodes
+    open_encoder: Callable[[], Finish]  # opens the second part of the stage that encodes
     confirmed: Collection[Path] | None = None  # the folders that may be walked (default: all)
     prune: bool = False  # remove rows without a file
     hidden: bool = False

@@ -32,6 +32,7 @@ from mascot.photos.files.walk import PictureFile
 from mascot.photos.photo import Photo
 
 T = TypeVar("T")
+Finish = Callable[[Sequence[Any]], list[Any]]  # the second part of a stage
 
 _FIRST = 8  # files of the first batch, so that the progress bar moves soon
 _WORKER_FILES = 8  # another worker is started per this many files: starting it takes as long as reading them
@@ -101,7 +102,7 @@ class Stage:
     """A step of the pipeline that every file goes through."""
 
     read: Callable[[Order, DecoderPool], Any]
-    open: Callable[[], Callable[[Sequence[Any]], list[Any]]]  # returns the second part
+    open: Callable[[], Finish]
     batch: int
     encodes: bool = False
 
@@ -174,19 +175,15 @@ def make_rows(items: Sequence[Any], encoder: Encoder | None = None) -> list[Any]
     return results
 
 
-class Encode:
-    """Makes rows of files. An encoder given by its name is opened here, and must have this fingerprint."""
-
-    def __init__(self, encoder: str | Encoder, device: str = "auto", fingerprint: str | None = None) -> None:
-        self._encoder = open_encoder(encoder, device=device)
-        if fingerprint not in (None, self._encoder.fingerprint):
-            raise InputError(
-                f"{self._encoder.name} has the fingerprint {self._encoder.fingerprint} on a worker, and {fingerprint} "
-                "in this process: install the same model and packages on every machine"
-            )
-
-    def __call__(self, items: Sequence[Any]) -> list[Any]:
-        return make_rows(items, self._encoder)
+def encode_with(encoder: str | Encoder, device: str = "auto", fingerprint: str | None = None) -> Finish:
+    """Return `make_rows` with an encoder. One given by its name is opened here, and must have this fingerprint."""
+    model = open_encoder(encoder, device=device)
+    if fingerprint not in (None, model.fingerprint):
+        raise InputError(
+            f"{model.name} has the fingerprint {model.fingerprint} on a worker, and {fingerprint} "
+            "in this process: install the same model and packages on every machine"
+        )
+    return partial(make_rows, encoder=model)
 
 
 HEADERS = Stage(read_header, lambda: make_rows, 256)
