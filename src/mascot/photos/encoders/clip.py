@@ -12,15 +12,8 @@ from numpy.typing import NDArray
 
 from mascot.errors import InputError, require
 from mascot.extras import installed, package
-from mascot.photos.encoders.encoder import (
-    Encoder,
-    Picture,
-    Report,
-    Vectors,
-    encode_batches,
-    fingerprint_of,
-    open_session,
-)  # fmt: skip
+from mascot.photos.encoders import Encoder, Picture
+from mascot.photos.encoders.encoder import Report, Vectors, encode_batches, fingerprint_of, open_session
 from mascot.photos.encoders.hub import Download, cached_model, cached_models, find_model, plan_download
 from mascot.photos.encoders.model_folders import Form, Model, quiet, read_json, weight_files
 from mascot.photos.encoders.pixels import Pixels
