@@ -99,7 +99,7 @@ INPUT = {
     "Candidates.vectors must be 2 x D like scores, got 3 x 1": lambda: mc.Candidates([1, 2], vectors=[[1]] * 3),
     "Candidates.vectors must be finite, got inf": lambda: mc.Candidates([1, 2], vectors=[[np.inf], [0]]),
     "Batch.columns['x'] must have 1 x 2 values like scores, got 2": lambda: mc.Batch([[1, 2]], {"x": [1, 2]}),
-    "Candidates.from_records needs dictionaries, dataclasses or pydantic objects, got str: 'a'": lambda: (
+    "Candidates.from_records needs dictionaries, dataclasses, pydantic objects or named tuples, got str: 'a'": lambda: (
         mc.Candidates.from_records(["a"])
     ),
     "Candidates.from_records needs 'score' in every record, got none at position 1": lambda: mc.Candidates.from_records(

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -35,6 +35,16 @@ class Listing:
     seller: Seller
 
 
+class NamedSeller(NamedTuple):
+    name: str
+
+
+class NamedListing(NamedTuple):
+    id: str
+    score: float
+    seller: NamedSeller
+
+
 class Model:
     """An object with the one method of pydantic that is read."""
 
@@ -49,6 +59,7 @@ RECORDS: dict[str, list[Any]] = {
     "dictionaries": DICTIONARIES,
     "dataclasses": [Listing(id_, score, Seller(name)) for id_, score, name in ROWS],
     "models": list(map(Model, DICTIONARIES)),
+    "named tuples": [NamedListing(id_, score, NamedSeller(name)) for id_, score, name in ROWS],
     "dataclasses within": [{"id": id_, "score": score, "seller": Seller(name)} for id_, score, name in ROWS],
     "_id and _score": [{"_id": id_, "_score": score, "seller": {"name": name}} for id_, score, name in ROWS],
 }
@@ -78,6 +89,8 @@ CANDIDATES = mc.Candidates([3.0, 2.0, 1.0], ids=["a", "b", "c"], columns={"selle
 NAMELESS = [{"score": 2.0, "key": "L1"}, {"score": 1.0, "key": "L2"}]
 WITHIN = mc.Candidates([2.0, 1.0], columns={"seller": np.array([{"name": "x"}, {}], object)})
 TWICE = {"seller": ["x", "y"]}
+NUMBERED = mc.Candidates([2.0, 1.0], ids=[5, 6])
+PAGES = mc.rerank_many([CANDIDATES], [], k=1)
 MISREADINGS: dict[str, Callable[[], Any]] = {
     "Category needs column 'sellr', got columns: id, score, seller": lambda: mc.rerank(
         DICTIONARIES, mc.limit("sellr", 1)
@@ -88,7 +101,7 @@ MISREADINGS: dict[str, Callable[[], Any]] = {
     "Number needs column 'price', got": lambda: mc.rerank(DICTIONARIES, mc.focus(mc.Number("price"), near=3)),
     "Place needs column 'geo', got": lambda: mc.rerank(DICTIONARIES, mc.spread(mc.Place("geo"))),
     "already must be positions, because the records have no ids": lambda: mc.rerank(NAMELESS, [], already=["L1"]),
-    "id=...), got 7": lambda: mc.rerank(NAMELESS, [], already=[7]),
+    "id=..., got 7": lambda: mc.rerank(NAMELESS, [], already=[7]),
     "from_records needs 'pk' in every record, got none at position 0": lambda: mc.Candidates.from_records(
         NAMELESS, id="pk"
     ),
@@ -101,6 +114,27 @@ MISREADINGS: dict[str, Callable[[], Any]] = {
         mc.Reranker([]).fit(TWICE, ids=["a", "b"]).append(TWICE, ids=["c", "a"])
     ),
     "records() needs candidates made of records or of a table": lambda: mc.rerank(CANDIDATES, []).records(),
+    "name them with id=..., got 'L1'": lambda: mc.rerank(
+        mc.Candidates.from_records(NAMELESS, id=None), [], already=["L1"]
+    ),
+    "got '5', which differs from the id 5 in its type": lambda: mc.rerank(NUMBERED, [], already=["5"]),
+    "got b'a'": lambda: mc.rerank(CANDIDATES, [], already=b"a"),
+    "got {'a': 1}": lambda: mc.rerank(CANDIDATES, [], already={"a": 1}),  # type: ignore[arg-type]
+    "already must be a Ranking or a list of ids, got Rankings": lambda: mc.rerank(CANDIDATES, [], already=PAGES),
+    "already must have a Ranking of this query, got Rankings": lambda: mc.rerank(CANDIDATES, [], already=[PAGES]),
+    "needs column 'vec', got columns: key, score": lambda: mc.Candidates.from_records(NAMELESS, id="key", vector="vec"),
+    "pass score=None for the order": lambda: mc.rerank([{"_id": "a", "_score": None}], []),
+    "pass id=None for positions": lambda: mc.rerank([{"_id": "a", "score": 1}, {"id": "b", "score": 1}], []),
+    "got DataFrame: pass a table as Candidates(": lambda: mc.rerank(pd.DataFrame(TWICE), []),
+    "rerank needs Candidates, got Table: pass a table": lambda: mc.rerank(pa.table(TWICE), []),
+    "Category needs column '5', got columns: score": lambda: mc.rerank([{"score": 1.0, 5: "x"}], mc.limit("5", 1)),
+    "Category needs column 'geo.lat', got": lambda: mc.rerank(
+        [{"score": 1.0, "geo": np.ones(2)}], mc.limit("geo.lat", 1)
+    ),
+    "remove needs ids in a list, got 'ab'": lambda: mc.Reranker([]).fit(TWICE, ids=["a", "b"]).remove("ab"),
+    "rows needs ids of the corpus in a list, got 'ab'": lambda: mc.Reranker([]).fit(TWICE, ids=["a", "b"]).rows("ab"),
+    "whole numbers too, got [2, 1]": lambda: mc.Reranker([]).fit(TWICE, ids=[1, 2]).rerank([2, 1], [2, 1]),
+    "whole numbers too, got [1]": lambda: mc.Reranker([]).fit(TWICE, ids=[1, 2]).rerank_many([[1]], [[2.0]]),
 }
 
 
@@ -149,7 +183,8 @@ def test_a_name_is_followed_for_all_records_as_for_each(records: list[Any], name
 
 
 @pytest.mark.parametrize(
-    "column", [[5, "5", 5.0, None], [True, "True", np.bool_(True), ""], [Decimal(7), "7", 7, None]]
+    "column",
+    [[5, "5", 5.0, None], [True, "True", "true", ""], ["true", np.bool_(True), "True", ""], [Decimal(7), "7", 7, None]],
 )
 def test_labels_are_compared_as_text(column: list[Any]) -> None:
     records = [{"score": 4 - row, "label": value} for row, value in enumerate(column)]
@@ -157,6 +192,22 @@ def test_labels_are_compared_as_text(column: list[Any]) -> None:
         assert mc.rerank(candidates, mc.limit("label", 1)).ids == [0, 3]
         assert mc.rerank(candidates, mc.share("label", {column[1]: 0.5}), k=2, protect=0).ids == [0, 3]
         assert mc.rerank(candidates, mc.focus("label", near=column[1]), k=3, strength=1.0).ids == [0, 1, 2]
+
+
+def test_rules_name_booleans_as_json_does() -> None:
+    hits = [{"id": at, "score": 4 - at, "ad": at > 1} for at in range(4)]
+    assert mc.rerank(hits, mc.share("ad", {"true": 0.5}), k=2, protect=0).ids == [0, 2]
+    assert mc.rerank(hits, mc.limit("ad", {"false": 0})).ids == [2, 3]
+    assert mc.rerank(hits, mc.focus("ad", near="true"), k=1, strength=1.0, protect=0).ids == [2]
+
+
+def test_rows_are_ids_or_an_array_of_row_numbers() -> None:
+    ranker = mc.Reranker(mc.limit("seller", 1)).fit({"seller": ["x", "x", "y"]}, ids=["a", "b", "c"])
+    assert ranker.rerank_many([["b", "c"], ["a"]], [[2.0, 1.0], [1.0]]).ids == [["b", "c"], ["a"]]
+    numbered = mc.Reranker([]).fit({"seller": ["x", "x", "y"]}, ids=[1, 2, 3])
+    assert numbered.rerank(numbered.rows([3, 1]), [2.0, 1.0]).ids == [3, 1]
+    assert numbered.rerank(np.array([2, 1]), [2.0, 1.0]).ids == [3, 2]
+    assert numbered.rerank([0], [1.0]).ids == [1]
 
 
 DATA = {"seller": ["x", "x", "y"], "price": [1, 2, 3]}
@@ -170,6 +221,12 @@ def test_records_of_a_table_are_its_rows(table: Any) -> None:
 
 # Points in one column
 
+
+class NamedPoint(NamedTuple):
+    lat: float
+    lon: float
+
+
 POINTS: dict[str, Any] = {
     "lat, lon": [{"lat": 41.1, "lon": -8.6}, None],
     "lat, lng": [{"lat": "41.1", "lng": -8.6}, {}],
@@ -179,6 +236,13 @@ POINTS: dict[str, Any] = {
     "array": np.array([[-8.6, 41.1], [np.nan, np.nan]]),
     "GeoJSON": [{"type": "Point", "coordinates": [-8.6, 41.1]}, None],
     "GeoJSON with altitude": [{"type": "Point", "coordinates": [-8.6, 41.1, 12.0]}, None],
+    "named tuples": [NamedPoint(41.1, -8.6), None],
+    "GeoJSON in a tuple": [
+        {"type": "Point", "coordinates": (-8.6, 41.1, 12.0)},
+        {"type": "Point", "coordinates": None},
+    ],
+    "arrays": [np.array([-8.6, 41.1]), None],
+    "Polars lists": pl.Series([[-8.6, 41.1], None]),
     "Polars": pl.Series([{"lat": 41.1, "lon": -8.6}, {"lat": None, "lon": None}]),
     "Arrow": pa.array([{"lat": 41.1, "lon": -8.6}, None]),
     "pandas": pd.Series([{"lat": 41.1, "lon": -8.6}, None]),
@@ -195,11 +259,13 @@ def test_a_point_may_stand_in_one_column(column: Any) -> None:
     wish = mc.focus(mc.Place("geo"), near=(41.1, -8.6))
     assert mc.from_dict(wish.to_dict()) == wish
     assert mc.rerank(candidates, wish, k=1).ids == [0]
-    if isinstance(column, pl.Series | pa.Array):  # structs are reached by path too
+    if isinstance(column, pl.Series | pa.Array) and hasattr(column[0], "keys"):  # structs are reached by path too
         assert mc.Place("geo.lat", "geo.lon").membership(candidates.columns, None).lat[0] == bins.lat[0]
 
 
-@pytest.mark.parametrize("value", ["Porto", [1, 2, 3], {"lat": 1.0}, 41.1, {"type": "Polygon", "coordinates": []}])
+@pytest.mark.parametrize(
+    "value", ["Porto", [1, 2, 3], {"lat": 1.0}, {"lat": 1, "latitude": 2}, 41.1, {"type": "Polygon", "coordinates": []}]
+)
 def test_what_is_not_a_point_is_refused(value: Any) -> None:
     records = [{"score": 1.0, "geo": value}]
     with pytest.raises(mc.InputError, match=r"^Place column 'geo' must hold "):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mascot.attributes.columns import as_array, vectors_of
+from mascot.attributes.columns import as_array, column_of, vectors_of
 from mascot.attributes.nested import as_mapping
 from mascot.attributes.nested import value_of as value_of
 from mascot.attributes.record_columns import RecordColumns as RecordColumns
@@ -93,7 +93,7 @@ class Candidates(Generic[Id]):
     def from_records(
         records: Iterable[Any], score: str | None = "score", id: str | None = "id", vector: str | None = None
     ) -> Candidates[Any]:
-        """Return the candidates of a list of dictionaries, dataclasses or pydantic objects, in any order.
+        """Return the candidates of a list of dictionaries, dataclasses, pydantic objects or named tuples.
 
         Parameters
         ----------
@@ -126,13 +126,15 @@ class Candidates(Generic[Id]):
         try:
             result.scores = finite_scores(scores, 1)
         except InputError:
-            _require_all(scores, str(score))
+            _require_all(scores, "score", score, "the order of the records")
             raise
-        ids = list(range(len(source))) if id is None else columns.usual_cells(id, "id")
-        result.has_ids = id != "id" or not are_missing(ids)
-        if id is not None and result.has_ids and None in hashed(ids, "Candidates.ids must be hashable"):
-            _require_all(ids, id)
+        ids = [] if id is None else columns.usual_cells(id, "id")
+        result.has_ids = id is not None and (id != "id" or not are_missing(ids))
+        if result.has_ids and None in hashed(ids, "Candidates.ids must be hashable"):
+            _require_all(ids, "id", id, "positions")
         result.ids = ids if result.has_ids else list(range(len(source)))
+        if vector is not None and vector not in columns:
+            column_of(columns, vector, "Candidates.from_records")  # raises
         vectors = None if vector is None else columns.cells(vector)
         result.vectors = as_vectors(vectors, (len(source),), "Candidates")
         return result
@@ -148,16 +150,17 @@ class Candidates(Generic[Id]):
 def _fields_of(record: Any) -> Mapping[str, Any]:
     fields = as_mapping(record)
     if fields is None:
-        kinds = "dictionaries, dataclasses or pydantic objects"
+        kinds = "dictionaries, dataclasses, pydantic objects or named tuples"
         raise InputError(f"Candidates.from_records needs {kinds}, got {type(record).__name__}: {record!r:.60}")
     return fields
 
 
-def _require_all(values: list[Any], name: str) -> None:
+def _require_all(values: list[Any], option: str, name: str | None, instead: str) -> None:
     """Raise if a record has no value."""
-    at = next((at for at, value in enumerate(values) if value is None), None)
-    if at is not None:
-        raise InputError(f"Candidates.from_records needs {name!r} in every record, got none at position {at}")
+    if None in values:
+        remedy = f"name another with {option}=, or pass {option}=None for {instead}"
+        rule = f"needs {name!r} in every record, got none at position {values.index(None)}: {remedy}"
+        raise InputError(f"Candidates.from_records {rule}")
 
 
 class Batch:
@@ -194,6 +197,15 @@ def as_ids(ids: Any, count: int, owner: str, like: str = "candidates") -> list[H
         raise InputError(f"{owner}.ids must have {count} entries like the {like}, got {len(names)}")
     hashed(names, f"{owner}.ids must be hashable")
     return names
+
+
+def check_same_type(ids: Iterable[Hashable], others: Iterable[Hashable], rule: str) -> None:
+    """Raise if an id differs from another one only in its type, as 5 and "5" do."""
+    if not set(map(type, ids)) <= set(map(type, others)):
+        other_of = {str(id_): id_ for id_ in others}
+        for id_ in ids:
+            if other_of.get(str(id_), id_) != id_:
+                raise InputError(f"{rule}, got {id_!r}, which differs from the id {other_of[str(id_)]!r} in its type")
 
 
 def finite_scores(scores: ArrayLike, dimensions: int, owner: str = "scores") -> Floats:

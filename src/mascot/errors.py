@@ -94,6 +94,8 @@ def check_one_of(owner: str, value: Any, *options: str | None) -> None:
 
 def hashed(ids: Iterable[Any], rule: str) -> set[Hashable]:
     """Return the ids as a set; raise an error with the rule if an id cannot be hashed."""
+    if isinstance(ids, (str, bytes)):
+        raise InputError(f"{rule} in a list, got {ids!r:.80}")
     names = ids if isinstance(ids, list) else list(ids)
     try:
         return set(names)

@@ -211,18 +211,23 @@ class Reranker:
 
     def rows(self, ids: Iterable[Hashable]) -> Ints:
         """Return the row number of each id of `fit`."""
-        names = list(ids)
+        names: Any = ids if isinstance(ids, str) else list(ids)
         unknown = hashed(names, "Reranker.rows needs ids of the corpus") - self._row_of.keys()
         if unknown:
             raise InputError(f"Reranker.rows needs ids of the corpus, got {quoted(unknown.pop())}")
         return np.array([self._row_of[name] for name in names], np.int64)
 
     def _row_numbers(self, rows: Any) -> Any:
-        """Return row numbers unchanged, and ids as row numbers."""
+        """Return row numbers unchanged, and ids as row numbers. A list of numbers that are ids too is refused."""
         if self._ids is None or not isinstance(rows, Iterable) or getattr(rows, "dtype", np.dtype("O")).kind in "iu":
             return rows
-        entries = list(rows)
-        return entries if all(map(is_whole, entries)) else self.rows(entries)
+        entries = rows if isinstance(rows, str) else list(rows)
+        if not all(map(is_whole, entries)):
+            return self.rows(entries)
+        if not self._row_of.keys().isdisjoint(entries):
+            rule = "must be Reranker.rows(ids) or an array of row numbers, because ids are whole numbers too"
+            raise InputError(f"rows {rule}, got {entries!r:.80}")
+        return entries
 
     def rerank(
         self,
@@ -243,8 +248,8 @@ class Reranker:
         Parameters
         ----------
         rows, scores
-            N rows of the corpus, and their scores. Rows are whole numbers counted from 0, or ids that are not whole
-            numbers; `Reranker.rows` returns the row numbers of all ids.
+            N rows of the corpus, and their scores. Rows are whole numbers counted from 0, or ids. If ids are whole
+            numbers too, pass ``ranker.rows(ids)``, or an array of row numbers.
         k, already, backend, strength, keep, order, pin
             As for `mascot.rerank`.
         near
@@ -286,7 +291,7 @@ class Reranker:
         Parameters
         ----------
         rows, scores
-            Q x N arrays, or lists of arrays, whose lengths may differ.
+            Q x N arrays, or lists of arrays or ids, whose lengths may differ.
         k, already, backend, threads, order
             As for `mascot.rerank_many`.
         """
@@ -297,6 +302,8 @@ class Reranker:
             from mascot.gpu.device_batch import rank_rows
 
             return rank_rows(fitted, rows, scores, k, call.method, already)
+        if self._ids is not None and not isinstance(rows, np.ndarray):
+            rows = [self._row_numbers(part) for part in per_query(rows, "rows")]
         ptr, flat_rows, flat_scores = _flatten(rows, scores, fitted.rows)
         ids: Any = flat_rows
         if already is not None or self._ids is not None:

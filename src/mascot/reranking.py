@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mascot.bins import Ints
-from mascot.candidates import Batch, Candidates, Id
+from mascot.candidates import Batch, Candidates, Id, check_same_type
 from mascot.errors import InputError, OptionError, check_whole, hashed, is_whole, require
 from mascot.fitting.arrangement import needs_arrangement, select_each_shown, select_shown
 from mascot.fitting.fitted_wishes import Call, FittedWishes, Queries, fit_wishes, join_fitted
@@ -47,8 +47,8 @@ def rerank(
     Parameters
     ----------
     candidates
-        What the search returned: `Candidates`, or a list of dictionaries, dataclasses or pydantic objects, which are
-        read by `Candidates.from_records`. An empty list gives an empty ranking.
+        What the search returned: `Candidates`, or a list of records, which `Candidates.from_records` reads.
+        An empty list gives an empty ranking.
     wishes
         `spread(...)`, `focus(...)`, `limit(...)`, `at_least(...)` and `share(...)`.
     k
@@ -194,14 +194,19 @@ def as_candidates(candidates: Any, owner: str = "rerank") -> Candidates[Any]:
     """Return the candidates of one query, which may be a list of records."""
     if isinstance(candidates, Candidates):
         return candidates
-    is_list = isinstance(candidates, list)  # which is checked faster
-    if not is_list and (not isinstance(candidates, Iterable) or isinstance(candidates, (str, Mapping))):
-        needs = "rerank needs" if owner == "rerank" else "rerank_many needs a Batch or a list of"
-        remedy = ": rerank_many ranks several queries" if isinstance(candidates, Batch) else ""
-        if isinstance(candidates, Mapping):
-            remedy = ": pass a list of records; mascot.connect.converters read the response of an engine"
-        raise InputError(f"{needs} Candidates, got {type(candidates).__name__}{remedy}")
-    return Candidates.from_records(candidates)
+    if isinstance(candidates, list):
+        return Candidates.from_records(candidates)
+    remedy = ""
+    if isinstance(candidates, Batch):
+        remedy = ": rerank_many ranks several queries"
+    elif isinstance(candidates, Mapping):
+        remedy = ": pass a list of records; mascot.connect.converters read the response of an engine"
+    elif hasattr(candidates, "columns"):
+        remedy = ": pass a table as Candidates(table['score'], table['id'], table)"
+    elif isinstance(candidates, Iterable) and not isinstance(candidates, str):
+        return Candidates.from_records(candidates)
+    needs = "rerank needs" if owner == "rerank" else "rerank_many needs a Batch or a list of"
+    raise InputError(f"{needs} Candidates, got {type(candidates).__name__}{remedy}")
 
 
 def _list_candidates(candidates: Any) -> list[Candidates[Any]]:
@@ -250,14 +255,16 @@ def positions_of(already: Already, ids: Sequence[Hashable]) -> Ints:
     """Return the positions of the results of earlier pages, in their order; ids that no candidate has are ignored."""
     if already is None:
         return NO_POSITIONS
-    if not isinstance(already, Iterable) or isinstance(already, str):
-        raise InputError(f"already must be a Ranking or a list of ids, got {already!r}")
+    if not isinstance(already, Iterable) or isinstance(already, (str, bytes, Mapping, Rankings)):
+        raise InputError(f"already must be a Ranking or a list of ids, got {already!r:.80}")
     earlier_ids: list[Any] = []
     for entry in [already] if isinstance(already, Ranking) else already:
         if isinstance(entry, Ranking):
             earlier_ids += [*entry.already, *entry.ids]
+        elif isinstance(entry, Rankings):
+            raise InputError(f"already must have a Ranking of this query, got {entry!r}")
         elif isinstance(ids, range) and not (is_whole(entry) and entry in ids):
-            rule = "must be positions, because the records have no ids: name them by Candidates.from_records(id=...)"
+            rule = "must be positions, because the records have no ids: name them with id=..."
             raise InputError(f"already {rule}, got {entry!r:.80}")
         else:
             earlier_ids.append(entry)
@@ -265,6 +272,8 @@ def positions_of(already: Already, ids: Sequence[Hashable]) -> Ints:
         return NO_POSITIONS
     place = {id_: place for place, id_ in enumerate(earlier_ids)}
     positions = [i for i, id_ in enumerate(ids) if id_ in place]
+    if len(positions) < len(place):
+        check_same_type(place, ids, "already must name candidates by their ids")
     return np.array(sorted(positions, key=lambda i: place[ids[i]]), np.int64)
 
 

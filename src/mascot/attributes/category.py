@@ -19,6 +19,8 @@ from mascot.bins import Floats, SparseBins, one_hot
 from mascot.errors import InputError, require
 from mascot.serialize import Value
 
+_SPELLINGS = {"true": "True", "false": "False"}  # of JSON, where the keys of dictionaries are text
+
 
 @dataclass(frozen=True, slots=True)
 class Category(Value):
@@ -106,6 +108,8 @@ def text_labels(values: Sequence[str | None]) -> SparseBins:
     codes: dict[Any, int] = defaultdict(count().__next__, {None: -1, "": -1})
     numbers = itemgetter(*values)(codes) if len(values) > 1 else map(codes.__getitem__, values)  # the first is faster
     rows = np.frombuffer(bytearray(struct.pack(f"{len(values)}q", *numbers)), np.int64)  # faster than np.array
+    if "true" in codes or "false" in codes:
+        return text_labels([_SPELLINGS.get(value, value) if value else None for value in values])
     _, _, *names = codes
     if not all(map(str.strip, names, repeat(" \0"))):
         return text_labels([value if value and value.strip(" \0") else None for value in values])
@@ -113,15 +117,16 @@ def text_labels(values: Sequence[str | None]) -> SparseBins:
 
 
 def label_text(label: Hashable) -> str:
-    """Return the text by which labels are compared: 5, 5.0 and "5" are one label, and so are True and "True".
+    """Return the text by which labels are compared: 5, 5.0 and "5" are one label, and so are True and "true".
 
-    >>> label_text(5.0), label_text(True), label_text(("acme", 5))
+    >>> label_text(5.0), label_text("true"), label_text(("acme", 5))
     ('5', 'True', 'acme, 5')
     """
     hash(label)  # raises a TypeError for dictionaries
     if isinstance(label, tuple):  # of a combination
         return ", ".join(map(label_text, label))
-    return f"{label:.0f}" if isinstance(label, float) and label.is_integer() else str(label)
+    text = f"{label:.0f}" if isinstance(label, float) and label.is_integer() else str(label)
+    return _SPELLINGS.get(text, text)
 
 
 def labels_of(value: Any) -> Iterable[Hashable]:

@@ -12,7 +12,7 @@ _NO_FIELDS: dict[str, Any] = {}
 
 
 def as_mapping(record: Any) -> Mapping[str, Any] | None:
-    """Return a dictionary, a dataclass or an object with `model_dump` (pydantic) as a mapping; None for other values.
+    """Return a dictionary, dataclass, pydantic object or named tuple as a mapping; None for other values.
 
     >>> as_mapping({"id": 3})
     {'id': 3}
@@ -23,10 +23,8 @@ def as_mapping(record: Any) -> Mapping[str, Any] | None:
         return None
     if is_dataclass(record):
         return {field.name: getattr(record, field.name) for field in fields(record)}
-    if hasattr(record, "model_dump"):
-        values: Mapping[str, Any] = record.model_dump()
-        return values
-    return None
+    to_mapping = getattr(record, "model_dump", None) or getattr(record, "_asdict", None)
+    return None if to_mapping is None else to_mapping()
 
 
 def value_of(record: Any, name: str) -> Any:
@@ -70,7 +68,7 @@ def values_of(records: Sequence[Any], name: str, plain: bool = False) -> list[An
         return [record.get(name) for record in records]
     head, rest = name.split(".", 1)
     if not any(map(contains, records, repeat(name))):
-        inner = [record.get(head) or _NO_FIELDS for record in records]
+        inner = [_NO_FIELDS if (field := record.get(head)) is None else field for record in records]
         if set(map(type, inner)) == {dict}:
             pairs = zip(records, values_of(inner, rest, plain=True), strict=True)
             return [value_of(record, name) if value is None else value for record, value in pairs]

@@ -96,20 +96,22 @@ def split_points(column: NDArray[Any], name: str, owner: str) -> dict[str, NDArr
 
 def _point_of(value: Any, name: str, owner: str) -> tuple[Any, Any]:
     """Return the latitude and longitude of a point; None for a missing one."""
-    if is_missing(value) or value == {}:
-        return None, None
     fields = as_mapping(value)
     if fields is None:
+        if is_missing(value):
+            return None, None
         parts = value.split(",") if isinstance(value, str) else value
         if isinstance(parts, (list, tuple, np.ndarray)) and len(parts) == 2:
             return tuple(parts) if isinstance(value, str) else (parts[1], parts[0])
+    elif not fields:
+        return None, None
     elif "coordinates" in fields and fields.get("type") == "Point":
         position = fields["coordinates"]  # whose third number is the altitude
-        return _point_of(position[:2] if isinstance(position, list) else position, name, owner)
+        return _point_of(position and position[:2], name, owner)
     else:
-        point = [fields[key] for keys in _POINT_KEYS for key in keys if key in fields]
-        if len(point) == 2:
-            return point[0], point[1]
+        lat, lon = ([fields[key] for key in keys if key in fields] for keys in _POINT_KEYS)
+        if len(lat) == len(lon) == 1:
+            return lat[0], lon[0]
     rule = 'must hold points such as {"lat": 41.1, "lon": -8.6}, "41.1,-8.6" or [-8.6, 41.1]'
     raise InputError(f"{owner} column {name!r} {rule}, got {quoted(printable(value))}")
 

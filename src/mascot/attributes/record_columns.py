@@ -54,7 +54,7 @@ class RecordColumns(Mapping[str, NDArray[Any]]):
         return True
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys(key for record in self._records for key in record))
+        return iter(dict.fromkeys(key for record in self._records for key in record if isinstance(key, str)))
 
     def __len__(self) -> int:
         return len(list(iter(self)))
