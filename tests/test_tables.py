@@ -200,6 +200,13 @@ def test_one_query_unless_there_is_a_column_of_them() -> None:
     assert queries[0].candidates.ids == [0, 1]  # positions, where there is no column of ids
 
 
+def test_ids_and_scores_may_begin_with_an_underscore(tmp_path: Path) -> None:
+    (query,) = hit_tables.queries(hit_tables.read(written(tmp_path, "h.csv", "_id,_score\n1.10,2\n1.1,1\n")))
+    assert (query.candidates.ids, query.candidates.scores.tolist()) == (["1.10", "1.1"], [2.0, 1.0])
+    (query,) = hit_tables.queries(table_of({"_id": "x", "id": "a", "_score": 9, "score": 1}))
+    assert (query.candidates.ids, query.candidates.scores.tolist()) == (["a"], [1.0])
+
+
 def test_columns_may_have_other_names_and_lie_in_dictionaries() -> None:
     rows: list[dict[str, Any]] = [
         {"m": {"topic": "t", "sim": "0.5", "key": ["x", 1], "emb": "[1, 2]"}, "emb": 3},  # CSV holds lists as text

@@ -23,6 +23,8 @@ ATTRIBUTES = {
     # A width follows a tilde.
     "place:lat,lon ~ .5": mc.Place(sigma_km=0.5),
     "place:lat,lon,city ~ .5": mc.Place(sigma_km=0.5, names="city"),
+    "place:geo": mc.Place("geo"),
+    "grid:geo": mc.Place.grid("geo"),
     "hour~0.5": mc.HourOfDay("taken", sigma=0.5),
     "part~2": mc.Category("part~2"),  # labels have no width, so it is a part of the name
 }
@@ -84,7 +86,7 @@ MISTAKES = [
     (
         grammar.spread,
         "plcae:lat,lon",
-        r"no attribute .plcae.; write place\[:LAT,LON\[,NAMES\]\], .*or the name of a column",
+        r"no attribute .plcae.; write place\[:POINTS\] or place\[:LAT,LON\[,NAMES\]\], .*or the name of a column",
     ),
     (grammar.spread, "", "there is no attribute ''"),
     (grammar.focus, "place=35.7", "'place=35.7': must be latitude,longitude, got '35.7'"),

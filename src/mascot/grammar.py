@@ -346,6 +346,8 @@ def _attribute(text: str, missing: Missing) -> Attribute:
     words = [word.strip() for word in arguments.split(",")] if colon else list(kind.default or ())
     readers = kind.readers if colon or kind.default is not None else ()
     named: dict[str, Any] = {"names": words.pop()} if name == "place" and len(words) == 3 else {}
+    if name in ("place", "grid") and len(words) == 1:  # a column of points
+        readers = readers[:1]
     if len(words) != len(readers) or not all(words):
         raise OptionError(f"{text!r}: write {kind.usage}")
     try:
@@ -444,8 +446,8 @@ def _beginning_with(text: str, names: Iterable[str]) -> int | None:
 
 
 _KINDS = {
-    "place": _Kind("place[:LAT,LON[,NAMES]]", attributes.Place, (str, str), ("lat", "lon"), _point),
-    "grid": _Kind("grid[:LAT,LON]", attributes.Grid, (str, str), ("lat", "lon"), _point),
+    "place": _Kind("place[:POINTS] or place[:LAT,LON[,NAMES]]", attributes.Place, (str, str), ("lat", "lon"), _point),
+    "grid": _Kind("grid[:POINTS] or grid[:LAT,LON]", attributes.Grid, (str, str), ("lat", "lon"), _point),
     "hour": _Kind("hour[:COLUMN]", attributes.HourOfDay, (str,), ("taken",), _hour),
     "season": _Kind("season[:COLUMN]", attributes.DayOfYear, (str,), ("taken",), _season),
     "weekday": _Kind("weekday[:COLUMN]", attributes.Weekday, (str,), ("taken",), _weekday),

@@ -39,7 +39,7 @@ SUFFIXES = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet",
 }  # fmt: skip
 ENGINES = tuple(sorted(set(convert.ENGINES) - {"chroma"}))  # those whose responses are JSON
-NAMES = ("id", "query")  # columns whose values stay text by default
+NAMES = ("id", "_id", "query")  # columns whose values stay text by default
 FORMATS = (*dict.fromkeys(SUFFIXES.values()), *ENGINES)
 _UNITS = {"json": "record", "parquet": "row", **dict.fromkeys(ENGINES, "hit")}  # formats without lines
 
@@ -145,9 +145,12 @@ def queries(
 ) -> list[RecordedQuery]:
     """Return the candidates of a table, query by query in the order of appearance.
 
-    `id`, `query` and `vector` default to the columns with these names. Without them ids are row numbers, all rows are
-    one query, and there are no vectors. `inner` are names of further columns, within dictionaries.
+    `id`, `query` and `vector` default to the columns with these names; `id` and `score` may begin with an underscore.
+    Without them ids are row numbers, all rows are one query, and there are no vectors. `inner` are names of further
+    columns, within dictionaries.
     """
+    if score == "score" and score not in table.columns and "_score" in table.columns:
+        score = "_score"
     table.require(score, "name another with --score")
     id_column, query_column = _optional(table, id, "id"), _optional(table, query, "query")
     vector_column = _optional(table, vector, "vector")
@@ -177,7 +180,7 @@ def queries(
 
 def _optional(table: RecordTable, name: str | None, usual: str) -> str | None:
     if name is None:
-        return usual if usual in table.columns else None
+        return next((name for name in (usual, f"_{usual}") if name in table.columns), None)
     table.require(name, f"name another with --{usual}")
     return name
 
@@ -260,7 +263,10 @@ def _json_array(stream: BinaryIO, name: str) -> list[Record]:
 
 
 def _response(engine: str, stream: BinaryIO, name: str) -> Iterator[Record]:
-    """Yield the hits in the JSON response of an engine: fields, id, score, and the query if there are several."""
+    """Yield the hits in the JSON response of an engine: id, score, the query if there are several, and fields.
+
+    Fields of the hits that have one of these names, and another value, are renamed: `own_score`.
+    """
     response, converter = _parsed(stream.read(), name), getattr(converters, f"from_{engine}")
     try:
         lists = converters.each_query(converter, response)
@@ -268,10 +274,12 @@ def _response(engine: str, stream: BinaryIO, name: str) -> Iterator[Record]:
         raise InputError(f"{name}: {error}") from None
     for query, candidates in enumerate(lists):
         columns = cast(RecordColumns, candidates.columns)
-        cells = {column: columns.cells(column) for column in columns}
-        of_query = {"query": query} if len(lists) > 1 else {}
-        for record in records_of({**cells, "id": candidates.ids, "score": candidates.scores.tolist()}):
-            yield record | of_query
+        cells: dict[str, Any] = {column: columns.cells(column) for column in columns}
+        fixed = {"id": candidates.ids, "score": candidates.scores.tolist(), "query": [query] * len(candidates)}
+        own = {f"own_{name}": cells.pop(name) for name in fixed if cells.get(name, fixed[name]) != fixed[name]}
+        if len(lists) == 1:
+            del fixed["query"]
+        yield from records_of({**cells, **own, **fixed})
 
 
 def _parsed(text: bytes, place: str) -> Any:

@@ -162,7 +162,7 @@ def _grouped(lines: Sequence[bytes] | None, input_format: str | None, work: _Wor
     if lines is not None:
         table = hit_tables.table_of(lines, work.file)
     else:
-        table = hit_tables.read(work.file, input_format, (work.id or "id", work.query or "query"))
+        table = hit_tables.read(work.file, input_format, (work.id or "id", "_id", work.query or "query"))
     if work.weight is not None:
         table.require(work.weight, "name another with --weight")
     wishes = (*work.rules.wishes, *(work.against.wishes if work.against else ()))

@@ -252,7 +252,7 @@ def read_request(
     typed: options.TypedWishes | Sequence[mc.AnyWish],
     names: InputColumns,
 ) -> RecordedInput:
-    table = hit_tables.read(path, input_format, (names.id or "id", names.query or "query"))
+    table = hit_tables.read(path, input_format, (names.id or "id", "_id", names.query or "query"))
     if isinstance(typed, options.TypedWishes):
         wishes = typed.read(grammar.TableResolver(table.columns.cells), names.missing)
     else:
