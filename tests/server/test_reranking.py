@@ -212,7 +212,7 @@ def test_a_search_without_hits_has_an_empty_page(service: httpx.Client, body: di
 @pytest.mark.parametrize(
     ("body", "status", "text"),
     [
-        ({"records": RECORDS, **NAMED, "wishes": [{"limit": "sellr", "n": 1}]}, 400, "no candidate has the field 'se"),
+        ({"records": RECORDS, **NAMED, "wishes": [{"limit": "sellr", "n": 1}]}, 400, "Category needs column 'sellr'"),
         ({"records": RECORDS, **NAMED, "wishes": [{"spread": "text"}]}, 422, "text[0]: Expected `str` of length <= "),
         ({"records": RECORDS, "id": "sku"}, 400, "Candidates.from_records needs 'score' in every record, got none"),
         ({"records": [{"id": 1, "score": 1e101}]}, 422, "scores must be numbers from -1e+100 to 1e+100"),

@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 import mascot as mc
+from mascot.attributes.columns import column_of
 from mascot.connect import converters
 from mascot.grammar import columns_of
 from mascot.kernels import native
@@ -146,12 +147,8 @@ def _converted(engine: str, response: Any, names: dict[str, str]) -> mc.Candidat
     for name in names:
         if name not in signature(converter).parameters:
             raise BadBody(f"{name}: is not an option of from {engine}")
-    try:
-        return converter(response, **names)
-    except mc.MascotError:
-        raise
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-        raise BadBody(f"response: is not a response of {engine}") from None
+    result: mc.Candidates = converter(response, **names)
+    return result
 
 
 def _checked(candidates: mc.Candidates, wishes: Iterable[mc.AnyWish]) -> mc.Candidates:
@@ -167,11 +164,8 @@ def _checked(candidates: mc.Candidates, wishes: Iterable[mc.AnyWish]) -> mc.Cand
         raise BadBody(f"vectors must have at most {schemas.LONGEST_VECTOR} numbers, got {vectors.shape[1]}")
     ids = convert(candidates.ids, list[schemas.Id], "ids")
     columns: dict[str, Any] = {}
-    for name in dict.fromkeys(name for wish in wishes for name in columns_of(wish)):
-        if name in candidates.columns:
-            columns[name] = convert(candidates.columns[name].tolist(), list[schemas.Cell], name)
-        elif count:
-            raise mc.InputError(f"no candidate has the field {name!r}")
-        else:
-            columns[name] = []
+    for wish in wishes:
+        for name in columns_of(wish):
+            values = column_of(candidates.columns, name, type(wish.attribute).__name__)
+            columns[name] = convert(values.tolist(), list[schemas.Cell], name)
     return mc.Candidates(candidates.scores, ids, columns, vectors)
