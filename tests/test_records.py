@@ -102,9 +102,7 @@ MISREADINGS: dict[str, Callable[[], Any]] = {
     "Place needs column 'geo', got": lambda: mc.rerank(DICTIONARIES, mc.spread(mc.Place("geo"))),
     "already must be positions, because the records have no ids": lambda: mc.rerank(NAMELESS, [], already=["L1"]),
     "id=..., got 7": lambda: mc.rerank(NAMELESS, [], already=[7]),
-    "from_records needs 'pk' in every record, got none at position 0": lambda: mc.Candidates.from_records(
-        NAMELESS, id="pk"
-    ),
+    "from_records needs column 'pk', got columns: key, score": lambda: mc.Candidates.from_records(NAMELESS, id="pk"),
     "needs 'id' in every record, got none at position 1": lambda: mc.Candidates.from_records(
         [{"id": 1, "score": 1.0}, {"score": 2.0}]
     ),
@@ -208,6 +206,20 @@ def test_rows_are_ids_or_an_array_of_row_numbers() -> None:
     assert numbered.rerank(numbered.rows([3, 1]), [2.0, 1.0]).ids == [3, 1]
     assert numbered.rerank(np.array([2, 1]), [2.0, 1.0]).ids == [3, 2]
     assert numbered.rerank([0], [1.0]).ids == [1]
+
+
+def test_names_lead_into_lists() -> None:
+    hits = [
+        {"id": at, "score": 4 - at, "sellers": sellers}
+        for at, sellers in enumerate([{"name": "x"}, [{"name": "x"}, {"name": "y"}], [{"name": "z"}], []])
+    ]
+    assert mc.rerank(hits, mc.limit("sellers.name", 1)).ids == [0, 2, 3]
+    assert mc.rerank(hits, mc.limit("sellers.0.name", 1)).ids == [0, 1, 2, 3]
+    # Typesense stores [latitude, longitude]: https://typesense.org/docs/28.0/api/geosearch.html
+    paris = [{"score": 1.0, "at": [48.86, 2.34]}]
+    columns = mc.Candidates.from_records(paris).columns
+    bins = mc.Place("at.0", "at.1").membership(columns, None)
+    assert np.degrees([bins.lat[0], bins.lon[0]]).tolist() == pytest.approx([48.86, 2.34])
 
 
 DATA = {"seller": ["x", "x", "y"], "price": [1, 2, 3]}

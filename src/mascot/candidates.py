@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mascot.attributes.columns import as_array, column_of, vectors_of
+from mascot.attributes.columns import as_array, vectors_of
 from mascot.attributes.nested import as_mapping
 from mascot.attributes.nested import value_of as value_of
 from mascot.attributes.record_columns import RecordColumns as RecordColumns
@@ -117,10 +117,10 @@ class Candidates(Generic[Id]):
         >>> Candidates.from_records(hits).columns["geo.lat"].tolist()
         [38.7, None]
         """
-        source = list(records)
+        source, owner = list(records), "Candidates.from_records"
         is_plain = countOf(map(type, source), dict) == len(source)
         columns = RecordColumns(source if is_plain else [_fields_of(record) for record in source], is_plain)
-        scores: Any = np.arange(len(source), 0, -1.0) if score is None else columns.usual_cells(score, "score")
+        scores: Any = np.arange(len(source), 0, -1.0) if score is None else columns.usual_cells(score, "score", owner)
         result: Candidates[Any] = Candidates.__new__(Candidates)
         result.columns, result.source = columns, source
         try:
@@ -128,14 +128,12 @@ class Candidates(Generic[Id]):
         except InputError:
             _require_all(scores, "score", score, "the order of the records")
             raise
-        ids = [] if id is None else columns.usual_cells(id, "id")
+        ids = [] if id is None else columns.usual_cells(id, "id", owner)
         result.has_ids = id is not None and (id != "id" or not are_missing(ids))
         if result.has_ids and None in hashed(ids, "Candidates.ids must be hashable"):
             _require_all(ids, "id", id, "positions")
         result.ids = ids if result.has_ids else list(range(len(source)))
-        if vector is not None and vector not in columns:
-            column_of(columns, vector, "Candidates.from_records")  # raises
-        vectors = None if vector is None else columns.cells(vector)
+        vectors = None if vector is None else columns.usual_cells(vector, "", owner)
         result.vectors = as_vectors(vectors, (len(source),), "Candidates")
         return result
 

@@ -182,7 +182,7 @@ def test_what_cannot_be_read_is_named(name: str) -> None:
 
 
 def test_wrong_options_are_named() -> None:
-    with pytest.raises(mc.InputError, match="from_rows needs a column of scores, got none named 'score' in: a, b"):
+    with pytest.raises(mc.InputError, match="from_rows needs column 'score', got columns: a, b"):
         convert.from_rows([(1, 2)], ["a", "b"])
     with pytest.raises(mc.OptionError, match="from_chroma query must be below 2, the queries searched, got 2"):
         convert.from_chroma(CHROMA, query=2)

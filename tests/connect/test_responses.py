@@ -91,6 +91,9 @@ SOLR_QUERIES = {"responseHeader": {"status": 0, "QTime": 42}, "grouped": {
     "price:[100 TO *]": {"matches": 5, "doclist": doclist(
         {"name": "CORSAIR XMS 2GB", "price": 185.0}, {"name": "Canon PIXMA MP500", "price": 179.99})},
 }}  # fmt: skip
+# group.format=simple of the same page: "the grouped documents are presented in a single flat list"
+SOLR_SIMPLE = {"grouped": {"manu": {"matches": 6, "doclist": doclist(
+    {"id": "SOLR1000", "manu": "Apache"}, {"id": "0579B002", "manu": "Canon"})}}}  # fmt: skip
 # After https://docs.weaviate.io/weaviate/api/graphql/get (groupBy), and GroupByReturn of weaviate-python-client
 WEAVIATE_GROUPS = {"data": {"Get": {"JeopardyQuestion": [
     {"_additional": {"group": {
@@ -201,6 +204,8 @@ CASES: dict[str, tuple[str, Any, dict[str, Any], list[Any], list[float] | None, 
     "solr group.query": (
         "solr", SOLR_QUERIES, {}, [0, 1, 2], ORDER,
         ("group", ["price:[0 TO 99.99]", "price:[100 TO *]", "price:[100 TO *]"])),
+    "solr group.format=simple": (
+        "solr", SOLR_SIMPLE, {}, ["SOLR1000", "0579B002"], ORDER, ("group", ["Apache", "Canon"])),
     "weaviate graphql": (
         "weaviate", WEAVIATE_GROUPS, {}, ["id-0", "id-1"], [-0.1, -0.2], ("group", ["100", "400"])),
     "weaviate client": (
@@ -296,6 +301,23 @@ ERRORS: list[tuple[str, Any, str]] = [
     ("elasticsearch", [{"_source": {"a": 1}}], "an id in every hit"),
     ("elasticsearch", ["a", "b"], "hits that are dictionaries or objects"),
     ("solr", {"grouped": {"a": {"groups": []}, "b": {"groups": []}}}, "one group.field, got a, b"),
+    ("solr", {"grouped": {"a": {"groups": [{"groupValue": "x"}]}}}, "a response in a documented form"),
+    ("elasticsearch", {"hits": {"hits": [{"_id": "1", "_source": "x"}]}}, "a response in a documented form"),
+    (
+        "elasticsearch",
+        {"hits": {"hits": []}, "aggregations": {"a": {"buckets": [3]}}},
+        "a response in a documented form",
+    ),
+    (
+        "qdrant",
+        {"result": {"groups": [{"id": 1, "hits": [{"id": [], "score": 1}]}]}},
+        "a response in a documented form",
+    ),
+    ("weaviate", {"data": {"Get": {"X": [{"_additional": {"group": {}}}]}}}, "a response in a documented form"),
+    ("milvus", [[3, 4]], "hits that are dictionaries"),
+    ("redis", [2, ["brand", "x"], ["brand", "y"]], "a response in a documented form"),  # FT.AGGREGATE
+    ("chroma", {"ids": ["abc"], "metadatas": None}, "the dictionary that collection.query returned"),  # collection.get
+    ("chroma", {"ids": [["a", "b"]], "distances": [[0.1]]}, "a response in a documented form"),
 ]
 
 
@@ -303,6 +325,56 @@ ERRORS: list[tuple[str, Any, str]] = [
 def test_an_error_is_never_an_empty_list(converter: str, response: Any, part: str) -> None:
     with pytest.raises(mc.InputError, match=f"^from_{converter} needs .*{part}"):
         getattr(converters, f"from_{converter}")(response)
+
+
+# After https://www.elastic.co/docs/reference/aggregations/search-aggregations-bucket-terms-aggregation, and
+# https://cloud.google.com/generative-ai-app-builder/docs/reference/rest/v1/SearchResponse; its JSON has no empty lists
+NO_MATCH: dict[str, Any] = {
+    "elasticsearch": {"hits": {"total": {"value": 0}, "hits": []}, "aggregations": {"brands": {"buckets": []}}},
+    "vertex_search": {"attributionToken": "aQwI", "summary": {}},
+}
+
+
+@pytest.mark.parametrize("converter", NO_MATCH)
+def test_a_search_that_matches_nothing_is_no_error(converter: str) -> None:
+    assert len(getattr(converters, f"from_{converter}")(NO_MATCH[converter])) == 0
+
+
+UNNAMED: list[tuple[Any, Any, dict[str, Any], str]] = [
+    (
+        converters.from_solr,
+        {"docs": [{"id": "1"}]},
+        {"id": "sku"},
+        r"an id in every hit \(sku\), got a dictionary of id",
+    ),
+    (converters.from_meilisearch, {"hits": [{"id": 1}]}, {"id": "sku"}, r"an id in every hit \(sku\)"),
+    (converters.from_azure_search, AZURE, {"id": "HotelID"}, r"an id in every hit \(HotelID\)"),
+    (converters.from_rows, [{"id": 1, "score": 1.0}], {"id": "sku"}, "column 'sku', got columns: id, score"),
+    (converters.from_lance, [{"id": 1, "_distance": 1.0}], {"id": "sku"}, "column 'sku', got columns: _distance, id"),
+    (converters.from_mongodb, MONGODB, {"score": "points"}, r"a hit with a score \(points\)"),
+    (converters.from_redis, REDIS_RESULT, {"score": "points"}, r"a hit with a score \(points or "),
+    (
+        converters.from_solr,
+        {"docs": [{"id": "1"}, {"sku": "2"}]},
+        {},
+        "Candidates.ids must be in every hit, got none at",
+    ),
+]
+
+
+@pytest.mark.parametrize(("converter", "response", "options", "part"), UNNAMED)
+def test_a_name_that_no_hit_has_is_refused(converter: Any, response: Any, options: Any, part: str) -> None:
+    with pytest.raises(mc.InputError, match=part):
+        converter(response, **options)
+
+
+def test_hits_without_ids_have_no_pages_by_id() -> None:
+    hits = converters.from_azure_search(AZURE)  # whose key is HotelId
+    assert hits.ids == [0, 1]
+    with pytest.raises(
+        mc.InputError, match=r"already must be positions, because the records have no ids: .*, got '24'"
+    ):
+        mc.rerank(hits, [], already=["24"])
 
 
 def test_one_failed_search_of_several_is_named() -> None:
@@ -356,6 +428,26 @@ def test_rows_with_underscore_id_are_not_shown_again() -> None:
     assert mc.rerank(converters.from_rows(rows), [], k=2, already=["L0"]).ids == ["L1", "L2"]
 
 
+def test_merge_counts_an_id_once_for_each_source_and_a_single_hit_as_the_best() -> None:
+    chunks, other = mc.Candidates([3.0, 2.0, 1.0], ["a", "a", "b"]), mc.Candidates([0.2], ["c"])
+    fused = converters.merge(chunks, other, by="rank")
+    assert (fused.ids, fused.scores.tolist()) == (["a", "c", "b"], [1 / 61, 1 / 61, 1 / 63])
+    assert converters.merge(chunks, other).scores[converters.merge(chunks, other).ids.index("c")] == 1
+
+
+@pytest.mark.parametrize("by", ["score", "rank"])
+def test_merge_refuses_ids_that_cannot_be_compared(by: str) -> None:
+    texts, numbers = mc.Candidates([1.0], ["5"]), mc.Candidates([1.0, 0.5], [5, 6])
+    with pytest.raises(
+        mc.InputError, match="merge needs names or ids of one type, got '5', which differs from the id 5"
+    ):
+        converters.merge(texts, numbers, by=by)
+    with pytest.raises(mc.InputError, match="merge needs ids or names, got hits without ids"):
+        converters.merge(converters.from_azure_search(AZURE), texts, by=by)
+    named = converters.merge(converters.from_azure_search(AZURE), numbers, texts, names=["x", "y", "z"], by=by)
+    assert len(named) == 5
+
+
 def test_reciprocal_rank_fusion() -> None:
     text, image = mc.Candidates([12.0, 3.0, 1.0], ["a", "b", "c"]), mc.Candidates([0.3, 0.2], ["b", "d"])
     fused = converters.merge(text, image, by="rank")
@@ -391,3 +483,17 @@ def test_the_command_line_reads_responses(engine: str, response: Any, columns: d
     path.write_text(json.dumps({"error": "no such index"}))
     with pytest.raises(mc.InputError, match=r"response.json: from_.* needs a response without errors, got 'no such"):
         hit_tables.read(str(path), engine)
+
+
+def test_fields_named_as_those_of_the_command_line_are_renamed(tmp_path: Path) -> None:
+    path = tmp_path / "response.json"
+    sources = [{"id": "sku", "score": 7, "query": "boots"}, {"id": "sku", "score": 8, "query": "shoes"}]
+    hits = [{"_id": f"h{at}", "_score": 1.0 - at, "_source": source} for at, source in enumerate(sources)]
+    path.write_text(json.dumps({"hits": {"hits": hits}}))
+    (query,) = hit_tables.queries(hit_tables.read(str(path), "elasticsearch"))
+    assert query.records == [
+        {"id": f"h{at}", "score": 1.0 - at, "own_id": "sku", "own_score": 7 + at, "own_query": source["query"]}
+        for at, source in enumerate(sources)
+    ]
+    path.write_text(json.dumps({"docs": [{"id": "1", "score": 1.5, "query": "x"}]}))
+    assert hit_tables.read(str(path), "solr").records == [{"id": "1", "score": 1.5, "own_query": "x"}]

@@ -1,4 +1,7 @@
-"""Names that lead into nested records: `seller.name` is the `name` of the dictionary `seller`."""
+"""Names that lead into nested records: `seller.name` is the `name` of the dictionary `seller`.
+
+If `sellers` is a list, `sellers.name` is the list of their names, and `sellers.0.name` the name of the first.
+"""
 
 from __future__ import annotations
 
@@ -46,6 +49,11 @@ def has_name(record: Any, name: str) -> bool:
 def _values_under(record: Any, name: str) -> Iterator[Any]:
     """Yield the value under a name; if there is none, the values under all dotted paths that the name may mean."""
     values = as_mapping(record)
+    if values is None and isinstance(record, (list, tuple)):
+        values = {str(at): part for at, part in enumerate(record)}
+        parts = [part for part in (value_of(part, name) for part in record) if part is not None]
+        if parts:
+            yield parts
     if values is not None and name in values:
         yield values[name]
     elif values is not None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.attributes.columns import are_texts, as_array, cells
+from mascot.attributes.columns import are_texts, as_array, cells, column_of
 from mascot.attributes.nested import has_name, values_of
 
 
@@ -24,10 +24,17 @@ class RecordColumns(Mapping[str, NDArray[Any]]):
         """Return the value of each record; None if it is missing."""
         return values_of(self._records, name, self._plain)
 
-    def usual_cells(self, name: str, usual: str) -> list[Any]:
-        """Return the value of each record; if no record has the usual name, read it with an underscore in front."""
+    def usual_cells(self, name: str, usual: str, owner: str) -> list[Any]:
+        """Return the value of each record, of the usual name also with an underscore in front.
+
+        Raise if no record has a name that is not the usual one.
+        """
         values = self.cells(name)
-        return self.cells(f"_{usual}") if name == usual and are_missing(values) else values
+        if not are_missing(values):
+            return values
+        if name != usual:
+            column_of(self, name, owner)
+        return self.cells(f"_{name}") if name == usual else values
 
     def cells_named(self, name: str) -> list[Any]:
         """Return the cells of a column, read once; raise a `KeyError` if there is none."""

@@ -26,7 +26,7 @@ from typing import Any
 
 from mascot.candidates import Candidates
 from mascot.connect.converters import response_readers as responses
-from mascot.connect.converters.hit_lists import candidates_of, entry, is_list, unreadable
+from mascot.connect.converters.hit_lists import entry, is_list, reading
 from mascot.connect.converters.response_readers import Shape, each_at, listed
 from mascot.errors import InputError
 
@@ -46,6 +46,16 @@ def _elastic_ids(hits: Sequence[Any]) -> list[Any]:
     if not any(nested):
         return ids
     return [(id_, at["field"], at["offset"]) if at else id_ for id_, at in zip(ids, nested, strict=True)]
+
+
+def _milvus_ids(hits: Sequence[Any]) -> list[Any]:
+    """Return the primary keys: `id`, or the first entry if the field has another name."""
+    first = ((value for name, value in hit.items() if name not in ("distance", "entity")) for hit in hits)
+    return [hit["id"] if "id" in hit else next(values, None) for hit, values in zip(hits, first, strict=True)]
+
+
+def _milvus_fields(hits: Sequence[Any]) -> list[Any]:
+    return [fields or hit for hit, fields in zip(hits, each_at(hits, "entity"), strict=True)]
 
 
 def _typesense_groups(response: Any) -> responses.Groups | None:
@@ -69,7 +79,7 @@ _SHAPES = {
             "from_qdrant", ("result.points", "points", "result"), fields=("payload",), vector="vector",
             queries=("result", ""), groups=_qdrant_groups, needs_ids=True,
         ),
-        Shape("from_milvus", ("data",), queries=("data", "")),
+        Shape("from_milvus", ("data",), (_milvus_ids,), ("distance",), (_milvus_fields,), queries=("data", "")),
         Shape(
             "from_weaviate", ("objects",), ("uuid",),
             ("metadata.rerank_score", "metadata.score", "metadata.certainty", "-metadata.distance"), ("properties",),
@@ -83,7 +93,7 @@ _SHAPES = {
         ),
         Shape(
             "from_vespa", ("root.children", "hits"), scores=("relevance",), fields=("fields",),
-            groups=responses.vespa_groups, needs_ids=True,
+            groups=responses.vespa_groups, needs_ids=True, empty="root",
         ),
         Shape("from_solr", ("response.docs", "docs"), groups=responses.solr_groups, unwrap=True),
         Shape("from_algolia", ("hits",), ("objectID", "object_id"), (), queries=("results",), needs_ids=True),
@@ -111,6 +121,7 @@ _SHAPES = {
             "from_vertex_search", ("results",), ("id", "document.id", "chunk.id"), ("chunk.relevanceScore",),
             ("document.structData", "document.derivedStructData", "document.struct_data",
              "document.derived_struct_data", "chunk"),
+            empty="attributionToken",
         ),
     )
 }  # fmt: skip
@@ -119,6 +130,10 @@ _WEAVIATE_JSON = replace(
     _SHAPES["weaviate"], ids=("_additional.id",), fields=("",), vector="_additional.vector",
     scores=tuple(path.replace("metadata", "_additional") for path in _SHAPES["weaviate"].scores),
 )  # fmt: skip
+
+
+def _with_id(engine: str, id: str) -> Shape:
+    return replace(_SHAPES[engine], ids=(id,), needs_ids=id != "id")
 
 
 def each_query(converter: Callable[..., Candidates[Any]], response: Any, **options: Any) -> list[Candidates[Any]]:
@@ -172,14 +187,7 @@ def from_milvus(
 
     Columns are the names in the entity. Ids are the primary key. Milvus also calls similarities `distance`.
     """
-    shape = _SHAPES["milvus"]
-    hits, _ = shape.hits_of(shape.answer(response, query))
-    if hits and not isinstance(hits[0], dict):
-        raise unreadable("from_milvus", "hits that are dictionaries", hits[0])
-    get = dict.get  # the hits of Milvus override `get` with a slower one
-    fields = [get(hit, "entity") or hit for hit in hits]
-    scores, ids = [get(hit, "distance") for hit in hits], [_milvus_id(hit) for hit in hits]
-    return candidates_of(hits, fields, scores, ids, vector, distances)
+    return _SHAPES["milvus"].candidates(response, query=query, vector=vector, distances=distances)
 
 
 def from_weaviate(response: Any, *, vector: str | None = None, query: int | None = None) -> Candidates[Any]:
@@ -209,13 +217,12 @@ def from_vespa(response: Any, *, vector: str | None = None) -> Candidates[Any]:
     The score is `relevance`. Ids are those of the hits, such as ``id:shop:product::a1``. Columns are the fields;
     `vector` is one of them, a tensor. The hits of groups are read if there are no other hits.
     """
-    root, shape = entry(response, "root"), _SHAPES["vespa"]
-    if responses.vespa_groups(response) is None:
-        shape.check(response, shape.owner)
-        has_hits = not isinstance(root, Mapping) or root.get("children")  # absent if nothing matches
-        hits = shape.unchecked_hits(response) if has_hits else []
-        response = [hit for hit in hits if not responses.is_group(hit)]
-    return shape.candidates(response, vector=vector)
+    shape = _SHAPES["vespa"]
+    with reading(shape.owner, response):
+        if responses.vespa_groups(response) is None:
+            shape.check(response, shape.owner)
+            response = [hit for hit in shape.unchecked_hits(response) if not responses.is_group(hit)]
+        return shape.candidates(response, vector=vector)
 
 
 def from_solr(response: Any, *, id: str = "id", vector: str | None = None) -> Candidates[Any]:
@@ -225,7 +232,7 @@ def from_solr(response: Any, *, id: str = "id", vector: str | None = None) -> Ca
     the unique key (default: "id"). A list of one value becomes the value, because a schemaless core returns lists.
     Results of `group.field` and `group.query` are read.
     """
-    return replace(_SHAPES["solr"], ids=(id,)).candidates(response, vector=vector)
+    return _with_id("solr", id).candidates(response, vector=vector)
 
 
 def from_algolia(response: Any, *, query: int | None = None) -> Candidates[Any]:
@@ -253,7 +260,7 @@ def from_meilisearch(
     The score is `_rankingScore`, which the request includes by ``showRankingScore``; without it the order is the
     relevance. `id` is the primary key (default: "id").
     """
-    return replace(_SHAPES["meilisearch"], ids=(id,)).candidates(response, query=query, vector=vector)
+    return _with_id("meilisearch", id).candidates(response, query=query, vector=vector)
 
 
 def from_mongodb(documents: Any, *, score: str = "score", vector: str | None = None) -> Candidates[Any]:
@@ -262,7 +269,8 @@ def from_mongodb(documents: Any, *, score: str = "score", vector: str | None = N
     `score` is the field (default: "score") that the pipeline adds by ``{"$meta": "searchScore"}`` or
     ``{"$meta": "vectorSearchScore"}``; without it the order is the relevance. Ids are `_id`.
     """
-    return replace(_SHAPES["mongodb"], scores=(score,)).candidates(listed(documents), vector=vector)
+    shape = replace(_SHAPES["mongodb"], scores=(score,), needs_scores=score != "score")
+    return shape.candidates(listed(documents), vector=vector)
 
 
 def from_redis(
@@ -273,10 +281,11 @@ def from_redis(
     The score is the first of `hybrid_score`, the negated `vector_distance` and `score`, or the field named `score`.
     Redis returns text: numbers in other fields stay text.
     """
-    shape = (
-        _SHAPES["redis"] if score is None else replace(_SHAPES["redis"], scores=(score, f"extra_attributes.{score}"))
-    )
-    return shape.candidates(_redis_reply(response), vector=vector, distances=distances if score else False)
+    shape = _SHAPES["redis"]
+    if score is not None:
+        shape = replace(shape, scores=(score, f"extra_attributes.{score}"), needs_scores=True)
+    with reading(shape.owner, response):
+        return shape.candidates(_redis_reply(response), vector=vector, distances=distances if score else False)
 
 
 def from_azure_search(response: Any, *, id: str = "id", vector: str | None = None) -> Candidates[Any]:
@@ -285,7 +294,7 @@ def from_azure_search(response: Any, *, id: str = "id", vector: str | None = Non
     The score is the boosted reranker score, the reranker score or `@search.score`. `id` is the key of the index
     (default: "id").
     """
-    return replace(_SHAPES["azure_search"], ids=(id,)).candidates(listed(response), vector=vector)
+    return _with_id("azure_search", id).candidates(listed(response), vector=vector)
 
 
 def from_vertex_search(response: Any, *, vector: str | None = None) -> Candidates[Any]:
@@ -294,13 +303,6 @@ def from_vertex_search(response: Any, *, vector: str | None = None) -> Candidate
     The order is the relevance; chunks have a score. Columns are `structData` and `derivedStructData`.
     """
     return _SHAPES["vertex_search"].candidates(listed(response), vector=vector)
-
-
-def _milvus_id(hit: Any) -> Any:
-    """Return the primary key: `id`, or the first entry if the field has another name."""
-    if "id" in hit:
-        return hit["id"]
-    return next((value for name, value in hit.items() if name not in ("distance", "entity")), None)
 
 
 def _redis_reply(reply: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from mascot.attributes.columns import vectors_of
 from mascot.candidates import Candidates, RecordColumns, TableRows, as_ids, value_of
-from mascot.errors import InputError, OptionError
+from mascot.errors import InputError, MascotError, OptionError
 
 Floats = NDArray[np.float64]
 
@@ -92,6 +93,17 @@ def unreadable(owner: str, needed: str, response: Any) -> InputError:
     return InputError(f"{owner} needs {needed}, got {text:.120}")
 
 
+@contextmanager
+def reading(owner: str, response: Any) -> Iterator[None]:
+    """Name the converter and the response if it has another form than the converter reads."""
+    try:
+        yield
+    except MascotError:
+        raise
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{unreadable(owner, 'a response in a documented form', response)}: {error!r:.80}") from None
+
+
 def is_list(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
 
@@ -161,8 +173,11 @@ def candidates_of(
     if distances is None and len(numbers) > 1 and numbers[0] < numbers[-1] and (np.diff(numbers) >= 0).all():
         numbers = as_scores(scores, distances=True)
     result: Candidates[Any] = Candidates(numbers)
-    if not all(id_ is None for id_ in ids):
+    result.has_ids = not hits or any(id_ is not None for id_ in ids)
+    if result.has_ids:
         result.ids = as_ids(ids, len(hits), "Candidates")
+    if result.has_ids and None in result.ids:
+        raise InputError(f"Candidates.ids must be in every hit, got none at position {result.ids.index(None)}")
     result.vectors = _vector_cells(columns, vectors) if isinstance(vectors, str) else vectors
     result.columns, result.source = columns, hits
     return result

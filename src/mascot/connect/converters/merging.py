@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mascot.candidates import Candidates, RecordColumns, scaled
+from mascot.candidates import Candidates, RecordColumns, check_same_type, scaled
 from mascot.errors import InputError, check_one_of, check_positive, check_whole, require
 
 
@@ -28,14 +28,15 @@ def merge(
         The candidates of each source.
     names
         A name for each source (default: None). Ids become (name, id), and a column `source` holds the name. Names are
-        needed if one id means different things in two sources, or if ids are positions.
+        needed if one id means different things in two sources, or if hits have no ids.
     by
         "score" keeps the highest score of an id (default). "rank" is reciprocal rank fusion: the score of an id is the
-        sum of weight / (rank_constant + rank) over the sources that returned it, with ranks from 1. It needs no
-        comparable scores.
+        sum of weight / (rank_constant + rank) over the sources that returned it, with its best rank, from 1. It
+        needs no comparable scores.
     rescale
         For "score": whether the scores of each source are rescaled to 0..1, its best to 1 and its last to 0; outliers
-        are clipped (default: True). Use False for shards of one index, whose scores are comparable.
+        are clipped, and a single hit is 1 (default: True). Use False for shards of one index, whose scores are
+        comparable.
     rank_constant
         For "rank": the constant of reciprocal rank fusion; a larger one flattens the ranks (default: 60).
     weights
@@ -55,9 +56,15 @@ def merge(
     >>> merge(text, image, by="rank").ids
     ['b', 'a', 'c']
     """
+    known_ids: set[Hashable] = set()
     for part in candidates:
         if not isinstance(part, Candidates):
             raise InputError(f"merge needs Candidates, got {type(part).__name__}")
+        if names is None:
+            if not part.has_ids:
+                raise InputError("merge needs ids or names, got hits without ids")
+            check_same_type(known_ids, part.ids, "merge needs names or ids of one type")
+            known_ids.update(part.ids)
     if best is not None:
         check_whole("merge best", best, 1)
     if names is not None:
@@ -76,18 +83,25 @@ def merge(
         orders = [np.argsort(-part.scores, kind="stable") for part in candidates]
         parts = [1 / (rank_constant + 1 + np.argsort(order)) for order in orders]
     else:
-        parts = [scaled(part.scores, robust=True) if rescale else part.scores for part in candidates]
+        # A single hit is the best of its source.
+        parts = [part.scores for part in candidates]
+        if rescale:
+            parts = [scaled(scores, robust=True) if len(scores) > 1 else np.ones(len(scores)) for scores in parts]
     scores = np.concatenate([np.zeros(0), *(factor * part for factor, part in zip(factors, parts, strict=True))])
     ids: list[Hashable] = []
+    source_of: list[int] = []
     for at, part in enumerate(candidates):
         ids += part.ids if names is None else [(names[at], id_) for id_ in part.ids]
-    places: dict[Hashable, int] = {}
+        source_of += [at] * len(part)
+    places: dict[Hashable, int] = {}  # the best of each id
+    firsts: dict[tuple[int, Hashable], int] = {}  # the best of each id in each source
     for at in np.argsort(-scores, kind="stable").tolist():
         places.setdefault(ids[at], at)
+        firsts.setdefault((source_of[at], ids[at]), at)
     order = list(places.values())
     if by == "rank":
         sums = np.zeros(len(scores))
-        for at, id_ in enumerate(ids):
+        for (_, id_), at in firsts.items():
             sums[places[id_]] += scores[at]
         scores = sums
         order.sort(key=lambda at: -scores[at])

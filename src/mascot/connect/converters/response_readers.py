@@ -16,6 +16,7 @@ from mascot.connect.converters.hit_lists import (
     entry,
     is_list,
     negated,
+    reading,
     unreadable,
 )
 from mascot.errors import InputError, check_whole, require, warn
@@ -49,7 +50,9 @@ class Shape:
     vector: str | None = None  # path of the vector, or of a dictionary of named vectors
     queries: tuple[str, ...] = ()  # paths of the responses to several queries; ".*" means all values
     groups: Callable[[Any], Groups | None] | None = None  # returns None if the hits are not grouped
-    needs_ids: bool = False  # whether the engine always returns ids
+    needs_ids: bool = False  # whether the engine always returns ids, or the caller named them
+    needs_scores: bool = False  # whether the caller named the score
+    empty: str | None = None  # path of an entry of responses that leave out the hits if there are none
     unwrap: bool = False  # whether lists of one value become the value
     envelope: str | None = None  # attribute of a client's response that holds the response of the server
 
@@ -58,11 +61,12 @@ class Shape:
         if self.envelope is not None:
             response = entry(response, self.envelope) or response
         self.check(response, self.owner)
-        for path in self.queries:
-            parts = value_at(response, path.removesuffix(".*"))
-            parts = list(parts.values()) if path.endswith(".*") and isinstance(parts, Mapping) else parts
-            if is_list(parts) and parts and all(map(self._is_answer, parts)):
-                return list(parts)
+        with reading(self.owner, response):
+            for path in self.queries:
+                parts = value_at(response, path.removesuffix(".*"))
+                parts = list(parts.values()) if path.endswith(".*") and isinstance(parts, Mapping) else parts
+                if is_list(parts) and parts and all(map(self._is_answer, parts)):
+                    return list(parts)
         return [response]
 
     def answer(self, response: Any, query: int | None) -> Any:
@@ -100,6 +104,8 @@ class Shape:
         for hits in (answer, *(value_at(answer, path) for path in self.hits)):
             if is_list(hits):
                 return list(hits)
+        if self.empty is not None and value_at(answer, self.empty) is not None:
+            return []
         needed = f"a response with {' or '.join(path.rpartition('.')[2] for path in self.hits[:2])}"
         raise unreadable(self.owner, needed, answer)
 
@@ -107,19 +113,26 @@ class Shape:
         self, response: Any, *, query: int | None = None, vector: str | None = None, distances: bool | None = False
     ) -> Candidates[Any]:
         """Return the candidates of one query."""
-        hits, groups = self.hits_of(self.answer(response, query))
-        ids, fields = self._ids(hits), self._fields(hits)
-        if self.needs_ids and None in ids:
-            raise unreadable(self.owner, "an id in every hit", hits[ids.index(None)])
-        columns = HitColumns(fields, hits, self.unwrap, None if groups is None else {"group": groups})
-        scores = first_scores(hits, self.scores)
-        if distances is None and groups is not None:
-            distances = _are_distances(scores, groups)
-        if self.vector is None or vector is None:
-            return candidates_of(hits, columns, scores, ids, vector, distances)
-        cells = each_at(hits, self.vector)
-        vectors = as_vectors([cell.get(vector) if isinstance(cell, Mapping) else cell for cell in cells])
-        return candidates_of(hits, columns, scores, ids, vectors, distances)
+        with reading(self.owner, response):
+            hits, groups = self.hits_of(self.answer(response, query))
+            ids, fields = self._ids(hits), self._fields(hits)
+            if self.needs_ids and None in ids:
+                raise unreadable(self.owner, f"an id in every hit ({self._named(self.ids)})", hits[ids.index(None)])
+            columns = HitColumns(fields, hits, self.unwrap, None if groups is None else {"group": groups})
+            scores = first_scores(hits, self.scores)
+            if self.needs_scores and hits and all(score is None for score in scores):
+                raise unreadable(self.owner, f"a hit with a score ({self._named(self.scores)})", hits[0])
+            if distances is None and groups is not None:
+                distances = _are_distances(scores, groups)
+            if self.vector is None or vector is None:
+                return candidates_of(hits, columns, scores, ids, vector, distances)
+            cells = each_at(hits, self.vector)
+            vectors = as_vectors([cell.get(vector) if isinstance(cell, Mapping) else cell for cell in cells])
+            return candidates_of(hits, columns, scores, ids, vectors, distances)
+
+    @staticmethod
+    def _named(paths: Iterable[Path]) -> str:
+        return " or ".join(path if isinstance(path, str) else "_id" for path in paths)
 
     def _is_answer(self, part: Any) -> bool:
         if is_list(part) or any(is_list(value_at(part, path)) for path in self.hits):
@@ -235,8 +248,8 @@ def elastic_groups(response: Any) -> Groups | None:
     aggregations = entry(response, "aggregations")
     if not aggregations or value_at(response, "hits.hits"):
         return None
-    groups = list(_top_hits(aggregations, None))
-    if not groups:
+    groups, total = list(_top_hits(aggregations, None)), value_at(response, "hits.total")
+    if not groups and (entry(total, "value") if isinstance(total, Mapping) else total) != 0:
         raise InputError(f"from_elasticsearch needs hits or top_hits, got the aggregations {', '.join(aggregations)}")
     return groups
 
@@ -258,17 +271,19 @@ def _top_hits(node: Any, key: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def solr_groups(response: Any) -> Groups | None:
-    """Return the groups of `group.field`, or of each `group.query`."""
+    """Return the groups of `group.field`, in either format, or of each `group.query`."""
     commands = entry(response, "grouped")
     if not isinstance(commands, Mapping) or not commands:
         return None
     fields = [name for name, command in commands.items() if "groups" in command]
     if len(fields) > 1:
         raise InputError(f"from_solr needs one group.field, got {', '.join(fields)}")
-    groups = []
+    groups: list[tuple[Any, Any]] = []
     for name, command in commands.items():
-        for group in command.get("groups", [{"groupValue": name, **command}]):
-            groups.append((group["groupValue"], group["doclist"]["docs"]))
+        if name in fields:
+            groups += [(group["groupValue"], group["doclist"]["docs"]) for group in command["groups"]]
+        else:  # a query, or a field whose documents are in one list (group.format=simple)
+            groups += [(doc.get(name, name), [doc]) for doc in command["doclist"]["docs"]]
     return groups
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from mascot.candidates import Candidates, RecordColumns
 from mascot.connect.converters import hit_lists
-from mascot.connect.converters.hit_lists import as_vectors, candidates_of, records_of
+from mascot.connect.converters.hit_lists import as_vectors, candidates_of, reading, records_of
 from mascot.connect.converters.response_readers import Shape, query_at
 from mascot.errors import InputError
 
@@ -22,18 +22,18 @@ def from_chroma(response: Any, *, vectors: bool = False, query: int | None = Non
     Chroma returns distances; scores are their negatives. Columns are the metadata keys and `document`. Records are
     dictionaries with `id`, `distance`, `document` and `metadata`.
     """
-    if not isinstance(response, Mapping) or not hit_lists.is_list(response.get("ids")):
+    ids: Any = response.get("ids") if isinstance(response, Mapping) else None
+    if not hit_lists.is_list(ids) or not all(map(hit_lists.is_list, ids)):
         raise hit_lists.unreadable("from_chroma", "the dictionary that collection.query returned", response)
-    at = query_at("from_chroma", len(response["ids"]), query)
+    at = query_at("from_chroma", len(ids), query)
     plurals = ("ids", "distances", "documents", "metadatas", "embeddings", "uris", "data")
-    parts = {
-        plural.removesuffix("s"): list(response[plural][at]) for plural in plurals if response.get(plural) is not None
-    }
-    ids = parts["id"]
-    nothing = [None] * len(ids)
-    embeddings = as_vectors(parts.get("embedding", [])) if vectors else None
-    fields, scores = parts.get("metadata", nothing), parts.get("distance", nothing)
-    return candidates_of(records_of(parts), fields, scores, ids, embeddings, distances=True)
+    with reading("from_chroma", response):
+        lists = {plural: response[plural] for plural in plurals if response.get(plural) is not None}
+        parts = {plural.removesuffix("s"): list(values[at]) for plural, values in lists.items()}
+        nothing = [None] * len(parts["id"])
+        embeddings = as_vectors(parts.get("embedding", [])) if vectors else None
+        fields, scores = parts.get("metadata", nothing), parts.get("distance", nothing)
+        return candidates_of(records_of(parts), fields, scores, parts["id"], embeddings, distances=True)
 
 
 def from_faiss(
@@ -93,7 +93,7 @@ def from_lance(result: Any, *, id: str = "id", vector: str | None = None) -> Can
         columns = RecordColumns(hits)
     kinds = (columns.cells("_relevance_score"), columns.cells("_score"), hit_lists.negated(columns.cells("_distance")))
     scores = next((kind for kind in kinds if any(score is not None for score in kind)), kinds[-1])
-    return candidates_of(hits, columns, scores, columns.usual_cells(id, "id"), vector)
+    return candidates_of(hits, columns, scores, columns.usual_cells(id, "id", "from_lance"), vector)
 
 
 def from_rows(
@@ -130,8 +130,6 @@ def from_rows(
     """
     hits, columns = hit_lists.rows_of(rows, names)
     nothing = [None] * len(hits)
-    scores = nothing if score is None else columns.cells(score)
-    if score is not None and hits and all(value is None for value in scores):
-        raise InputError(f"from_rows needs a column of scores, got none named {score!r} in: {', '.join(columns)}")
-    ids = nothing if id is None else columns.usual_cells(id, "id")
+    scores = nothing if score is None else columns.usual_cells(score, "", "from_rows")
+    ids = nothing if id is None else columns.usual_cells(id, "id", "from_rows")
     return candidates_of(hits, columns, scores, ids, vector, distances)
