@@ -139,8 +139,10 @@ INPUT = {
     "Silent.features(columns, vectors) is what this method compares by, got": lambda: spread(Silent(), mc.Mmr()),
     "Loud.point must return a dict of columns by name, got 4.0": lambda: near(Loud([], point=lambda value: 4.0), 4),
     # Places
-    "Place: near must be (latitude, longitude), got 'Lisbon'": lambda: near(mc.Place(), "Lisbon"),
-    "Place: near must be a latitude in -90..90 and a longitude, got (100.0, 0)": lambda: near(
+    "Place: near must be (latitude, longitude) in degrees, with a latitude in -90..90, got 'Lisbon'": lambda: near(
+        mc.Place(), "Lisbon"
+    ),
+    "Place: near must be (latitude, longitude) in degrees, with a latitude in -90..90, got (100.0, 0)": lambda: near(
         mc.Place(), (np.float64(100), 0)
     ),
     # Calls

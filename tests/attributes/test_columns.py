@@ -126,6 +126,14 @@ def test_text_that_may_mean_something_else_is_refused_with_its_remedy() -> None:
             mc.focus(mc.Date(), near=text)
 
 
+@pytest.mark.parametrize("values", [[0, 1563127533], [1563127533, 1563127533000], [1563127533000000]])
+def test_numbers_that_are_no_unix_times_are_refused_with_their_remedy(values: list[int]) -> None:
+    with pytest.raises(
+        mc.InputError, match=r"^Date column 't' must hold times .*: numbers are Unix times from 1973 on"
+    ):
+        time_of(values)
+
+
 def test_hours_and_missing_times_as_people_have_them() -> None:
     for value in (None, "  ", "0000:00:00 00:00:00", "    :  :     :  :  ", "2021-02-30", NAN, pd.NaT):
         assert missing(mc.Date("x"), ["2020-01-01", value]) == [False, True]

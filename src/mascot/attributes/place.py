@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -76,14 +77,14 @@ class _Located(Value):
         return np.nan_to_num(np.ascontiguousarray(points.T), copy=False)
 
     def point(self, value: Any) -> dict[str, Any]:
-        try:
+        with suppress(TypeError, ValueError):
             north, east = (float(part) for part in value)
-        except (TypeError, ValueError):
-            raise InputError(f"{self.owner}: near must be (latitude, longitude), got {printable(value)!r}") from None
-        if not (abs(north) <= 90 and math.isfinite(east)):
-            rule = "must be a latitude in -90..90 and a longitude"
-            raise InputError(f"{self.owner}: near {rule}, got {printable(value)!r}")
-        return {self.lat: {"lat": north, "lon": east}} if self.lon is None else {self.lat: north, self.lon: east}
+            if abs(north) <= 90 and math.isfinite(east):
+                return (
+                    {self.lat: {"lat": north, "lon": east}} if self.lon is None else {self.lat: north, self.lon: east}
+                )
+        rule = "must be (latitude, longitude) in degrees, with a latitude in -90..90"
+        raise InputError(f"{self.owner}: near {rule}, got {printable(value)!r}")
 
 
 def split_points(column: NDArray[Any], name: str, owner: str) -> dict[str, NDArray[Any]]:

@@ -160,6 +160,8 @@ def _moment(value: Any, owner: str, name: str) -> datetime | None:
 
 def remedy_for(value: Any) -> str:
     """Return the end of an error message: what to write instead of an incomplete time."""
+    if is_number(value):
+        return ": numbers are Unix times from 1973 on, all in seconds or all in milliseconds"
     match = _NO_DAY.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         return ""
