@@ -197,13 +197,13 @@ def as_ids(ids: Any, count: int, owner: str, like: str = "candidates") -> list[H
     return names
 
 
-def check_same_type(ids: Iterable[Hashable], others: Iterable[Hashable], rule: str) -> None:
-    """Raise if an id differs from another one only in its type, as 5 and "5" do."""
-    if not set(map(type, ids)) <= set(map(type, others)):
-        other_of = {str(id_): id_ for id_ in others}
-        for id_ in ids:
-            if other_of.get(str(id_), id_) != id_:
-                raise InputError(f"{rule}, got {id_!r}, which differs from the id {other_of[str(id_)]!r} in its type")
+def check_types(ids: Sequence[Hashable], rule: str) -> None:
+    """Raise if two ids differ only in their type, as 5 and "5" do."""
+    id_of: dict[str, Hashable] = {}
+    for id_ in ids if len(set(map(type, ids))) > 1 else ():
+        other = id_of.setdefault(str(id_), id_)
+        if other != id_:
+            raise InputError(f"{rule}, got {id_!r}, which differs from the id {other!r} in its type")
 
 
 def finite_scores(scores: ArrayLike, dimensions: int, owner: str = "scores") -> Floats:

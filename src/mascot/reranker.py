@@ -224,10 +224,10 @@ class Reranker:
         entries = rows if isinstance(rows, str) else list(rows)
         if not all(map(is_whole, entries)):
             return self.rows(entries)
-        if not self._row_of.keys().isdisjoint(entries):
-            rule = "must be Reranker.rows(ids) or an array of row numbers, because ids are whole numbers too"
-            raise InputError(f"rows {rule}, got {entries!r:.80}")
-        return entries
+        if self._row_of.keys().isdisjoint(entries):
+            return entries
+        rule = "must be Reranker.rows(ids) or an array of row numbers, because ids are whole numbers too"
+        raise InputError(f"rows {rule}, got {entries!r:.80}")
 
     def rerank(
         self,

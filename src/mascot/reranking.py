@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mascot.bins import Ints
-from mascot.candidates import Batch, Candidates, Id, check_same_type
+from mascot.candidates import Batch, Candidates, Id, check_types
 from mascot.errors import InputError, OptionError, check_whole, hashed, is_whole, require
 from mascot.fitting.arrangement import needs_arrangement, select_each_shown, select_shown
 from mascot.fitting.fitted_wishes import Call, FittedWishes, Queries, fit_wishes, join_fitted
@@ -273,7 +273,7 @@ def positions_of(already: Already, ids: Sequence[Hashable]) -> Ints:
     place = {id_: place for place, id_ in enumerate(earlier_ids)}
     positions = [i for i, id_ in enumerate(ids) if id_ in place]
     if len(positions) < len(place):
-        check_same_type(place, ids, "already must name candidates by their ids")
+        check_types([*ids, *place], "already must name candidates by their ids")
     return np.array(sorted(positions, key=lambda i: place[ids[i]]), np.int64)
 
 

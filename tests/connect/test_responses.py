@@ -352,7 +352,7 @@ UNNAMED: list[tuple[Any, Any, dict[str, Any], str]] = [
     (converters.from_rows, [{"id": 1, "score": 1.0}], {"id": "sku"}, "column 'sku', got columns: id, score"),
     (converters.from_lance, [{"id": 1, "_distance": 1.0}], {"id": "sku"}, "column 'sku', got columns: _distance, id"),
     (converters.from_mongodb, MONGODB, {"score": "points"}, r"a hit with a score \(points\)"),
-    (converters.from_redis, REDIS_RESULT, {"score": "points"}, r"a hit with a score \(points or "),
+    (converters.from_redis, REDIS_RESULT, {"score": "points"}, r"a hit with a score \(points\)"),
     (
         converters.from_solr,
         {"docs": [{"id": "1"}, {"sku": "2"}]},
@@ -423,6 +423,11 @@ def test_distances_in_groups_are_recognised(scores: list[list[float]], sign: int
     assert candidates.scores.tolist() == [sign * score for part in scores for score in part]
 
 
+def test_distances_are_compared_as_numbers() -> None:
+    hits = [{"id": "a", "distance": "9.5"}, {"id": "b", "distance": "10.2"}]
+    assert converters.from_redis(hits, score="distance").scores.tolist() == [-9.5, -10.2]
+
+
 def test_rows_with_underscore_id_are_not_shown_again() -> None:
     rows = [{"_id": f"L{at}", "score": 1.0 - at / 10} for at in range(4)]
     assert mc.rerank(converters.from_rows(rows), [], k=2, already=["L0"]).ids == ["L1", "L2"]
@@ -439,7 +444,7 @@ def test_merge_counts_an_id_once_for_each_source_and_a_single_hit_as_the_best() 
 def test_merge_refuses_ids_that_cannot_be_compared(by: str) -> None:
     texts, numbers = mc.Candidates([1.0], ["5"]), mc.Candidates([1.0, 0.5], [5, 6])
     with pytest.raises(
-        mc.InputError, match="merge needs names or ids of one type, got '5', which differs from the id 5"
+        mc.InputError, match="merge needs names or ids of one type, got 5, which differs from the id '5'"
     ):
         converters.merge(texts, numbers, by=by)
     with pytest.raises(mc.InputError, match="merge needs ids or names, got hits without ids"):

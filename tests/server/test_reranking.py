@@ -219,7 +219,7 @@ def test_a_search_without_hits_has_an_empty_page(service: httpx.Client, body: di
         ({"records": [1]}, 422, "records[0]: Expected `object`, got `int`"),
         ({"records": RECORDS, "columns": {"a": [1]}}, 422, "columns: belongs to scores; records hold everything"),
         ({"from": "solr", "response": {"hits": 1}}, 400, "from_solr"),
-        ({"from": "vespa", "response": {}, "score": "x"}, 422, "score: is not an option of from vespa"),
+        ({"from": "vespa", "response": {}, "score": "x"}, 400, "score is not an option of from_vespa"),
         ({"from": "faiss", "response": {}}, 422, "from: Invalid enum value"),
     ],
 )  # fmt: skip

@@ -18,7 +18,7 @@ import typer
 
 import mascot as mc
 from mascot.cli import hit_tables, options, printing
-from mascot.connect import converters
+from mascot.connect.converters.convert import from_engine
 from mascot.grammar import columns_of
 from mascot.profiles import Variant
 from mascot.tuning.preview import Preview, QueryHits, Tally, summarize, tally
@@ -113,7 +113,8 @@ class _Work:
         hits = record.get("hits")
         try:
             if self.engine is not None:
-                candidates = getattr(converters, f"from_{self.engine}")(hits, vector=self.vector)
+                names = {name: value for name, value in (("id", self.id), ("vector", self.vector)) if value is not None}
+                candidates = from_engine(self.engine, hits, names)
             elif isinstance(hits, list):
                 candidates = mc.Candidates.from_records(hits, self.score, self.id or "id", self.vector)
             else:

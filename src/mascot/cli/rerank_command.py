@@ -305,12 +305,8 @@ def _pins(typed: Sequence[str], ids: Sequence[Any]) -> Any:
     id_of = {str(id_): id_ for id_ in ids}
     pairs = [(text, "") if text in id_of else text.rpartition("=")[::2] for text in typed]
     for (text, place), option in zip(pairs, typed, strict=True):
-        require(
-            text in id_of and (not place or place.isdigit()),
-            "--pin",
-            "must be the id of a candidate, or ID=POSITION",
-            option,
-        )
+        valid = text in id_of and (not place or place.isdigit())
+        require(valid, "--pin", "must be the id of a candidate, or ID=POSITION", option)
     placed = [bool(place) for _, place in pairs]
     require(all(placed) or not any(placed), "--pin", "must have a position for every id or for none", list(typed))
     return {id_of[text]: int(place) for text, place in pairs} if all(placed) else [id_of[text] for text, _ in pairs]

@@ -22,13 +22,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
+from inspect import signature
 from typing import Any
 
 from mascot.candidates import Candidates
 from mascot.connect.converters import response_readers as responses
 from mascot.connect.converters.hit_lists import entry, is_list, reading
 from mascot.connect.converters.response_readers import Shape, each_at, listed
-from mascot.errors import InputError
+from mascot.errors import InputError, OptionError
 
 
 def _elastic_fields(hits: Sequence[Any]) -> list[Any]:
@@ -73,11 +75,11 @@ _SHAPES = {
     for shape in (
         Shape(
             "from_elasticsearch", ("hits.hits",), (_elastic_ids,), ("_score",), (_elastic_fields,),
-            queries=("responses",), groups=responses.elastic_groups, needs_ids=True, envelope="body",
+            queries=("responses",), groups=responses.elastic_groups, needs_ids="_id", envelope="body",
         ),
         Shape(
             "from_qdrant", ("result.points", "points", "result"), fields=("payload",), vector="vector",
-            queries=("result", ""), groups=_qdrant_groups, needs_ids=True,
+            queries=("result", ""), groups=_qdrant_groups, needs_ids="id",
         ),
         Shape("from_milvus", ("data",), (_milvus_ids,), ("distance",), (_milvus_fields,), queries=("data", "")),
         Shape(
@@ -93,13 +95,13 @@ _SHAPES = {
         ),
         Shape(
             "from_vespa", ("root.children", "hits"), scores=("relevance",), fields=("fields",),
-            groups=responses.vespa_groups, needs_ids=True, empty="root",
+            groups=responses.vespa_groups, needs_ids="id", empty="root",
         ),
         Shape("from_solr", ("response.docs", "docs"), groups=responses.solr_groups, unwrap=True),
-        Shape("from_algolia", ("hits",), ("objectID", "object_id"), (), queries=("results",), needs_ids=True),
+        Shape("from_algolia", ("hits",), ("objectID", "object_id"), (), queries=("results",), needs_ids="objectID"),
         Shape(
             "from_pinecone", ("matches", "result.hits"), ("id", "_id"), ("score", "_score"), ("metadata", "fields"),
-            vector="values", needs_ids=True,
+            vector="values", needs_ids="id",
         ),
         Shape(
             "from_meilisearch", ("hits",), scores=("_federation.weightedRankingScore", "_rankingScore"),
@@ -108,7 +110,7 @@ _SHAPES = {
         Shape("from_mongodb", ("cursor.firstBatch",), ("_id",)),
         Shape(
             "from_redis", ("docs", "results"), scores=("hybrid_score", "-vector_distance", "score"),
-            fields=("", "extra_attributes"), needs_ids=True,
+            fields=("", "extra_attributes"), needs_ids="id",
         ),
         Shape(
             "from_azure_search", ("value",),
@@ -133,7 +135,16 @@ _WEAVIATE_JSON = replace(
 
 
 def _with_id(engine: str, id: str) -> Shape:
-    return replace(_SHAPES[engine], ids=(id,), needs_ids=id != "id")
+    return replace(_SHAPES[engine], ids=(id,), needs_ids=None if id == "id" else id)
+
+
+def from_engine(engine: str, response: Any, names: Mapping[str, str]) -> Candidates[Any]:
+    """Convert the response of an engine; `names` are options of its converter."""
+    converter = getattr(import_module("mascot.connect.converters"), f"from_{engine}")
+    for name in names.keys() - signature(converter).parameters.keys():
+        raise OptionError(f"{name} is not an option of from_{engine}")
+    result: Candidates[Any] = converter(response, **names)
+    return result
 
 
 def each_query(converter: Callable[..., Candidates[Any]], response: Any, **options: Any) -> list[Candidates[Any]]:
@@ -269,7 +280,7 @@ def from_mongodb(documents: Any, *, score: str = "score", vector: str | None = N
     `score` is the field (default: "score") that the pipeline adds by ``{"$meta": "searchScore"}`` or
     ``{"$meta": "vectorSearchScore"}``; without it the order is the relevance. Ids are `_id`.
     """
-    shape = replace(_SHAPES["mongodb"], scores=(score,), needs_scores=score != "score")
+    shape = replace(_SHAPES["mongodb"], scores=(score,), needs_scores=None if score == "score" else score)
     return shape.candidates(listed(documents), vector=vector)
 
 
@@ -283,7 +294,7 @@ def from_redis(
     """
     shape = _SHAPES["redis"]
     if score is not None:
-        shape = replace(shape, scores=(score, f"extra_attributes.{score}"), needs_scores=True)
+        shape = replace(shape, scores=(score, f"extra_attributes.{score}"), needs_scores=score)
     with reading(shape.owner, response):
         return shape.candidates(_redis_reply(response), vector=vector, distances=distances if score else False)
 

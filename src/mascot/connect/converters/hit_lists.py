@@ -39,28 +39,17 @@ def stem_of(name: str, columns: Sequence[str]) -> str:
 class HitColumns(RecordColumns):
     """Columns of hits: a name is looked up in the fields of each hit, then in the hit itself."""
 
-    def __init__(
-        self,
-        fields: Sequence[Mapping[str, Any]],
-        hits: Sequence[Any],
-        unwrap: bool = False,
-        further: Mapping[str, list[Any]] | None = None,
-    ) -> None:
+    def __init__(self, fields: Sequence[Mapping[str, Any]], hits: Sequence[Any], unwrap: bool = False) -> None:
         super().__init__(fields)
-        self._hits, self._unwrap, self._further = hits, unwrap, further or {}
+        self._hits, self._unwrap = hits, unwrap
 
     def cells(self, name: str) -> list[Any]:
-        if name in self._further:
-            return self._further[name]
         values = super().cells(name)
         if self._hits is not self._records and all(value is None for value in values):
             values = [value_of(hit, name) for hit in self._hits]
         if self._unwrap:  # engines that return every field as a list
             values = [value[0] if isinstance(value, list) and len(value) == 1 else value for value in values]
         return values
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys([*super().__iter__(), *self._further]))
 
 
 class NamedColumns(RecordColumns):
@@ -113,40 +102,32 @@ def entry(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
 
 
-def rows_of(rows: Any, names: Sequence[str] | None) -> tuple[Sequence[Any], RecordColumns]:
-    if is_table(rows):
-        return table_of(rows)
+def rows_of(rows: Any, names: Sequence[str] | None, owner: str) -> tuple[Sequence[Any], RecordColumns]:
+    if hasattr(rows, "columns") and hasattr(rows, "shape") and not hasattr(rows, "fetchall"):
+        columns = NamedColumns(
+            len(rows), map(str, getattr(rows, "column_names", rows.columns)), partial(_table_column, rows)
+        )
+        return TableRows(rows, columns), columns
     if hasattr(rows, "fetchall"):
         if names is None:
             names = [field[0] for field in getattr(rows, "description", None) or ()] or _keys_of(rows)
         rows = rows.fetchall()
     elif not isinstance(rows, Iterable) or isinstance(rows, (str, Mapping)):
-        raise unreadable("from_rows", "a cursor, a result or a list of rows", rows)
+        raise unreadable(owner, "a cursor, a result or a list of rows", rows)
     hits = list(rows)
     if not hits or isinstance(hits[0], Mapping):
         return hits, RecordColumns(hits)
     keys = list(names or _keys_of(hits[0]))
     width = len(hits[0]) if hasattr(hits[0], "__len__") else 0
     if not keys or len(keys) != width:
-        raise InputError(f"from_rows needs the names of {width} columns, got {', '.join(keys) or 'none'}")
-    columns = dict(zip(keys, map(list, zip(*hits, strict=True)), strict=True))
-    return hits, NamedColumns(len(hits), keys, columns.__getitem__)
+        raise InputError(f"{owner} needs the names of {width} columns, got {', '.join(keys) or 'none'}")
+    cells = dict(zip(keys, map(list, zip(*hits, strict=True)), strict=True))
+    return hits, NamedColumns(len(hits), keys, cells.__getitem__)
 
 
 def _keys_of(row: Any) -> list[str]:
     keys = getattr(row, "keys", tuple)
     return list(getattr(row, "_fields", None) or (keys() if callable(keys) else ()))
-
-
-def is_table(value: Any) -> bool:
-    return hasattr(value, "columns") and hasattr(value, "shape") and not hasattr(value, "fetchall")
-
-
-def table_of(table: Any) -> tuple[Sequence[Any], RecordColumns]:
-    """Return the rows of an Arrow, pandas or Polars table as dictionaries, and its columns."""
-    names = map(str, getattr(table, "column_names", table.columns))
-    columns = NamedColumns(len(table), names, partial(_table_column, table))
-    return TableRows(table, columns), columns
 
 
 def _table_column(table: Any, name: str) -> Any:
@@ -169,10 +150,7 @@ def candidates_of(
     """
     if not isinstance(columns, RecordColumns):
         columns = HitColumns([field or {} for field in columns], hits)
-    numbers = as_scores(scores, bool(distances))
-    if distances is None and len(numbers) > 1 and numbers[0] < numbers[-1] and (np.diff(numbers) >= 0).all():
-        numbers = as_scores(scores, distances=True)
-    result: Candidates[Any] = Candidates(numbers)
+    result: Candidates[Any] = Candidates(as_scores(scores, are_distances(scores) if distances is None else distances))
     result.has_ids = not hits or any(id_ is not None for id_ in ids)
     if result.has_ids:
         result.ids = as_ids(ids, len(hits), "Candidates")
@@ -181,6 +159,16 @@ def candidates_of(
     result.vectors = _vector_cells(columns, vectors) if isinstance(vectors, str) else vectors
     result.columns, result.source = columns, hits
     return result
+
+
+def are_distances(scores: Sequence[Any], groups: Sequence[Any] | None = None) -> bool:
+    """Return whether scores ascend: within the groups, or over groups of one hit."""
+    numbers = as_scores(scores).tolist()
+    runs: dict[str, list[float]] = {} if groups else {"": numbers}
+    for number, group in zip(numbers, groups or (), strict=bool(groups)):
+        runs.setdefault(repr(group[0] if isinstance(group, list) else group), []).append(number)
+    orders = [run for run in runs.values() if run and run[0] != run[-1]] or [[run[0] for run in runs.values() if run]]
+    return all(len(run) > 1 and run[0] < run[-1] and run == sorted(run) for run in orders)
 
 
 def _vector_cells(columns: RecordColumns, name: str) -> Floats | None:

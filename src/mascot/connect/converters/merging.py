@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mascot.candidates import Candidates, RecordColumns, check_same_type, scaled
+from mascot.candidates import Candidates, RecordColumns, check_types, scaled
 from mascot.errors import InputError, check_one_of, check_positive, check_whole, require
 
 
@@ -56,15 +56,11 @@ def merge(
     >>> merge(text, image, by="rank").ids
     ['b', 'a', 'c']
     """
-    known_ids: set[Hashable] = set()
     for part in candidates:
         if not isinstance(part, Candidates):
             raise InputError(f"merge needs Candidates, got {type(part).__name__}")
-        if names is None:
-            if not part.has_ids:
-                raise InputError("merge needs ids or names, got hits without ids")
-            check_same_type(known_ids, part.ids, "merge needs names or ids of one type")
-            known_ids.update(part.ids)
+        if names is None and not part.has_ids:
+            raise InputError("merge needs ids or names, got hits without ids")
     if best is not None:
         check_whole("merge best", best, 1)
     if names is not None:
@@ -73,9 +69,8 @@ def merge(
     check_one_of("merge by", by, "score", "rank")
     check_positive("merge rank_constant", rank_constant)
     factors = [1.0] * len(candidates) if weights is None else list(weights)
-    require(
-        len(factors) == len(candidates), "merge weights", f"must be {len(candidates)}, one for each source", weights
-    )
+    rule = f"must be {len(candidates)}, one for each source"
+    require(len(factors) == len(candidates), "merge weights", rule, weights)
     for factor in factors:
         check_positive("merge weights", factor)
     if by == "rank":
@@ -93,6 +88,8 @@ def merge(
     for at, part in enumerate(candidates):
         ids += part.ids if names is None else [(names[at], id_) for id_ in part.ids]
         source_of += [at] * len(part)
+    if names is None:
+        check_types(ids, "merge needs names or ids of one type")
     places: dict[Hashable, int] = {}  # the best of each id
     firsts: dict[tuple[int, Hashable], int] = {}  # the best of each id in each source
     for at in np.argsort(-scores, kind="stable").tolist():

@@ -11,6 +11,7 @@ from typing import Any
 from mascot.candidates import Candidates
 from mascot.connect.converters.hit_lists import (
     HitColumns,
+    are_distances,
     as_vectors,
     candidates_of,
     entry,
@@ -50,8 +51,8 @@ class Shape:
     vector: str | None = None  # path of the vector, or of a dictionary of named vectors
     queries: tuple[str, ...] = ()  # paths of the responses to several queries; ".*" means all values
     groups: Callable[[Any], Groups | None] | None = None  # returns None if the hits are not grouped
-    needs_ids: bool = False  # whether the engine always returns ids, or the caller named them
-    needs_scores: bool = False  # whether the caller named the score
+    needs_ids: str | None = None  # the name of the id, if every hit must have one
+    needs_scores: str | None = None  # the name of the score, if a hit must have one
     empty: str | None = None  # path of an entry of responses that leave out the hits if there are none
     unwrap: bool = False  # whether lists of one value become the value
     envelope: str | None = None  # attribute of a client's response that holds the response of the server
@@ -117,22 +118,20 @@ class Shape:
             hits, groups = self.hits_of(self.answer(response, query))
             ids, fields = self._ids(hits), self._fields(hits)
             if self.needs_ids and None in ids:
-                raise unreadable(self.owner, f"an id in every hit ({self._named(self.ids)})", hits[ids.index(None)])
-            columns = HitColumns(fields, hits, self.unwrap, None if groups is None else {"group": groups})
+                raise unreadable(self.owner, f"an id in every hit ({self.needs_ids})", hits[ids.index(None)])
+            if groups is not None:
+                fields = [{**field, "group": group} for field, group in zip(fields, groups, strict=True)]
+            columns = HitColumns(fields, hits, self.unwrap)
             scores = first_scores(hits, self.scores)
             if self.needs_scores and hits and all(score is None for score in scores):
-                raise unreadable(self.owner, f"a hit with a score ({self._named(self.scores)})", hits[0])
-            if distances is None and groups is not None:
-                distances = _are_distances(scores, groups)
+                raise unreadable(self.owner, f"a hit with a score ({self.needs_scores})", hits[0])
+            if distances is None:
+                distances = are_distances(scores, groups)
             if self.vector is None or vector is None:
                 return candidates_of(hits, columns, scores, ids, vector, distances)
             cells = each_at(hits, self.vector)
             vectors = as_vectors([cell.get(vector) if isinstance(cell, Mapping) else cell for cell in cells])
             return candidates_of(hits, columns, scores, ids, vectors, distances)
-
-    @staticmethod
-    def _named(paths: Iterable[Path]) -> str:
-        return " or ".join(path if isinstance(path, str) else "_id" for path in paths)
 
     def _is_answer(self, part: Any) -> bool:
         if is_list(part) or any(is_list(value_at(part, path)) for path in self.hits):
@@ -176,15 +175,6 @@ class Shape:
             elif value not in values[at]:
                 values[at].append(value)
         return hits, [cell[0] if len(cell) == 1 else cell for cell in values]
-
-
-def _are_distances(scores: Sequence[Any], groups: Sequence[Any]) -> bool:
-    """Return whether scores ascend within the groups, or over groups of one hit."""
-    runs: dict[str, list[Any]] = {}
-    for score, group in zip(scores, groups, strict=True):
-        runs.setdefault(repr(group[0] if isinstance(group, list) else group), []).append(score)
-    orders = [run for run in runs.values() if run[0] != run[-1]] or [[run[0] for run in runs.values()]]
-    return all(len(run) > 1 and None not in run and run[0] < run[-1] and run == sorted(run) for run in orders)
 
 
 def query_at(owner: str, count: int, query: int | None) -> int:

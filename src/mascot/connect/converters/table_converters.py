@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from mascot.candidates import Candidates, RecordColumns
+from mascot.candidates import Candidates
 from mascot.connect.converters import hit_lists
 from mascot.connect.converters.hit_lists import as_vectors, candidates_of, reading, records_of
-from mascot.connect.converters.response_readers import Shape, query_at
+from mascot.connect.converters.response_readers import query_at
 from mascot.errors import InputError
-
-_LANCE = Shape("from_lance", hits=("rows",))
 
 
 def from_chroma(response: Any, *, vectors: bool = False, query: int | None = None) -> Candidates[Any]:
@@ -83,14 +81,9 @@ def from_lance(result: Any, *, id: str = "id", vector: str | None = None) -> Can
 
     The score is `_relevance_score` of a hybrid search, `_score` of a full-text search, otherwise the negated
     `_distance`. `id` is the column of ids (default: "id", or "_id" if there is none); without it ids are
-    positions. Records of a table are
-    dictionaries, made on demand.
+    positions. Records of a table are dictionaries, made on demand.
     """
-    if hit_lists.is_table(result):
-        hits, columns = hit_lists.table_of(result)
-    else:
-        hits = _LANCE.hits_of(result)[0]
-        columns = RecordColumns(hits)
+    hits, columns = hit_lists.rows_of(result, None, "from_lance")
     kinds = (columns.cells("_relevance_score"), columns.cells("_score"), hit_lists.negated(columns.cells("_distance")))
     scores = next((kind for kind in kinds if any(score is not None for score in kind)), kinds[-1])
     return candidates_of(hits, columns, scores, columns.usual_cells(id, "id", "from_lance"), vector)
@@ -128,7 +121,7 @@ def from_rows(
     >>> candidates.ids, candidates.scores.tolist()
     ([7], [-0.2])
     """
-    hits, columns = hit_lists.rows_of(rows, names)
+    hits, columns = hit_lists.rows_of(rows, names, "from_rows")
     nothing = [None] * len(hits)
     scores = nothing if score is None else columns.usual_cells(score, "", "from_rows")
     ids = nothing if id is None else columns.usual_cells(id, "id", "from_rows")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from inspect import signature
 from typing import Any
 
 import msgspec
@@ -13,7 +12,7 @@ import numpy as np
 
 import mascot as mc
 from mascot.attributes.columns import column_of
-from mascot.connect import converters
+from mascot.connect.converters.convert import from_engine
 from mascot.grammar import columns_of
 from mascot.kernels import native
 from mascot.profiles import OPTIONS
@@ -139,16 +138,7 @@ def _candidates_of(request: Any, wishes: Iterable[mc.AnyWish]) -> mc.Candidates:
             raise BadBody(f"{name}: belongs to scores; {sources[0]} hold everything")
     if request.records is not None:
         return _checked(mc.Candidates.from_records(request.records, **names), wishes)
-    return _checked(_converted(request.from_, request.response, names), wishes)
-
-
-def _converted(engine: str, response: Any, names: dict[str, str]) -> mc.Candidates:
-    converter: Any = getattr(converters, f"from_{engine}")
-    for name in names:
-        if name not in signature(converter).parameters:
-            raise BadBody(f"{name}: is not an option of from {engine}")
-    result: mc.Candidates = converter(response, **names)
-    return result
+    return _checked(from_engine(request.from_, request.response, names), wishes)
 
 
 def _checked(candidates: mc.Candidates, wishes: Iterable[mc.AnyWish]) -> mc.Candidates:
