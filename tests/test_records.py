@@ -121,15 +121,19 @@ MISREADINGS: dict[str, Callable[[], Any]] = {
     "already must be a Ranking or a list of ids, got Rankings": lambda: mc.rerank(CANDIDATES, [], already=PAGES),
     "already must have a Ranking of this query, got Rankings": lambda: mc.rerank(CANDIDATES, [], already=[PAGES]),
     "needs column 'vec', got columns: key, score": lambda: mc.Candidates.from_records(NAMELESS, id="key", vector="vec"),
-    "pass score=None for the order": lambda: mc.rerank([{"_id": "a", "_score": None}], []),
-    "pass id=None for positions": lambda: mc.rerank([{"_id": "a", "score": 1}, {"id": "b", "score": 1}], []),
+    "name another with score=, or use None for the order": lambda: mc.rerank([{"_id": "a", "_score": None}], []),
+    "name another with id=, or use None for positions": lambda: mc.rerank(
+        [{"_id": "a", "score": 1}, {"id": "b", "score": 1}], []
+    ),
     "got DataFrame: pass a table as Candidates(": lambda: mc.rerank(pd.DataFrame(TWICE), []),
     "rerank needs Candidates, got Table: pass a table": lambda: mc.rerank(pa.table(TWICE), []),
     "Category needs column '5', got columns: score": lambda: mc.rerank([{"score": 1.0, 5: "x"}], mc.limit("5", 1)),
     "Category needs column 'geo.lat', got": lambda: mc.rerank(
         [{"score": 1.0, "geo": np.ones(2)}], mc.limit("geo.lat", 1)
     ),
-    "remove needs ids in a list, got 'ab'": lambda: mc.Reranker([]).fit(TWICE, ids=["a", "b"]).remove("ab"),
+    "remove needs ids of the corpus in a list, got 'ab'": lambda: (
+        mc.Reranker([]).fit(TWICE, ids=["a", "b"]).remove("ab")
+    ),
     "rows needs ids of the corpus in a list, got 'ab'": lambda: mc.Reranker([]).fit(TWICE, ids=["a", "b"]).rows("ab"),
     "whole numbers too, got [2, 1]": lambda: mc.Reranker([]).fit(TWICE, ids=[1, 2]).rerank([2, 1], [2, 1]),
     "whole numbers too, got [1]": lambda: mc.Reranker([]).fit(TWICE, ids=[1, 2]).rerank_many([[1]], [[2.0]]),

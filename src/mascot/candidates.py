@@ -155,10 +155,10 @@ def _fields_of(record: Any) -> Mapping[str, Any]:
 
 def _require_all(values: list[Any], option: str, name: str | None, instead: str) -> None:
     """Raise if a record has no value."""
-    if None in values:
-        remedy = f"name another with {option}=, or pass {option}=None for {instead}"
-        rule = f"needs {name!r} in every record, got none at position {values.index(None)}: {remedy}"
-        raise InputError(f"Candidates.from_records {rule}")
+    at = next((at for at, value in enumerate(values) if value is None), None)
+    if at is not None:
+        rule = f"in every record, got none at position {at}: name another with {option}=, or use None for {instead}"
+        raise InputError(f"Candidates.from_records needs {name!r} {rule}")
 
 
 class Batch:

@@ -127,14 +127,8 @@ class Reranker:
     def remove(self, ids: Iterable[Hashable]) -> Reranker:
         """Remove rows with these ids (row numbers, if `fit` had no ids) from all further results."""
         fitted = self._require_fitted()
-        removed_ids = hashed(ids, "Reranker.remove needs ids")
-        names: Sequence[Hashable] = range(fitted.rows) if self._ids is None else self._ids
-        removed = np.array([name in removed_ids for name in names], bool)
-        if removed.sum() < len(removed_ids):
-            missing = next(name for name in removed_ids if name not in set(names))
-            raise InputError(f"Reranker.remove needs ids of the corpus, got {missing!r}")
-        if fitted.removed is not None:
-            removed |= fitted.removed
+        removed = np.zeros(fitted.rows, bool) if fitted.removed is None else fitted.removed.copy()
+        removed[self._rows_of(ids, "Reranker.remove")] = True
         self._fitted_wishes = replace(fitted, removed=removed)
         return self
 
@@ -211,11 +205,16 @@ class Reranker:
 
     def rows(self, ids: Iterable[Hashable]) -> Ints:
         """Return the row number of each id of `fit`."""
+        return self._rows_of(ids, "Reranker.rows")
+
+    def _rows_of(self, ids: Iterable[Hashable], owner: str) -> Ints:
         names: Any = ids if isinstance(ids, str) else list(ids)
-        unknown = hashed(names, "Reranker.rows needs ids of the corpus") - self._row_of.keys()
-        if unknown:
-            raise InputError(f"Reranker.rows needs ids of the corpus, got {quoted(unknown.pop())}")
-        return np.array([self._row_of[name] for name in names], np.int64)
+        row_of: Any = self._row_of if self._ids is not None else range(len(self))
+        rule = f"{owner} needs ids of the corpus"
+        for name in hashed(names, rule):
+            if name not in row_of:
+                raise InputError(f"{rule}, got {quoted(name)}")
+        return np.array([row_of[name] for name in names], np.int64)
 
     def _row_numbers(self, rows: Any) -> Any:
         """Return row numbers unchanged, and ids as row numbers. A list of numbers that are ids too is refused."""

@@ -56,10 +56,9 @@ def rerank(
     method
         The method (default: `Mascot()`, the guarded method).
     already
-        The `Ranking` of the page before (which knows the pages before it), or the ids of all results of earlier pages,
-        or a list of their rankings.
-        These results are not selected again, and what they cover counts as covered. An id stands for all candidates
-        that have it; ids that no candidate has are ignored.
+        The `Ranking` of the page before (which knows the pages before it), or a list of the ids or rankings of all
+        earlier pages. These results are not selected again, and what they cover counts as covered. An id stands for
+        all candidates that have it; ids that no candidate has are ignored.
     backend
         ``"native"`` (C) or ``"numpy"``. They select the same results (default: ``"auto"``, native if it was built).
     strength, keep, protect, order

@@ -1,7 +1,4 @@
-"""Names that lead into nested records: `seller.name` is the `name` of the dictionary `seller`.
-
-If `sellers` is a list, `sellers.name` is the list of their names, and `sellers.0.name` the name of the first.
-"""
+"""Names that lead into nested records, `seller.name`, and into lists of them, `sellers.name` and `sellers.0.name`."""
 
 from __future__ import annotations
 

@@ -25,16 +25,13 @@ class RecordColumns(Mapping[str, NDArray[Any]]):
         return values_of(self._records, name, self._plain)
 
     def usual_cells(self, name: str, usual: str, owner: str) -> list[Any]:
-        """Return the value of each record, of the usual name also with an underscore in front.
-
-        Raise if no record has a name that is not the usual one.
-        """
+        """Return the value of each record. A usual name may begin with an underscore; any other must exist."""
         values = self.cells(name)
-        if not are_missing(values):
-            return values
-        if name != usual:
-            column_of(self, name, owner)
-        return self.cells(f"_{name}") if name == usual else values
+        if are_missing(values) and name == usual:
+            return self.cells(f"_{name}")
+        if are_missing(values):
+            column_of(self, name, owner)  # raises if no record has it
+        return values
 
     def cells_named(self, name: str) -> list[Any]:
         """Return the cells of a column, read once; raise a `KeyError` if there is none."""

@@ -94,8 +94,7 @@ def read(path: str | None = None, kind: str | None = None, names: Collection[str
     """Read a file, or standard input if `path` is None or "-". A file that ends with .gz is decompressed.
 
     `kind` is one of the values of `SUFFIXES`, or the engine of a response (default: by the suffix; JSON lines on
-    standard input). `names` are
-    columns of a CSV or TSV file that stay text: as numbers, the ids 1.10 and 1.1 would be equal.
+    standard input). `names` are columns of a CSV or TSV file that stay text: as numbers, 1.10 and 1.1 would be equal.
     """
     kind = _kind_of(path, kind)
     with _open(path) as (stream, name):
@@ -263,10 +262,7 @@ def _json_array(stream: BinaryIO, name: str) -> list[Record]:
 
 
 def _response(engine: str, stream: BinaryIO, name: str) -> Iterator[Record]:
-    """Yield the hits in the JSON response of an engine: id, score, the query if there are several, and fields.
-
-    Fields of the hits that have one of these names, and another value, are renamed: `own_score`.
-    """
+    """Yield the hits in the JSON response of an engine: fields, id, score, and the query if there are several."""
     response, converter = _parsed(stream.read(), name), getattr(converters, f"from_{engine}")
     try:
         lists = converters.each_query(converter, response)
@@ -276,6 +272,7 @@ def _response(engine: str, stream: BinaryIO, name: str) -> Iterator[Record]:
         columns = cast(RecordColumns, candidates.columns)
         cells: dict[str, Any] = {column: columns.cells(column) for column in columns}
         fixed = {"id": candidates.ids, "score": candidates.scores.tolist(), "query": [query] * len(candidates)}
+        # A field with one of these names and another value is renamed.
         own = {f"own_{name}": cells.pop(name) for name in fixed if cells.get(name, fixed[name]) != fixed[name]}
         if len(lists) == 1:
             del fixed["query"]

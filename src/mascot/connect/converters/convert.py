@@ -140,11 +140,11 @@ def _with_id(engine: str, id: str) -> Shape:
 
 def from_engine(engine: str, response: Any, names: Mapping[str, str]) -> Candidates[Any]:
     """Convert the response of an engine; `names` are options of its converter."""
-    converter = getattr(import_module("mascot.connect.converters"), f"from_{engine}")
+    converters = import_module("mascot.connect.converters")
+    converter: Callable[..., Candidates[Any]] = getattr(converters, f"from_{engine}")
     for name in names.keys() - signature(converter).parameters.keys():
         raise OptionError(f"{name} is not an option of from_{engine}")
-    result: Candidates[Any] = converter(response, **names)
-    return result
+    return converter(response, **names)
 
 
 def each_query(converter: Callable[..., Candidates[Any]], response: Any, **options: Any) -> list[Candidates[Any]]:
