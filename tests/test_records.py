@@ -258,6 +258,7 @@ POINTS: dict[str, Any] = {
         {"type": "Point", "coordinates": None},
     ],
     "arrays": [np.array([-8.6, 41.1]), None],
+    "GeoJSON in an array": [{"type": "Point", "coordinates": np.array([-8.6, 41.1])}, None],
     "Polars lists": pl.Series([[-8.6, 41.1], None]),
     "Polars": pl.Series([{"lat": 41.1, "lon": -8.6}, {"lat": None, "lon": None}]),
     "Arrow": pa.array([{"lat": 41.1, "lon": -8.6}, None]),
@@ -280,7 +281,16 @@ def test_a_point_may_stand_in_one_column(column: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["Porto", [1, 2, 3], {"lat": 1.0}, {"lat": 1, "latitude": 2}, 41.1, {"type": "Polygon", "coordinates": []}]
+    "value",
+    [
+        "Porto",
+        [1, 2, 3],
+        {"lat": 1.0},
+        {"lat": 1, "latitude": 2},
+        41.1,
+        {"type": "Point", "coordinates": 5},
+        {"type": "Polygon", "coordinates": []},
+    ],
 )
 def test_what_is_not_a_point_is_refused(value: Any) -> None:
     records = [{"score": 1.0, "geo": value}]

@@ -108,7 +108,7 @@ def _point_of(value: Any, name: str, owner: str) -> tuple[Any, Any]:
         return None, None
     elif "coordinates" in fields and fields.get("type") == "Point":
         position = fields["coordinates"]  # whose third number is the altitude
-        return _point_of(position and position[:2], name, owner)
+        return _point_of(position[:2] if isinstance(position, (list, tuple, np.ndarray)) else position, name, owner)
     else:
         lat, lon = ([fields[key] for key in keys if key in fields] for keys in _POINT_KEYS)
         if len(lat) == len(lon) == 1:

@@ -52,8 +52,8 @@ def _elastic_ids(hits: Sequence[Any]) -> list[Any]:
 
 def _milvus_ids(hits: Sequence[Any]) -> list[Any]:
     """Return the primary keys: `id`, or the first entry if the field has another name."""
-    first = ((value for name, value in hit.items() if name not in ("distance", "entity")) for hit in hits)
-    return [hit["id"] if "id" in hit else next(values, None) for hit, values in zip(hits, first, strict=True)]
+    names = dict.fromkeys(name for hit in hits for name in hit if name not in ("distance", "entity"))
+    return each_at(hits, "id" if "id" in names else next(iter(names), "id"))
 
 
 def _milvus_fields(hits: Sequence[Any]) -> list[Any]:

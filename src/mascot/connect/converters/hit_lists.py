@@ -150,20 +150,23 @@ def candidates_of(
     """
     if not isinstance(columns, RecordColumns):
         columns = HitColumns([field or {} for field in columns], hits)
-    result: Candidates[Any] = Candidates(as_scores(scores, are_distances(scores) if distances is None else distances))
+    numbers = as_scores(scores, bool(distances))
+    if distances is None and are_distances(numbers):
+        numbers = as_scores(scores, distances=True)
+    result: Candidates[Any] = Candidates(numbers)
     result.has_ids = not hits or any(id_ is not None for id_ in ids)
     if result.has_ids:
         result.ids = as_ids(ids, len(hits), "Candidates")
-    if result.has_ids and None in result.ids:
-        raise InputError(f"Candidates.ids must be in every hit, got none at position {result.ids.index(None)}")
+        if None in result.ids:
+            raise InputError(f"Candidates.ids must be in every hit, got none at position {result.ids.index(None)}")
     result.vectors = _vector_cells(columns, vectors) if isinstance(vectors, str) else vectors
     result.columns, result.source = columns, hits
     return result
 
 
-def are_distances(scores: Sequence[Any], groups: Sequence[Any] | None = None) -> bool:
+def are_distances(scores: Floats, groups: Sequence[Any] | None = None) -> bool:
     """Return whether scores ascend: within the groups, or over groups of one hit."""
-    numbers = as_scores(scores).tolist()
+    numbers = scores.tolist()
     runs: dict[str, list[float]] = {} if groups else {"": numbers}
     for number, group in zip(numbers, groups or (), strict=bool(groups)):
         runs.setdefault(repr(group[0] if isinstance(group, list) else group), []).append(number)

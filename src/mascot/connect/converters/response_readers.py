@@ -12,6 +12,7 @@ from mascot.candidates import Candidates
 from mascot.connect.converters.hit_lists import (
     HitColumns,
     are_distances,
+    as_scores,
     as_vectors,
     candidates_of,
     entry,
@@ -125,8 +126,8 @@ class Shape:
             scores = first_scores(hits, self.scores)
             if self.needs_scores and hits and all(score is None for score in scores):
                 raise unreadable(self.owner, f"a hit with a score ({self.needs_scores})", hits[0])
-            if distances is None:
-                distances = are_distances(scores, groups)
+            if distances is None and groups is not None:
+                distances = are_distances(as_scores(scores), groups)
             if self.vector is None or vector is None:
                 return candidates_of(hits, columns, scores, ids, vector, distances)
             cells = each_at(hits, self.vector)
