@@ -294,6 +294,8 @@ OPTIONS = {
     "limit(who).fill must be True or False, got 1": lambda: mc.limit("who", 2, fill=1),
     "limit(...) needs an attribute such as Place() or Category('camera'), got 3": lambda: mc.limit(3, 2),
     "share(who)['a'] must be in 0..1, got -0.1": lambda: mc.share("who", {"a": -0.1}),
+    "share(who) must name each value once": lambda: mc.share("who", {5: 0.1, "5": 0.2}),
+    "limit(who) must name each value once": lambda: mc.limit("who", {True: 1, "true": 2}),
     "share(who)['a'] must be in 0..1, got 'half'": lambda: mc.share("who", {"a": "half"}),
     "share(who) must sum to at most 1, got 1.2": lambda: mc.share("who", {"a": 0.6, "b": 0.6}),
     "share(who) needs a dictionary of value: share, got {}": lambda: mc.share("who", {}),

@@ -248,6 +248,7 @@ def _counts(attribute: Attribute, counts: Any, owner: str, least: int) -> _Hasha
 def _by_label(attribute: Attribute, numbers: Mapping[Any, float], owner: str) -> _HashableDict:
     """Return the numbers of values by their labels, which the attribute must have if it lists all of them."""
     by_label = _HashableDict({label_text(value): number for value, number in numbers.items()})
+    require(len(by_label) == len(numbers), owner, "must name each value once", dict(numbers))
     names: tuple[str, ...] = getattr(attribute, "value_names", ())
     for label in by_label if names else ():
         require(label in names, owner, f"must name values from {names[0]} to {names[-1]}", label)

@@ -7,6 +7,8 @@ The document is named beside each response. "From" means that the response is th
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -241,6 +243,9 @@ CASES: dict[str, tuple[str, Any, dict[str, Any], list[Any], list[float] | None, 
     "azure": (
         "azure_search", AZURE, {"id": "HotelId"}, ["24", "2"], [2.613231658935547, 2.2718354],
         ("HotelName", ["Uptown Chic Hotel", "Old Century Hotel"])),
+    "chroma": (
+        "chroma", {"ids": [["a", "b"]], "distances": [[0.1, 0.2]], "metadatas": [[{"s": "x"}, None]]}, {}, ["a", "b"],
+        [-0.1, -0.2], ("s", ["x", None])),
     "vertex": ("vertex_search", VERTEX, {}, ["0", "1"], ORDER, ("title", ["Getting Started", "Callbacks"])),
 }  # fmt: skip
 
@@ -375,6 +380,35 @@ def test_hits_without_ids_have_no_pages_by_id() -> None:
         mc.InputError, match=r"already must be positions, because the records have no ids: .*, got '24'"
     ):
         mc.rerank(hits, [], already=["24"])
+
+
+def paths_in(value: Any) -> Iterator[tuple[Any, ...]]:
+    """Yield the path of a value and of every part of it."""
+    yield ()
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in parts:
+        yield from ((key, *path) for path in paths_in(part))
+
+
+def damaged(value: Any, path: tuple[Any, ...], part: Any) -> Any:
+    """Return a copy in which another part stands at the path."""
+    if not path:
+        return part
+    copied = value.copy()
+    copied[path[0]] = damaged(value[path[0]], path[1:], part)
+    return copied
+
+
+@pytest.mark.filterwarnings("ignore:from_.* the response is partial")
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if isinstance(case[1], dict | list)])
+def test_a_damaged_response_is_read_or_refused_in_a_sentence(name: str) -> None:
+    converter, response, options, *_ = CASES[name]
+    for path in paths_in(response):
+        for part in (None, "x", 3, [], {}, ["x"], [None], [[]], {"x": 1}):
+            with suppress(mc.MascotError):
+                candidates = getattr(converters, f"from_{converter}")(damaged(response, path, part), **options)
+                for column in candidates.columns:
+                    assert len(candidates.columns[column]) == len(candidates)
 
 
 def test_one_failed_search_of_several_is_named() -> None:

@@ -217,6 +217,8 @@ def test_a_search_without_hits_has_an_empty_page(service: httpx.Client, body: di
         ({"records": RECORDS, "id": "sku"}, 400, "Candidates.from_records needs 'score' in every record, got none"),
         ({"records": [{"id": 1, "score": 1e101}]}, 422, "scores must be numbers from -1e+100 to 1e+100"),
         ({"records": [1]}, 422, "records[0]: Expected `object`, got `int`"),
+        ({"records": [{"score": 1}], "already": ["a"]}, 400, "already must be positions, because the records"),
+        ({"from": "chroma", "response": {"ids": [["a"]], "distances": [[]]}}, 400, "from_chroma needs a response in a"),
         ({"records": RECORDS, "columns": {"a": [1]}}, 422, "columns: belongs to scores; records hold everything"),
         ({"from": "solr", "response": {"hits": 1}}, 400, "from_solr"),
         ({"from": "vespa", "response": {}, "score": "x"}, 400, "score is not an option of from_vespa"),

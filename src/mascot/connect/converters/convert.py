@@ -217,7 +217,7 @@ def from_typesense(response: Any, *, vector: str | None = None, query: int | Non
     """Convert a response of Typesense, also of a `multi_search` or with `grouped_hits`, or a list of hits.
 
     The score is the first of `rank_fusion_score`, the negated `vector_distance`, and `text_match` in the response.
-    Columns are the names in the document.
+    Columns are the names in the document. Its points are [latitude, longitude]: write ``Place("geo.0", "geo.1")``.
     """
     return _SHAPES["typesense"].candidates(response, query=query, vector=vector)
 
@@ -290,7 +290,7 @@ def from_redis(
     """Convert the result of `ft().search` of redis-py, a query of RedisVL, or the reply to FT.SEARCH.
 
     The score is the first of `hybrid_score`, the negated `vector_distance` and `score`, or the field named `score`.
-    Redis returns text: numbers in other fields stay text.
+    Redis returns text: numbers in other fields stay text. Its points, "longitude,latitude", must be split.
     """
     shape = _SHAPES["redis"]
     if score is not None:

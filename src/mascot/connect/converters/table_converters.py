@@ -30,7 +30,8 @@ def from_chroma(response: Any, *, vectors: bool = False, query: int | None = Non
         parts = {plural.removesuffix("s"): list(values[at]) for plural, values in lists.items()}
         nothing = [None] * len(parts["id"])
         embeddings = as_vectors(parts.get("embedding", [])) if vectors else None
-        fields, scores = parts.get("metadata", nothing), parts.get("distance", nothing)
+        fields = [dict(field or {}) for field in parts.get("metadata", nothing)]
+        scores = parts.get("distance", nothing)
         return candidates_of(records_of(parts), fields, scores, parts["id"], embeddings, distances=True)
 
 

@@ -158,4 +158,6 @@ def _checked(candidates: mc.Candidates, wishes: Iterable[mc.AnyWish]) -> mc.Cand
         for name in columns_of(wish):
             values = column_of(candidates.columns, name, type(wish.attribute).__name__)
             columns[name] = convert(values.tolist(), list[schemas.Cell], name)
-    return mc.Candidates(candidates.scores, ids, columns, vectors)
+    checked: mc.Candidates = mc.Candidates(candidates.scores, ids, columns, vectors)
+    checked.has_ids = candidates.has_ids
+    return checked
