@@ -131,6 +131,9 @@ MISREADINGS: dict[str, Callable[[], Any]] = {
     "Category needs column 'geo.lat', got": lambda: mc.rerank(
         [{"score": 1.0, "geo": np.ones(2)}], mc.limit("geo.lat", 1)
     ),
+    "pin must name rows that were not removed, got 'a'": lambda: (
+        mc.Reranker([]).fit(TWICE, ids=["a", "b"]).remove(["a"]).rerank(["a", "b"], [2.0, 1.0], pin=["a"])
+    ),
     "remove needs ids of the corpus in a list, got 'ab'": lambda: (
         mc.Reranker([]).fit(TWICE, ids=["a", "b"]).remove("ab")
     ),

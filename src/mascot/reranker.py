@@ -271,6 +271,9 @@ class Reranker:
         ids = self._ids_of(corpus_rows)
         ptr, row_scores = np.array([0, len(ids)]), _scores_for(scores, corpus_rows)
         (pinned, places), already_positions = pinned_positions(pin, ids, k), positions_of(already, ids)
+        gone = [] if fitted.removed is None else pinned[fitted.removed[corpus_rows[pinned]]].tolist()
+        if gone:
+            raise InputError(f"pin must name rows that were not removed, got {quoted(ids[gone[0]])}")
         already_positions = already_positions[~np.isin(already_positions, pinned)]
         queries = Queries(ptr, row_scores, corpus_rows, [ids], [already_positions], pinned, places=places)
         return rank_one(fitted, queries, call)
