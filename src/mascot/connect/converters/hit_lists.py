@@ -104,9 +104,8 @@ def entry(value: Any, name: str) -> Any:
 
 def rows_of(rows: Any, names: Sequence[str] | None, owner: str) -> tuple[Sequence[Any], RecordColumns]:
     if hasattr(rows, "columns") and hasattr(rows, "shape") and not hasattr(rows, "fetchall"):
-        columns = NamedColumns(
-            len(rows), map(str, getattr(rows, "column_names", rows.columns)), partial(_table_column, rows)
-        )
+        heads = map(str, getattr(rows, "column_names", rows.columns))
+        columns = NamedColumns(len(rows), heads, partial(_table_column, rows))
         return TableRows(rows, columns), columns
     if hasattr(rows, "fetchall"):
         if names is None:
@@ -137,7 +136,7 @@ def _table_column(table: Any, name: str) -> Any:
 
 def candidates_of(
     hits: Sequence[Any],
-    columns: RecordColumns | Iterable[Mapping[str, Any] | None],
+    columns: RecordColumns,
     scores: Any,
     ids: Any,
     vectors: NDArray[Any] | str | None = None,
@@ -145,11 +144,8 @@ def candidates_of(
 ) -> Candidates[Any]:
     """Return candidates with their hits.
 
-    `columns` are columns, or the fields of each hit; `vectors` is an array, or the name of a column. If `distances` is
-    None, ascending scores are distances.
+    `vectors` is an array, or the name of a column. If `distances` is None, ascending scores are distances.
     """
-    if not isinstance(columns, RecordColumns):
-        columns = HitColumns([field or {} for field in columns], hits)
     numbers = as_scores(scores, bool(distances))
     if distances is None and are_distances(numbers):
         numbers = as_scores(scores, distances=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mascot.candidates import Candidates
+from mascot.candidates import Candidates, RecordColumns
 from mascot.connect.converters import hit_lists
 from mascot.connect.converters.hit_lists import as_vectors, candidates_of, reading, records_of
 from mascot.connect.converters.response_readers import query_at
@@ -30,9 +30,9 @@ def from_chroma(response: Any, *, vectors: bool = False, query: int | None = Non
         parts = {plural.removesuffix("s"): list(values[at]) for plural, values in lists.items()}
         nothing = [None] * len(parts["id"])
         embeddings = as_vectors(parts.get("embedding", [])) if vectors else None
-        fields = [dict(field or {}) for field in parts.get("metadata", nothing)]
-        scores = parts.get("distance", nothing)
-        return candidates_of(records_of(parts), fields, scores, parts["id"], embeddings, distances=True)
+        fields, records = [dict(field or {}) for field in parts.get("metadata", nothing)], records_of(parts)
+        columns, scores = hit_lists.HitColumns(fields, records), parts.get("distance", nothing)
+        return candidates_of(records, columns, scores, parts["id"], embeddings, distances=True)
 
 
 def from_faiss(
@@ -71,7 +71,7 @@ def from_faiss(
     except (KeyError, IndexError):
         raise InputError("from_faiss needs a row for each label of the index, got fewer") from None
     hit_vectors = None if matrix is None else matrix[real]
-    result = candidates_of(hits, hits, numbers[real].tolist(), ids, hit_vectors, distances)
+    result = candidates_of(hits, RecordColumns(hits), numbers[real].tolist(), ids, hit_vectors, distances)
     if rows is None:
         result.source = ids
     return result
