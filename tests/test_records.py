@@ -134,10 +134,10 @@ MISREADINGS: dict[str, Callable[[], Any]] = {
     "pin must name rows that were not removed, got 'a'": lambda: (
         mc.Reranker([]).fit(TWICE, ids=["a", "b"]).remove(["a"]).rerank(["a", "b"], [2.0, 1.0], pin=["a"])
     ),
-    "remove needs ids of the corpus in a list, got 'ab'": lambda: (
+    "Reranker needs ids of the corpus in a list, got 'ab'": lambda: (
         mc.Reranker([]).fit(TWICE, ids=["a", "b"]).remove("ab")
     ),
-    "rows needs ids of the corpus in a list, got 'ab'": lambda: mc.Reranker([]).fit(TWICE, ids=["a", "b"]).rows("ab"),
+    "corpus in a list, got 'ab'": lambda: mc.Reranker([]).fit(TWICE, ids=["a", "b"]).rows("ab"),
     "whole numbers too, got [2, 1]": lambda: mc.Reranker([]).fit(TWICE, ids=[1, 2]).rerank([2, 1], [2, 1]),
     "whole numbers too, got [1]": lambda: mc.Reranker([]).fit(TWICE, ids=[1, 2]).rerank_many([[1]], [[2.0]]),
 }

@@ -70,7 +70,7 @@ def test_columns_of_another_type_removals_without_ids_and_an_unknown_id() -> Non
     ranker = mc.Reranker(mc.spread("x")).fit({"x": ["a", "b", "c"]}).remove([1]).append({"x": ["d"]})
     assert ranker.rerank([0, 1, 2, 3], [4.0, 3.0, 2.0, 1.0], 4).ids == [0, 2, 3]
     ranker = mc.Reranker(mc.spread("x")).fit({"x": ["a", "b"]}, ids=["p", "q"])
-    with pytest.raises(mc.InputError, match=r"^Reranker.remove needs ids of the corpus, got 'z'$"):
+    with pytest.raises(mc.InputError, match=r"^Reranker needs ids of the corpus, got 'z'$"):
         ranker.remove(["p", "z"])
     assert ranker.rerank([0, 1], [2.0, 1.0], 2).ids == ["p", "q"]
 

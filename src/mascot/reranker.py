@@ -128,7 +128,7 @@ class Reranker:
         """Remove rows with these ids (row numbers, if `fit` had no ids) from all further results."""
         fitted = self._require_fitted()
         removed = np.zeros(fitted.rows, bool) if fitted.removed is None else fitted.removed.copy()
-        removed[self._rows_of(ids, "Reranker.remove")] = True
+        removed[self.rows(ids)] = True
         self._fitted_wishes = replace(fitted, removed=removed)
         return self
 
@@ -205,15 +205,11 @@ class Reranker:
 
     def rows(self, ids: Iterable[Hashable]) -> Ints:
         """Return the row number of each id of `fit`."""
-        return self._rows_of(ids, "Reranker.rows")
-
-    def _rows_of(self, ids: Iterable[Hashable], owner: str) -> Ints:
         names: Any = ids if isinstance(ids, str) else list(ids)
         row_of: Any = self._row_of if self._ids is not None else range(len(self))
-        rule = f"{owner} needs ids of the corpus"
-        for name in hashed(names, rule):
+        for name in hashed(names, "Reranker needs ids of the corpus"):
             if name not in row_of:
-                raise InputError(f"{rule}, got {quoted(name)}")
+                raise InputError(f"Reranker needs ids of the corpus, got {quoted(name)}")
         return np.array([row_of[name] for name in names], np.int64)
 
     def _row_numbers(self, rows: Any) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.attributes.columns import vectors_of
+from mascot.attributes.nested import values_of
 from mascot.candidates import Candidates, RecordColumns, TableRows, as_ids, value_of
 from mascot.errors import InputError, MascotError, OptionError
 
@@ -62,11 +63,8 @@ class NamedColumns(RecordColumns):
     def cells(self, name: str) -> list[Any]:
         if name in self._names:
             return self._column(name)
-        stems = [column for column in self._names if name.startswith(f"{column}.")]
-        if not stems:
-            return [None] * len(self._records)
-        rows = zip(*map(self._column, stems), strict=True)
-        return [value_of(dict(zip(stems, cells, strict=True)), name) for cells in rows]
+        stems = {column: self._column(column) for column in self._names if name.startswith(f"{column}.")}
+        return values_of(records_of(stems), name) if stems else [None] * len(self._records)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
