@@ -313,6 +313,12 @@ def test_missed_rules_are_named_in_a_pipe() -> None:
     )
 
 
+def test_a_record_without_an_id_is_refused_if_others_have_one() -> None:
+    done = run_command("rerank", stdin=lines_of([{"id": 1, "score": 0.5}, {"score": 0.4}]))
+    assert done.returncode == 2
+    assert "standard input line 2 has no id" in done.stderr
+
+
 def test_wrong_usage_is_said_without_a_traceback() -> None:
     done = run_command("rerank", "--order", "random")
     assert (done.returncode, "Traceback" in done.stderr, "random" in done.stderr) == (2, False, True)

@@ -160,19 +160,18 @@ def queries(
             raise InputError(f"{table.place(row)}: {query_column} must be text or a number, got {name!r}")
         groups.setdefault(name, []).append(row)
     scores = [_score(value, table, row, score) for row, value in enumerate(table.columns.cells(score))]
+    id_cells = table.columns.cells(id_column) if id_column else ()
+    ids = [_id(value, table, row, id_column) for row, value in enumerate(id_cells)]
     vectors = _vectors(table, vector_column) if vector_column else None
     columns = [name for name in dict.fromkeys([*table.columns, *inner]) if name != vector_column or name in inner]
     result = []
     for name, rows in groups.items():
         records = [table.records[row] for row in rows]
         rows_of_query = RecordColumns(records)
-        ids = None
-        if id_column:
-            values = rows_of_query.cells(id_column)
-            ids = [json.dumps(value) if isinstance(value, (list, dict)) else value for value in values]
         cells = {column: rows_of_query.cells(column) for column in columns}
+        group_ids = [ids[row] for row in rows] if ids else None
         group_vectors = None if vectors is None else vectors[rows]
-        candidates = Candidates([scores[row] for row in rows], ids, cells, group_vectors)
+        candidates = Candidates([scores[row] for row in rows], group_ids, cells, group_vectors)
         result.append(RecordedQuery(name, records, candidates))
     return result
 
@@ -182,6 +181,12 @@ def _optional(table: RecordTable, name: str | None, usual: str) -> str | None:
         return next((name for name in (usual, f"_{usual}") if name in table.columns), None)
     table.require(name, f"name another with --{usual}")
     return name
+
+
+def _id(value: Any, table: RecordTable, row: int, column: str | None) -> Any:
+    if value is None:
+        raise InputError(f"{table.place(row)} has no {column}, and others have: name another with --id")
+    return json.dumps(value) if isinstance(value, (list, dict)) else value
 
 
 def _score(value: Any, table: RecordTable, row: int, column: str) -> float:
