@@ -26,18 +26,19 @@ Select = Callable[[Sequence[AnyQuota]], Selection]
 class Rules(NamedTuple):
     """What one query's shown order has to obey."""
 
+    k: int  # results that were asked for
     quotas: Mapping[int, Quota]  # with rules on places, by the number of the constraint
     before: Ints  # rows of the results of earlier pages, in the order in which they were shown
     fixed: Mapping[int, int]  # the place, from 0, of pinned results, by their position among the remaining candidates
     arrange: Callable[..., Arrangement]  # of the backend
 
     @classmethod
-    def of(cls, fitted: FittedWishes, already: Ints, backend: str, fixed: Mapping[int, int]) -> Rules:
+    def of(cls, fitted: FittedWishes, already: Ints, call: Call, fixed: Mapping[int, int]) -> Rules:
         """Return the rules for one query; `already` are the rows of the results of earlier pages."""
         quotas = {i: quota for i, quota in enumerate(fitted.quotas) if isinstance(quota, Quota) and quota.places}
         longest = max((quota.places.length for quota in quotas.values() if quota.places), default=1) - 1
-        kernel = native.arrange if backend != "numpy" and native.available() else arrange
-        return cls(quotas, already[max(len(already) - longest, 0) :], fixed, kernel)
+        kernel = native.arrange if call.backend != "numpy" and native.available() else arrange
+        return cls(call.k, quotas, already[max(len(already) - longest, 0) :], fixed, kernel)
 
     def arranged(self, positions: Ints, rows: Ints) -> Arrangement:
         """Return an arrangement of positions, which are in the wanted order; `rows` are those of all candidates."""
@@ -83,7 +84,7 @@ def select_shown(
     if selection.arranged.any():
         return selection
     places = range(len(pinned)) if queries.places is None else queries.places
-    rules = Rules.of(fitted, already, call.backend, dict(zip(pinned.tolist(), places, strict=True)))
+    rules = Rules.of(fitted, already, call, dict(zip(pinned.tolist(), places, strict=True)))
     rows = problem.rows_of(0)
     _check_pins(fitted, rules, rows, call.k, exact=queries.places is not None)
     return _arranged(quotas, rows, rules, select, selection) if rules.quotas or rules.fixed else selection
@@ -121,8 +122,8 @@ def _joined(selections: Sequence[Selection], width: int) -> Selection:
 def _arranged(quotas: Sequence[AnyQuota], rows: Ints, rules: Rules, select: Select, selection: Selection) -> Selection:
     """Return the selection of one query in the order that the rules need.
 
-    If the selected set has no such order, the label that stands in the way gets a smaller capacity, and `select`
-    selects again, which exchanges its last results for the next best. At last the page is cut short.
+    If the selected set has no such order, labels that stand in the way get a smaller capacity, and `select` selects
+    again, which exchanges their last results for the next best. At last the page is cut short.
     `rows` are those of the candidates.
     """
     quotas, tried = list(quotas), []
@@ -131,7 +132,11 @@ def _arranged(quotas: Sequence[AnyQuota], rows: Ints, rules: Rules, select: Sele
         wanted = wanted[wanted >= 0]
         arrangement = rules.arranged(wanted, rows)
         tried.append((arrangement, wanted, selection))
-        if not len(arrangement.left) or not _lower(quotas, rules, arrangement, rows[wanted]):
+        if not len(arrangement.left):
+            break
+        is_full = len(wanted) == rules.k < len(rows)
+        is_lower = is_full and _lower_surplus(quotas, rules, rows[wanted], selection.pinned)
+        if not is_lower and not _lower(quotas, rules, arrangement, rows[wanted]):
             break
         selection = select(quotas)
     order = NO_POSITIONS
@@ -144,6 +149,30 @@ def _arranged(quotas: Sequence[AnyQuota], rows: Ints, rules: Rules, select: Sele
     if selection.positions.shape[1] > len(order):
         selection.positions = selection.positions[:, np.isin(selection.positions[0], order)]
     return selection
+
+
+def _lower_surplus(quotas: list[AnyQuota], rules: Rules, rows: Ints, pinned: int) -> bool:
+    """Lower the capacities of a rule on the first places if too many results must stand behind them.
+
+    As many results are exchanged as the rule needs, and no label of the rule gets more of them. The first `pinned` rows
+    are pinned. Returns whether there is such a rule.
+    """
+    for number, quota in rules.quotas.items():
+        own = quotas[number]
+        assert quota.places and isinstance(own, Quota)
+        most, length, first = quota.places
+        counts, behind = np.zeros((2, len(most)), np.int64), list[Ints]()  # of all results, and of those not pinned
+        for place, row in enumerate(rows.tolist() if first else ()):
+            labels = quota.of(row)
+            counts[: 1 + (place >= pinned), labels] += 1
+            behind.append(labels[counts[0, labels] > most[labels]])
+        surplus = [labels for labels in behind if len(labels)][max(len(rows) - length, 0) :]
+        if surplus:
+            held = counts[1] + np.maximum(most - counts[0], 0)
+            np.subtract.at(held, np.concatenate(surplus), 1)
+            quotas[number] = replace(own, capacity=np.clip(held, 0, own.capacity))
+            return True
+    return False
 
 
 def _lower(quotas: list[AnyQuota], rules: Rules, arrangement: Arrangement, rows: Ints) -> bool:

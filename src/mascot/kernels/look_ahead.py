@@ -78,14 +78,17 @@ class Plan:
                 self._plan(t, 1)
                 self.size += 1
         available = self.spare @ self.has
+        needed = self.high
         while self.size < self.length:
-            if not self._grow():
-                if not (filled & (self.high < available)).any():
-                    break
+            if self._grow():
+                needed = self.high
+            elif (filled & (self.high < available)).any():
                 self.high = self.high + filled
+            else:
+                break
         self.length = self.size
         self.low = np.minimum(self.wanted_low, available)
-        self.high = np.where(shared, self.wanted_high, self.high)
+        self.high = np.where(shared, self.wanted_high, needed)
         if not self.paired:
             self._swap(SWAPS)
         while self.paired and any(self._balance(v) for v in range(len(self.counts))):
@@ -97,8 +100,10 @@ class Plan:
         self.high = np.where(lacking, self.length, np.maximum(self.high, self.counts))
 
     def _cost(self, counts: _Ints, low: _Ints, high: _Ints) -> int:
+        """Return how far counts are from bounds. Limits that may be filled are all raised by the same number."""
         excess, missing = np.maximum(counts - high, 0), np.maximum(low - counts, 0)
-        return int((excess * self.excess_cost + missing).sum())
+        shared = self.stages < FILLED
+        return EXCESS * int(excess[~shared].max(initial=0)) + int(excess[shared].sum() + missing.sum())
 
     def cost_of(self, positions: Sequence[int]) -> int:
         """Return how far a page is from the quotas."""

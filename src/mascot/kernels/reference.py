@@ -42,6 +42,7 @@ from mascot.kernels.quotas import (
     QuotaCounts,
     has_lower_bounds,
     may_fill,
+    may_look_ahead,
     select_protected,
     without_fill,
     without_places,
@@ -428,7 +429,9 @@ class WeighedQuery:
 
         The most relevant results compete too, so a focus never covers more than they do.
         """
-        plain = self.measured(self.plain, 3 if has_lower_bounds(self.query.quotas) else 1)  # they do not look ahead
+        quotas = self.query.quotas
+        met = len(self.plain) == self.k and not has_lower_bounds(quotas)
+        plain = self.measured(self.plain, 1 if met else 4 if may_look_ahead(quotas) else 3)  # they do not look ahead
         if not self.fixed:
             return [*(self.run(strength, first) for first in self.starts), plain]
         if not self._family:

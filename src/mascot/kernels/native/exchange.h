@@ -12,28 +12,70 @@ static int64_t *mark_left(Arena *arena, const PageRules *page, int64_t placed) {
     return is_left;
 }
 
-/* Return the quotas with a lower capacity of the label that most of the items without a place have; NULL if there is none. */
-static const Quota *lower_capacity(Arena *arena, const PageRules *page, int64_t placed, const Quota *quota) {
-    Entries e = list_entries(arena, page);
-    int64_t *is_left = mark_left(arena, page, placed), *left = take_integers(arena, e.slots), most = 0, last = 0, lowest = -1;
-    memset(left, 0, (size_t)e.slots * sizeof(int64_t));
-    for (int64_t j = 0; j < e.count; j++) left[e.slot[j]] += is_left[e.owner[j]];
-    for (int64_t j = 0; j < e.count; j++) { /* of equal labels that of the last item, and of the last rule */
-        int64_t slot = e.slot[j], item = e.owner[j];
+/* Return the quotas with other capacities of one rule, which are copied. */
+static int64_t *copy_capacity(Arena *arena, const PageRules *page, const Quota **quota, int64_t rule) {
+    size_t size = (size_t)page->count * sizeof(Quota);
+    Quota *result = memcpy(arena_take(arena, size), *quota, size), *own = result + rule;
+    int64_t *capacity = take_integers(arena, own->count);
+    own->capacity = memcpy(capacity, own->capacity, (size_t)own->count * sizeof(int64_t));
+    *quota = result;
+    return capacity;
+}
+
+/* Lower the capacities of a rule on the first places if too many results must stand behind them: as many results are exchanged as the
+ * rule needs, and no label of the rule gets more of them. Returns whether there is such a rule. */
+static int lower_surplus(Arena *arena, const PageRules *page, const Entries *e, const Quota **quota) {
+    int64_t *seen = take_integers(arena, e->slots), *surplus = take_integers(arena, e->slots);
+    memset(seen, 0, (size_t)e->slots * sizeof(int64_t));
+    memset(surplus, 0, (size_t)e->slots * sizeof(int64_t));
+    for (int64_t j = 0, begin, found = 0; j < e->count;) {
+        int64_t rule = e->rule[e->slot[j]], behind = 0, last = -1;
+        const PlaceRule *places = &page->quota[rule].places;
+        for (begin = j; j < e->count && e->rule[e->slot[j]] == rule; j++) {
+            int64_t slot = e->slot[j];
+            if (!places->first || ++seen[slot] <= e->n[slot]) continue;
+            if (e->owner[j] != last) behind++, last = e->owner[j];
+            if (behind + places->length > page->items) surplus[slot]++, found = 1;
+        }
+        if (!found) continue;
+        const int64_t *most = page->quota[rule].places.capacity, *own = (*quota)[rule].capacity;
+        int64_t *capacity = copy_capacity(arena, page, quota, rule);
+        for (int64_t label = 0; label < page->quota[rule].count; label++)
+            if (capacity[label] > most[label]) capacity[label] = most[label];
+        for (j = begin; j < e->count && e->rule[e->slot[j]] == rule; j++) {
+            int64_t slot = e->slot[j], held = (e->total[slot] > e->n[slot] ? e->total[slot] : e->n[slot]) - surplus[slot];
+            if (held > own[e->label[slot]]) held = own[e->label[slot]];
+            capacity[e->label[slot]] = held > 0 ? held : 0;
+        }
+        return 1;
+    }
+    return 0;
+}
+
+/* Lower the capacity of the label that most of the items without a place have. Returns whether there is one. */
+static int lower_crowded(Arena *arena, const PageRules *page, const Entries *e, int64_t placed, const Quota **quota) {
+    int64_t *is_left = mark_left(arena, page, placed), *left = take_integers(arena, e->slots), most = 0, last = 0, lowest = -1;
+    memset(left, 0, (size_t)e->slots * sizeof(int64_t));
+    for (int64_t j = 0; j < e->count; j++) left[e->slot[j]] += is_left[e->owner[j]];
+    for (int64_t j = 0; j < e->count; j++) { /* of equal labels that of the last item, and of the last rule */
+        int64_t slot = e->slot[j], item = e->owner[j];
         if (!is_left[item] || left[slot] < most || (left[slot] == most && item < last)) continue;
         most = left[slot];
         last = item;
         lowest = slot;
     }
-    if (lowest < 0) return NULL;
-    size_t size = (size_t)page->count * sizeof(Quota);
-    Quota *result = memcpy(arena_take(arena, size), quota, size), *own = result + e.rule[lowest];
-    int64_t *capacity = take_integers(arena, own->count), *count = capacity + e.label[lowest];
-    own->capacity = memcpy(capacity, own->capacity, (size_t)own->count * sizeof(int64_t));
-    if (*count > e.total[lowest]) *count = e.total[lowest];
+    if (lowest < 0) return 0;
+    int64_t *count = copy_capacity(arena, page, quota, e->rule[lowest]) + e->label[lowest];
+    if (*count > e->total[lowest]) *count = e->total[lowest];
     *count -= most > 1 ? most / 2 : 1;
     if (*count < 0) *count = 0;
-    return result;
+    return 1;
+}
+
+/* Lower capacities so that items without a place are exchanged. Returns whether there are any to lower. */
+static int lower_capacities(Arena *arena, const PageRules *page, int64_t placed, int is_full, const Quota **quota) {
+    const Entries e = list_entries(arena, page);
+    return (is_full && lower_surplus(arena, page, &e, quota)) || lower_crowded(arena, page, &e, placed, quota);
 }
 
 static int64_t arrange_page(Arena *arena, const PageRules *page) {
@@ -98,8 +140,9 @@ static int64_t arrange_query(const Batch *batch, int64_t query, SelectFunction s
     for (;; round++) {
         placed[round] = arrange_results(&arena, batch, query, &page, wanted, rows);
         if (placed[round] == page.items || round + 1 == MASCOT_EXCHANGES) break;
-        quota[round + 1] = lower_capacity(&arena, &page, placed[round], quota[round]);
-        if (!quota[round + 1]) break;
+        int is_full = page.items == k && k < batch->ptr[query + 1] - batch->ptr[query];
+        quota[round + 1] = quota[round];
+        if (!lower_capacities(&arena, &page, placed[round], is_full, quota + round + 1)) break;
         select_within(&arena, batch, query, quota[round + 1], select);
     }
     for (int64_t r = round; r >= 0; r--) { /* the longest page, and of several the first */

@@ -45,13 +45,16 @@ static void restore_plan(Plan *p, const int64_t *from) {
 
 static int64_t excess_cost(const Plan *p, int64_t v) { return p->stages[v] >= FILLED ? MASCOT_EXCESS : 1; }
 
+/* Return how far counts are from bounds. Limits that may be filled are all raised by the same number. */
 static int64_t cost_of_counts(const Plan *p, const int64_t *counts, const int64_t *low, const int64_t *high) {
-    int64_t cost = 0;
+    int64_t cost = 0, raised = 0;
     for (int64_t v = 0; v < p->nodes; v++) {
-        if (counts[v] > high[v]) cost += (counts[v] - high[v]) * excess_cost(p, v);
+        int64_t excess = counts[v] - high[v];
+        if (excess > 0 && p->stages[v] < FILLED) cost += excess;
+        if (excess > raised && p->stages[v] >= FILLED) raised = excess;
         if (counts[v] < low[v]) cost += low[v] - counts[v];
     }
-    return cost;
+    return cost + MASCOT_EXCESS * raised;
 }
 
 /* Return how far a page is from the quotas. */

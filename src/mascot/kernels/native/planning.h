@@ -101,6 +101,7 @@ static int64_t available_at(const Plan *p, int64_t v) {
 
 /* Plan as many results as the limits allow, raising those that may be filled; then meet the shares. */
 static void complete_plan(Plan *p, int64_t n) {
+    int64_t useless = 0; /* raises of the limits that added no result */
     for (int64_t v = 0; v < p->nodes; v++) {
         p->low[v] = p->counts[v] = 0;
         p->high[v] = p->stages[v] == SHARED ? p->length : p->wanted_high[v];
@@ -111,16 +112,18 @@ static void complete_plan(Plan *p, int64_t n) {
             fits = p->counts[p->node[at]] < p->high[p->node[at]];
         if (fits) plan_type(p, t, 1), p->size++;
     }
-    while (p->size < p->length) {
+    for (int raises = 1; raises && p->size < p->length;) {
         if (grow_plan(p)) {
             p->size++;
+            useless = 0;
             continue;
         }
-        int raises = 0;
+        raises = 0;
         for (int64_t v = 0; v < p->nodes; v++) raises |= p->stages[v] == FILLED && p->high[v] < available_at(p, v);
-        if (!raises) break;
-        for (int64_t v = 0; v < p->nodes; v++) p->high[v] += p->stages[v] == FILLED;
+        for (int64_t v = 0; raises && v < p->nodes; v++) p->high[v] += p->stages[v] == FILLED;
+        useless += raises;
     }
+    for (int64_t v = 0; v < p->nodes; v++) p->high[v] -= p->stages[v] == FILLED ? useless : 0;
     p->length = p->size;
     for (int64_t v = 0; v < p->nodes; v++) {
         int64_t available = available_at(p, v);

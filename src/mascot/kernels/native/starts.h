@@ -157,9 +157,9 @@ static void prepare_starts(Arena *arena, Query *q, int64_t starts, double streng
     for (int64_t j = 0; j < most; j++) q->runs[j] = (Run){.positions = take_integers(arena, q->k), .stages = 1};
     q->plain = q->runs + most - 1;
     q->strict = q->runs + most - 2;
-    for (int64_t c = 0; c < q->quotas; c++)
-        if (q->quota[c].least) q->plain->stages = 3; /* it does not look ahead */
     select_plain(q, order, count, q->plain);
+    int met = q->plain->count == q->k && !has_lower_bounds(q);
+    q->plain->stages = met ? 1 : plan_of(q) ? 4 : 3; /* it does not look ahead */
 }
 
 /* Return how close two gains are that count as equal. */

@@ -76,7 +76,8 @@ DEVICE Run select_run(Query& q, int run) {
         q.protected_count += start.centre >= 0;
     }
     if (q.saved) restore_state(q);
-    const Run selected = select_once(q);
+    Run selected = select_once(q);
+    if (Config::starts && run == PLAIN_RUN && selected.count < wanted) selected.stage = 2;
     q.protected_positions = protected_positions;
     q.protected_count = protected_count;
     q.wanted = wanted;
