@@ -289,3 +289,31 @@ def test_pins_and_windows_hold_together(sellers: list[Any], places: list[int], k
     page = mc.rerank(hits, wish, k, pin=pin)
     assert not breaks([sellers[i] for i in page.ids], 1, 2)
     assert all(page.ids[place - 1] == id_ for id_, place in pin.items() if place <= len(page) - 2)
+
+
+FIRST_RULES: dict[str, tuple[mc.Limit, str, int, list[int]]] = {
+    # Only as many results are exchanged as the first places need.
+    "no other value takes the place": (mc.limit("s", {"a": 0, "b": 0}, first=3), "ab" * 8 + "cde", 12,
+                                       [16, 17, 18, *range(9)]),
+    "different values": (mc.limit("s", 1, first=3), "a" * 6 + "b" * 6 + "cd", 8, [0, 6, 12, 1, 2, 3, 4, 5]),
+    "fewer than the first places": (mc.limit("s", {"a": 0, "b": 0}, first=3), "ab" * 8 + "cd", 8, [16, 17]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize(("rule", "values", "k", "expected"), FIRST_RULES.values(), ids=FIRST_RULES)
+def test_results_are_exchanged_for_the_first_places(
+    rule: mc.Limit, values: str, k: int, expected: list[int], backend: Any
+) -> None:
+    hits = mc.Candidates(np.arange(len(values))[::-1], columns={"s": list(values)})
+    assert mc.rerank(hits, rule, k, backend=backend).ids == expected
+    pinned = mc.rerank(hits, rule, k, backend=backend, pin={expected[-1]: len(expected)})
+    assert pinned.ids == expected
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_only_labels_that_stand_in_the_way_are_exchanged(backend: Any) -> None:
+    columns = {"brand": list("wxzzxy"), "seller": list("qpqsrr")}  # the limit of sellers never binds
+    rules = [mc.limit("brand", 1, window=4), mc.limit("seller", 2, first=3)]
+    hits = mc.Candidates([6, 5, 4, 3, 2, 1], columns=columns)
+    assert mc.rerank(hits, rules, 5, backend=backend).ids == [2, 0, 1, 5, 3]

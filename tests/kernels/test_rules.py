@@ -179,3 +179,28 @@ def test_pins_count_for_all_rules(backend: str) -> None:
     assert sorted(page.ids) == ["a", "c", "d", "g"]  # a uses up p, so one ad is left
     page = mc.rerank(SELLERS, RULES, k=4, protect=0, pin=["f"], backend=backend)
     assert sorted(page.ids) == ["c", "d", "f", "g"]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("k", [5, 6])
+def test_a_focus_acts_on_pages_that_a_limit_cuts_short(backend: str, k: int) -> None:
+    pool = hits(seller=list("aabbccddee"), used=list("xyxyyxyxxy"))
+    page = mc.rerank(pool, [mc.limit("seller", 1), mc.focus("used")], k=k, protect=1, backend=backend)
+    assert page.ids == ["a", "c", "f", "h", "i"]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_focus_does_not_miss_shares_of_a_short_page(backend: str) -> None:
+    pool = hits(ad=[1, 1, 0, 0], used=list("xxxy"), seller=["", "p", "q", "q"])
+    rules = [mc.limit("ad", 1), mc.share("seller", {"p": 0.5}, "at least"), mc.focus("used")]
+    assert mc.rerank(pool, rules, k=3, protect=1, backend=backend).ids == ["b", "c"]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_fill_raises_a_limit_no_more_than_other_rules_need(backend: str) -> None:
+    pool = hits(brand=list("xzx"), seller=list("rrq"))  # two sellers have two brands
+    rules = [mc.limit("brand", 1, fill=True), mc.limit("seller", 1)]
+    assert sorted(mc.rerank(pool, rules, k=3, protect=0, backend=backend).ids) == ["b", "c"]
+    pool = hits(brand=list("xwwzx"), used=list("xyyyx"))  # two of every brand leave room for the share
+    rules = [mc.limit("brand", 1, fill=True), mc.share("used", {"y": 0.25})]
+    assert sorted(mc.rerank(pool, rules, k=4, protect=0, backend=backend).ids) == ["a", "b", "c", "e"]

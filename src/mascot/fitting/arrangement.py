@@ -136,7 +136,7 @@ def _arranged(quotas: Sequence[AnyQuota], rows: Ints, rules: Rules, select: Sele
             break
         is_full = len(wanted) == rules.k < len(rows)
         is_lower = is_full and _lower_surplus(quotas, rules, rows[wanted], selection.pinned)
-        if not is_lower and not _lower(quotas, rules, arrangement, rows[wanted]):
+        if not is_lower and not _lower(quotas, rules, arrangement, rows[wanted], selection.pinned):
             break
         selection = select(quotas)
     order = NO_POSITIONS
@@ -159,7 +159,8 @@ def _lower_surplus(quotas: list[AnyQuota], rules: Rules, rows: Ints, pinned: int
     """
     for number, quota in rules.quotas.items():
         own = quotas[number]
-        assert quota.places and isinstance(own, Quota)
+        assert quota.places
+        assert isinstance(own, Quota)
         most, length, first = quota.places
         counts, behind = np.zeros((2, len(most)), np.int64), list[Ints]()  # of all results, and of those not pinned
         for place, row in enumerate(rows.tolist() if first else ()):
@@ -175,20 +176,28 @@ def _lower_surplus(quotas: list[AnyQuota], rules: Rules, rows: Ints, pinned: int
     return False
 
 
-def _lower(quotas: list[AnyQuota], rules: Rules, arrangement: Arrangement, rows: Ints) -> bool:
-    """Lower the capacity of the label that most of the items without a place have; return whether there is one."""
-    unplaced = rows[arrangement.left].tolist()
-    pairs = product(unplaced, rules.quotas.items())
-    left = [(number, label) for row, (number, quota) in pairs for label in quota.of(row).tolist()]
+def _lower(quotas: list[AnyQuota], rules: Rules, arrangement: Arrangement, rows: Ints, pinned: int) -> bool:
+    """Lower the capacity of the label that most of the items without a place have; return whether there is one.
+
+    Labels of which a rule allows all results in one window do not stand in the way, and pinned results stay.
+    """
+
+    def labels_of(rows: Ints) -> list[tuple[int, int]]:
+        pairs = product(rows.tolist(), rules.quotas.items())
+        return [(number, label) for row, (number, quota) in pairs for label in quota.of(row).tolist()]
+
+    most = {number: quota.places.capacity for number, quota in rules.quotas.items() if quota.places}
+    totals, own = Counter(labels_of(np.concatenate([rules.before, rows]))), Counter(labels_of(rows[pinned:]))
+    unplaced = rows[arrangement.left[arrangement.left >= pinned]]
+    left = [(number, label) for number, label in labels_of(unplaced) if totals[number, label] > most[number][label]]
     if not left:
         return False
     counts = Counter(left)
     number, label = max(reversed(left), key=counts.__getitem__)
     quota = quotas[number]
     assert isinstance(quota, Quota)
-    count = np.count_nonzero(np.concatenate([quota.of(row) for row in rows.tolist()]) == label)
     capacity = quota.capacity.copy()
-    capacity[label] = max(min(capacity[label], count) - max(counts[number, label] // 2, 1), 0)
+    capacity[label] = own[number, label] - max(counts[number, label] // 4, 1)
     quotas[number] = replace(quota, capacity=capacity)
     return True
 

@@ -58,6 +58,7 @@ static int lower_crowded(Arena *arena, const PageRules *page, const Entries *e, 
     memset(left, 0, (size_t)e->slots * sizeof(int64_t));
     for (int64_t j = 0; j < e->count; j++) left[e->slot[j]] += is_left[e->owner[j]];
     for (int64_t j = 0; j < e->count; j++) { /* of equal labels that of the last item, and of the last rule */
+        if (e->total[e->slot[j]] <= e->n[e->slot[j]]) continue; /* the rule allows all of them in one window */
         int64_t slot = e->slot[j], item = e->owner[j];
         if (!is_left[item] || left[slot] < most || (left[slot] == most && item < last)) continue;
         most = left[slot];
@@ -65,10 +66,7 @@ static int lower_crowded(Arena *arena, const PageRules *page, const Entries *e, 
         lowest = slot;
     }
     if (lowest < 0) return 0;
-    int64_t *count = copy_capacity(arena, page, quota, e->rule[lowest]) + e->label[lowest];
-    if (*count > e->total[lowest]) *count = e->total[lowest];
-    *count -= most > 1 ? most / 2 : 1;
-    if (*count < 0) *count = 0;
+    copy_capacity(arena, page, quota, e->rule[lowest])[e->label[lowest]] = e->total[lowest] - (most > 4 ? most / 4 : 1);
     return 1;
 }
 
