@@ -282,3 +282,11 @@ def test_tensors_may_have_gradients_and_short_numbers() -> None:
         assert mc.rerank(candidates, mc.spread(mc.Number("x")), 2, protect=1).ids == [0, 2]
     batch = mc.Batch(scores[None], vectors=vectors[None])
     assert mc.rerank_many(batch, mc.spread(mc.Clusters(2)), 2).positions.shape == (1, 2)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize("method", [mc.Mascot(strength=0.3), mc.Mmr(strength=0.3)])
+def test_a_ranking_of_no_candidates_has_the_strength_of_the_call(method: Any, backend: Any) -> None:
+    assert mc.rerank([], mc.spread("s"), method=method, backend=backend).strength == 0.3
+    dropped = mc.Candidates([1.0], columns={"s": [None]})
+    assert mc.rerank(dropped, mc.spread(mc.Category("s", missing="drop")), method=method).strength == 0.3

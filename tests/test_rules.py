@@ -111,9 +111,28 @@ def test_a_result_in_place_of_a_lost_pin_is_not_pinned() -> None:
     columns = {"cat": ["a", "d", "d"], "ad": ["no", "yes", "no"]}
     hits = mc.Candidates([3, 2, 1], columns=columns)
     page = mc.rerank(hits, [mc.limit("cat", 1), mc.limit("ad", {"yes": 0}, first=2)], 3, pin={1: 3})
-    assert page.ids == [0]  # a page of two results has no place for the pinned one
+    assert page.ids == [0, 2]  # a page of two results has no place for the pinned one
     assert page.explain().results[0].because == "first of at most one from a; the best match"
     assert page.explain().notes[0] == "pin: 1 fits no place of this page: at most 0 from yes among the first 2"
+
+
+def test_a_lost_pin_keeps_no_other_result_off_the_page() -> None:
+    hits = mc.Candidates([3, 2, 1], columns={"s": ["a", "b", None], "t": ["x", "x", None]})
+    page = mc.rerank(hits, [mc.limit("s", 0, first=2), mc.limit("t", 1, first=5)], 3, pin={1: 3})
+    assert page.ids == [2]
+
+
+def test_results_of_earlier_pages_count_even_if_a_rule_drops_them() -> None:
+    """The last two of the earlier results are those of the window; the third last is not."""
+    hits = mc.Candidates([5, 4, 3, 2, 1], ids=list("abcde"), columns={"s": list("xyzxx"), "t": [1, None, None, 1, 1]})
+    rules = [mc.limit("s", 1, window=3), mc.limit("s", 2, session=True), mc.limit("t", 9, missing="drop")]
+    page = mc.rerank(hits, rules, 2, already=["a", "b", "c"])
+    (many,) = mc.rerank_many([hits], rules, 2, already=[["a", "b", "c"]])
+    assert page.ids == many.ids == ["d"]
+    assert page.already == many.already == ["a", "b", "c"]
+    for ranking in (page, many):
+        (reason,) = ranking.explain().results
+        assert reason.because.startswith("first of at most one from x in every 3; second of at most two from x")
 
 
 def test_a_reranker_obeys_windows_and_order() -> None:
@@ -179,6 +198,12 @@ CONTRADICTIONS: dict[str, Any] = {
     ),
     "limit(seller) contradicts pin: 'a' is pinned at position 2, and at most 1": lambda: rerank(
         mc.limit("seller", 1, window=2), pin=[0, 1]
+    ),
+    "limit(seller) contradicts pin: 'a' is pinned at position 3, and at most 2": lambda: rerank(
+        mc.limit("seller", 2, session=True), already=[0], pin={1: 2, 2: 3}
+    ),
+    "limit(vectors) contradicts pin: a near-copy is pinned at position 3": lambda: mc.rerank(
+        mc.Candidates([2, 1], vectors=[[1, 0], [1, 0]]), mc.limit(mc.Vectors(), 1), 3, pin={0: 1, 1: 3}
     ),
     "limit(ad) contradicts pin: '1' is pinned at position 1, and at most 0": lambda: rerank(
         mc.limit("ad", {1: 0}, first=2), pin=[0]

@@ -17,6 +17,7 @@ from mascot.fitting.fitted_wishes import Call, FittedWishes, Queries, reduced
 from mascot.kernels import native
 from mascot.kernels.arrange import Arrangement, arrange
 from mascot.kernels.constants import EXCHANGES
+from mascot.kernels.novelty import CopyQuota
 from mascot.kernels.quotas import HELD, AnyQuota, Quota
 from mascot.methods.method import NO_POSITIONS, Problem, Selection
 
@@ -86,7 +87,7 @@ def select_shown(
     places = range(len(pinned)) if queries.places is None else queries.places
     rules = Rules.of(fitted, already, call, dict(zip(pinned.tolist(), places, strict=True)))
     rows = problem.rows_of(0)
-    _check_pins(fitted, rules, rows, call.k, exact=queries.places is not None)
+    _check_pins(fitted, rules, rows, already, exact=queries.places is not None)
     return _arranged(quotas, rows, rules, select, selection) if rules.quotas or rules.fixed else selection
 
 
@@ -182,12 +183,12 @@ def _lower(quotas: list[AnyQuota], rules: Rules, arrangement: Arrangement, rows:
     Labels of which a rule allows all results in one window do not stand in the way, and pinned results stay.
     """
 
-    def labels_of(rows: Ints) -> list[tuple[int, int]]:
-        pairs = product(rows.tolist(), rules.quotas.items())
-        return [(number, label) for row, (number, quota) in pairs for label in quota.of(row).tolist()]
+    def labels_of(rows: Ints, windows: bool = False) -> list[tuple[int, int]]:
+        quotas = [(number, q) for number, q in rules.quotas.items() if q.places and not (windows and q.places.first)]
+        return [(number, label) for row, (number, q) in product(rows.tolist(), quotas) for label in q.of(row).tolist()]
 
     most = {number: quota.places.capacity for number, quota in rules.quotas.items() if quota.places}
-    totals, own = Counter(labels_of(np.concatenate([rules.before, rows]))), Counter(labels_of(rows[pinned:]))
+    own, totals = Counter(labels_of(rows[pinned:])), Counter(labels_of(rows) + labels_of(rules.before, windows=True))
     unplaced = rows[arrangement.left[arrangement.left >= pinned]]
     left = [(number, label) for number, label in labels_of(unplaced) if totals[number, label] > most[number][label]]
     if not left:
@@ -202,17 +203,23 @@ def _lower(quotas: list[AnyQuota], rules: Rules, arrangement: Arrangement, rows:
     return True
 
 
-def _check_pins(fitted: FittedWishes, rules: Rules, rows: Ints, k: int, exact: bool) -> None:
+def _check_pins(fitted: FittedWishes, rules: Rules, rows: Ints, already: Ints, exact: bool) -> None:
     """Raise if pinned results break a limit or a largest share, or, unless they have `exact` places, one on places."""
     if not rules.fixed:
         return
-    placed = [(place, int(row)) for place, row in enumerate(rules.before.tolist(), -len(rules.before))]
+    placed = [(place, int(row)) for place, row in enumerate(already.tolist(), -len(already))]
     placed += sorted((place, int(rows[position])) for position, place in rules.fixed.items())
     for wish, quota, labels in zip(fitted.constraints, fitted.quotas, fitted.labels, strict=True):
-        page = wish.for_k(quota, k)
+        page, is_session = wish.for_k(quota, rules.k), getattr(wish, "counts_session", False)
+        if isinstance(page, CopyQuota) and page.stages == HELD and exact:
+            counter = reduced(page, already[: len(already) * is_session]).counter(rows)
+            for position, place in sorted(rules.fixed.items(), key=lambda pin: pin[1]):
+                if not counter.allows(position):
+                    raise OptionError(f"{name_of(wish)} contradicts pin: a near-copy is pinned at position {place + 1}")
+                counter.add(position)
         if not isinstance(page, Quota) or page.stages < HELD or not (exact or page.places):
             continue
-        capacity, length, first = page.places or (page.capacity, UNLIMITED, True)
+        capacity, length, first = page.places or (page.capacity, UNLIMITED, not is_session)
         names = labels.name if isinstance(wish, Limit) else [*wish.named, ""].__getitem__
         places: dict[int, list[int]] = {}
         for place, row in placed:

@@ -52,10 +52,12 @@ class Queries(NamedTuple):
         return positions if self.rows is None else self.rows[positions]
 
     def only(self, q: int) -> Queries:
-        """Return the ids, scores and records of one query."""
-        scores = self.scores[self.ptr[q] : self.ptr[q + 1]]
-        sources = None if self.sources is None else [self.sources[q]]
-        return Queries(np.array([0, len(scores)]), scores, ids=[self.ids_of(q)], sources=sources)
+        """Return one query."""
+        start, end = int(self.ptr[q]), int(self.ptr[q + 1])
+        ptr, scores = np.array([0, end - start]), self.scores[start:end]
+        rows = np.arange(start, end) if self.rows is None else self.rows[start:end]
+        already, sources = (None if parts is None else [parts[q]] for parts in (self.already, self.sources))
+        return Queries(ptr, scores, rows, [self.ids_of(q)], already, sources=sources)
 
 
 class Call(NamedTuple):

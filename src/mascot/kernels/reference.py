@@ -522,7 +522,8 @@ def search_strength(
 def select(queries: Iterable[QueryArrays], count: int, attributes: int, options: Options) -> Selection:
     """Select for `count` queries that have the same number of attributes."""
     positions, ranked = np.full((count, options.k), -1, np.int64), np.full((count, options.k), -1, np.int64)
-    strengths, stages, numbers = np.zeros(count), np.ones(count, np.int64), np.zeros((3, count, attributes))
+    strengths, stages = np.full(count, options.strength), np.ones(count, np.int64)
+    numbers = np.zeros((3, count, attributes))
     numbers[2] = 1.0
     for q, query in enumerate(queries):
         if len(query.scores):

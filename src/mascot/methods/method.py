@@ -209,7 +209,8 @@ def select_each(problem: Problem, k: int, method: Any, prepare: Prepare | None =
     Relevance decides at strength 0, if `prepare` is None, and for queries without attributes and vectors.
     """
     strength, keep = getattr(method, "strength", 0.0), getattr(method, "keep", None)
-    positions, strengths = np.full((len(problem), min(k, problem.longest)), -1, np.int64), np.zeros(len(problem))
+    positions = np.full((len(problem), min(k, problem.longest)), -1, np.int64)
+    strengths = np.full(len(problem), strength or 0.0)
     for q in np.flatnonzero(np.diff(problem.ptr)).tolist():
         if prepare is None or strength == 0 or not _is_comparable(problem, q, method):
             picks, strengths[q] = best_positions(problem, q, k), strength or 0.0

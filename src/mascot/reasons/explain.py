@@ -156,9 +156,9 @@ class Explainer:
         best = set(ranking._by_score[: selection.protect].tolist())
         self.protected = [i in best for i in self.results.tolist()]
         listed = np.concatenate([self.results, self.others])
-        before = self.rows[problem.already_of(0)]
+        self.before = ranking._queries.already_rows(0)
         self.counts = [
-            RuleCounts(wish, labels, quota, ranking.k, self.rows[listed], len(self.results), before)
+            RuleCounts(wish, labels, quota, ranking.k, self.rows[listed], len(self.results), self.before)
             for wish, labels, quota in zip(fitted.constraints, fitted.labels, fitted.quotas, strict=True)
             if isinstance(labels, SparseBins) and isinstance(quota, Quota)
         ]
@@ -251,12 +251,11 @@ class Explainer:
 
     def _copies(self, wish: Limit, labels: VectorBins, i: int) -> list[Hashable]:
         """Return the ids of the results that are near-copies of candidate i, in a session also those shown before."""
-        problem, shown = self.ranking._problem, self.results
+        ids, rows = self.ranking.ids, self.rows[self.results]
         if wish.session:
-            shown = np.concatenate([shown, problem.already_of(0)])
-        cosines = labels.cosines(labels.take(self.rows[[i]]), self.rows[shown])
-        copies = problem.remaining.to_input(shown[cosines >= labels.copies - COPY_TOLERANCE])
-        return [self.ranking._ids[position] for position in copies.tolist()]
+            ids, rows = ids + self.ranking.already, np.concatenate([rows, self.before])
+        cosines = labels.cosines(labels.take(self.rows[[i]]), rows)
+        return [ids[place] for place in np.flatnonzero(cosines >= labels.copies - COPY_TOLERANCE).tolist()]
 
     def _comparison(self, m: int, i: int) -> str:
         """Return what candidate i, number m of those left out, lacks compared with the last selected result."""

@@ -299,7 +299,7 @@ static void write_nothing(const Batch *batch, int64_t query) {
         batch->gain_factors[a] = batch->largest_gains[a] = 0.0;
         batch->coverage_per_result[a] = 1.0;
     }
-    batch->strengths[query] = 0.0;
+    batch->strengths[query] = batch->strength;
     batch->stages[query] = 1;
 }
 

@@ -170,7 +170,7 @@ DEVICE void write_nothing(const Query& q, const Results& results) {
             results.gain_factors[a] = results.largest_gains[a] = 0.0;
             results.coverage_per_result[a] = 1.0;
         }
-        if (t == 0) *results.strength = 0.0, *results.stages = 1.0;
+        if (t == 0) *results.strength = q.plan.strength, *results.stages = 1.0;
     }
 }
 
