@@ -177,6 +177,10 @@ CONTRADICTIONS: dict[str, Any] = {
     "limit(seller)['a'] must be a whole number >= 0, got -1": lambda: mc.limit("seller", {"a": -1}),
     "limit(seller).others needs n for each value": lambda: mc.limit("seller", 2, others=1),
     "a combination must name at least two columns, got ('seller',)": lambda: mc.limit(("seller",), 1),
+    "share(seller) must name values that are not missing, got ['a', '']": lambda: mc.share("seller", {"a": 1, "": 0}),
+    "limit(ad) must name each value once, compared as text, got [1, '1']": lambda: mc.limit(
+        "ad", {1: 1, "1": 2}
+    ),
     "at_least(used) needs a dictionary of value: count, got 3": lambda: mc.at_least("used", 3),
     "share(ad).bound must be 'exactly', 'at least' or 'at most', got 'max'": lambda: mc.share("ad", {1: 0.1}, "max"),
     "at_least(seller) must ask for at most k = 4 results, got 5": lambda: rerank(

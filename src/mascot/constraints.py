@@ -12,6 +12,7 @@ import numpy as np
 
 from mascot.attributes.attribute import Attribute, Columns, as_bins
 from mascot.attributes.category import Category, Combination, label_text
+from mascot.attributes.columns import is_missing
 from mascot.bins import Floats, SparseBins, VectorBins
 from mascot.errors import OptionError, check_one_of, check_share, check_switch, check_whole, require
 from mascot.kernels.novelty import CopyQuota
@@ -248,7 +249,8 @@ def _counts(attribute: Attribute, counts: Any, owner: str, least: int) -> _Hasha
 def _by_label(attribute: Attribute, numbers: Mapping[Any, float], owner: str) -> _HashableDict:
     """Return the numbers of values by their labels, which the attribute must have if it lists all of them."""
     by_label = _HashableDict({label_text(value): number for value, number in numbers.items()})
-    require(len(by_label) == len(numbers), owner, "must name each value once", dict(numbers))
+    require(not any(map(is_missing, numbers)), owner, "must name values that are not missing", list(numbers))
+    require(len(by_label) == len(numbers), owner, "must name each value once, compared as text", list(numbers))
     names: tuple[str, ...] = getattr(attribute, "value_names", ())
     for label in by_label if names else ():
         require(label in names, owner, f"must name values from {names[0]} to {names[-1]}", label)
