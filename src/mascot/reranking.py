@@ -161,13 +161,13 @@ def rank_one(fitted: FittedWishes, queries: Queries, call: Call) -> Ranking[Any]
     if not len(queries.pinned) and not needs_arrangement(fitted):
         return Ranking(queries, problem, call.method.select(problem, call.k), call.k, call.method, fitted)
     selection = select_shown(fitted, queries, call, problem)
-    fits = np.isin(queries.pinned, problem.remaining.to_input(selection.ranked[0]))
-    if not fits.all():  # a pin without a place must not keep other results off the page
-        places = None if queries.places is None else np.array(queries.places)[fits].tolist()
-        ranking = rank_one(fitted, queries._replace(pinned=queries.pinned[fits], places=places), call)
-        ranking._pinned = queries.pinned
-        return ranking
     if len(queries.pinned):
+        fits = np.isin(queries.pinned, problem.remaining.to_input(selection.ranked[0]))
+        if not fits.all():  # a pin without a place must not keep other results off the page
+            places = None if queries.places is None else np.array(queries.places)[fits].tolist()
+            ranking = rank_one(fitted, queries._replace(pinned=queries.pinned[fits], places=places), call)
+            ranking._pinned = queries.pinned
+            return ranking
         # For gains and explanations the pinned candidates are results, not results of earlier pages.
         earlier = [problem.remaining.from_input(0, part) for part in queries.already or ()]
         already = np.concatenate([NO_POSITIONS, *earlier])
