@@ -117,7 +117,7 @@ def test_a_result_in_place_of_a_lost_pin_is_not_pinned() -> None:
 
 
 def test_a_lost_pin_keeps_no_other_result_off_the_page() -> None:
-    hits = mc.Candidates([3, 2, 1], columns={"s": ["a", "b", None], "t": ["x", "x", None]})
+    hits = mc.Candidates([3, 2, 1], columns={"s": ["a", "b", None], "t": list("xxx")})
     page = mc.rerank(hits, [mc.limit("s", 0, first=2), mc.limit("t", 1, first=5)], 3, pin={1: 3})
     assert page.ids == [2]
 

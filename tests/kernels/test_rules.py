@@ -204,3 +204,10 @@ def test_fill_raises_a_limit_no_more_than_other_rules_need(backend: str) -> None
     pool = hits(brand=list("xwwzx"), used=list("xyyyx"))  # two of every brand leave room for the share
     rules = [mc.limit("brand", 1, fill=True), mc.share("used", {"y": 0.25})]
     assert sorted(mc.rerank(pool, rules, k=4, protect=0, backend=backend).ids) == ["a", "b", "c", "e"]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_counts_are_as_close_as_possible_where_two_rules_cannot_hold(backend: str) -> None:
+    pool = hits(brand=list("zyxxx"), used=list("ppqqp"))
+    rules = [mc.share("brand", {"x": 0.75}), mc.share("used", {"p": 0.75}, "at least")]
+    assert mc.rerank(pool, rules, k=2, protect=0, backend=backend).ids == ["c", "e"]

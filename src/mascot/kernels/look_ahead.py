@@ -89,10 +89,9 @@ class Plan:
         self.length = self.size
         self.low = np.minimum(self.wanted_low, available)
         self.high = np.where(shared, self.wanted_high, needed)
-        if not self.paired:
-            self._swap(SWAPS)
         while self.paired and any(self._balance(v) for v in range(len(self.counts))):
             pass
+        self._swap(SWAPS)
         self.cost = self._cost(self.counts, self.wanted_low, self.wanted_high)
         # What cannot be met is given up: places of a share that lacks candidates are open to all of its values.
         lacking = np.isin(self.quota, self.quota[shared & (self.counts < self.wanted_low)])

@@ -130,9 +130,9 @@ static void complete_plan(Plan *p, int64_t n) {
         p->low[v] = p->wanted_low[v] < available ? p->wanted_low[v] : available;
         if (p->stages[v] == SHARED) p->high[v] = p->wanted_high[v];
     }
-    if (!p->paired) swap_types(p, MASCOT_SWAPS);
     for (int64_t v = 0; p->paired && v < p->nodes; v++)
         if (balance_node(p, v)) v = -1;
+    swap_types(p, MASCOT_SWAPS);
     p->cost = cost_of_counts(p, p->counts, p->wanted_low, p->wanted_high);
     settle_bounds(p);
 }
