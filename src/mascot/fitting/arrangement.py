@@ -13,7 +13,7 @@ import numpy as np
 from mascot.bins import Ints
 from mascot.constraints import UNLIMITED, Limit, name_of
 from mascot.errors import OptionError
-from mascot.fitting.fitted_wishes import Call, FittedWishes, Queries, reduced
+from mascot.fitting.fitted_wishes import Call, FittedWishes, Queries, label_counts, reduced
 from mascot.kernels import native
 from mascot.kernels.arrange import Arrangement, arrange
 from mascot.kernels.constants import EXCHANGES
@@ -135,9 +135,9 @@ def _arranged(quotas: Sequence[AnyQuota], rows: Ints, rules: Rules, select: Sele
         tried.append((arrangement, wanted, selection))
         if not len(arrangement.left):
             break
-        is_full = len(wanted) == rules.k < len(rows)
-        is_lower = is_full and _lower_surplus(quotas, rules, rows[wanted], selection.pinned)
-        if not is_lower and not _lower(quotas, rules, arrangement, rows[wanted], selection.pinned):
+        own_rows, pinned = rows[wanted], selection.pinned
+        is_lower = len(wanted) == rules.k < len(rows) and _lower_surplus(quotas, rules, own_rows, pinned)
+        if not is_lower and not _lower(quotas, rules, arrangement, own_rows, pinned):
             break
         selection = select(quotas)
     order = NO_POSITIONS
@@ -163,14 +163,14 @@ def _lower_surplus(quotas: list[AnyQuota], rules: Rules, rows: Ints, pinned: int
         assert quota.places
         assert isinstance(own, Quota)
         most, length, first = quota.places
-        counts, behind = np.zeros((2, len(most)), np.int64), list[Ints]()  # of all results, and of those not pinned
-        for place, row in enumerate(rows.tolist() if first else ()):
+        counts, pins, behind = np.zeros_like(most), label_counts(quota, rows[:pinned]), list[Ints]()
+        for row in rows.tolist() if first else ():
             labels = quota.of(row)
-            counts[: 1 + (place >= pinned), labels] += 1
-            behind.append(labels[counts[0, labels] > most[labels]])
+            counts[labels] += 1
+            behind.append(labels[counts[labels] > most[labels]])
         surplus = [labels for labels in behind if len(labels)][max(len(rows) - length, 0) :]
         if surplus:
-            held = counts[1] + np.maximum(most - counts[0], 0)
+            held = np.maximum(counts, most) - pins
             np.subtract.at(held, np.concatenate(surplus), 1)
             quotas[number] = replace(own, capacity=np.clip(held, 0, own.capacity))
             return True

@@ -16,7 +16,7 @@ from mascot.bins import AxisBins, Bins, Bools, Floats, GlobeBins, Ints, SparseBi
 from mascot.constraints import Constraint, labels_of_rows
 from mascot.errors import InputError, OptionError, require
 from mascot.kernels.novelty import CopyQuota
-from mascot.kernels.quotas import MOST_QUOTAS, AnyQuota, without_places
+from mascot.kernels.quotas import MOST_QUOTAS, AnyQuota, Quota, without_places
 from mascot.methods.mascot import DEFAULT_STRENGTH
 from mascot.methods.method import ALL_REMAIN, NO_POSITIONS, Method, Problem, Remaining, Table
 from mascot.methods.named_focus import NamedFocus, aim_scores
@@ -165,10 +165,15 @@ def reduced(quota: AnyQuota, rows: Ints) -> AnyQuota:
     """Return a quota without the places that the results `rows` take."""
     if isinstance(quota, CopyQuota):
         return replace(quota, pinned=np.concatenate([quota.pinned, rows]))
-    labels = np.concatenate([quota.of(int(row)) for row in rows])
-    counts = np.bincount(labels, minlength=len(quota.capacity))
+    counts = label_counts(quota, rows)
     least = None if quota.least is None else np.maximum(quota.least - counts, 0)
     return replace(quota, capacity=np.maximum(quota.capacity - counts, 0), least=least)
+
+
+def label_counts(quota: Quota, rows: Ints) -> Ints:
+    """Return how many rows have each label of a quota."""
+    labels = np.concatenate([NO_POSITIONS, *[quota.of(row) for row in rows.tolist()]])
+    return np.bincount(labels, minlength=len(quota.capacity))
 
 
 def fit_wishes(wishes: tuple[AnyWish, ...], table: Table, rows: int, groups: int = 1) -> FittedWishes:

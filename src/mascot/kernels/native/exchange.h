@@ -24,28 +24,26 @@ static int64_t *copy_capacity(Arena *arena, const PageRules *page, const Quota *
 
 /* Lower the capacities of a rule on the first places if too many results must stand behind them: as many results are exchanged as the
  * rule needs, and no label of the rule gets more of them. Returns whether there is such a rule. */
-static int lower_surplus(Arena *arena, const PageRules *page, const Entries *e, const Quota **quota) {
-    int64_t *seen = take_integers(arena, e->slots), *surplus = take_integers(arena, e->slots);
-    memset(seen, 0, (size_t)e->slots * sizeof(int64_t));
-    memset(surplus, 0, (size_t)e->slots * sizeof(int64_t));
-    for (int64_t j = 0, begin, found = 0; j < e->count;) {
-        int64_t rule = e->rule[e->slot[j]], behind = 0, last = -1;
-        const PlaceRule *places = &page->quota[rule].places;
-        for (begin = j; j < e->count && e->rule[e->slot[j]] == rule; j++) {
-            int64_t slot = e->slot[j];
-            if (!places->first || ++seen[slot] <= e->n[slot]) continue;
-            if (e->owner[j] != last) behind++, last = e->owner[j];
-            if (behind + places->length > page->items) surplus[slot]++, found = 1;
+static int lower_surplus(Arena *arena, const PageRules *page, const Quota **quota) {
+    for (int64_t r = 0; r < page->count; r++) {
+        const Quota *rule = page->quota + r;
+        const int64_t *most = rule->places.capacity;
+        int64_t labels = rule->places.first ? rule->count : 0, behind = 0, found = 0;
+        int64_t *counts = take_integers(arena, 2 * labels), *surplus = counts + labels;
+        memset(counts, 0, (size_t)(2 * labels) * sizeof(int64_t));
+        for (int64_t i = 0; i < page->items && labels; i++) {
+            const int64_t *begin = rule->labels + rule->indptr[page->rows[i]], *end = rule->labels + rule->indptr[page->rows[i] + 1];
+            int64_t is_behind = 0;
+            for (const int64_t *v = begin; v < end; v++) is_behind |= counts[*v] >= most[*v];
+            behind += is_behind;
+            for (const int64_t *v = begin; v < end; v++)
+                if (++counts[*v] > most[*v] && behind + rule->places.length > page->items) found = ++surplus[*v];
         }
         if (!found) continue;
-        const int64_t *most = page->quota[rule].places.capacity, *own = (*quota)[rule].capacity;
-        int64_t *capacity = copy_capacity(arena, page, quota, rule);
-        for (int64_t label = 0; label < page->quota[rule].count; label++)
-            if (capacity[label] > most[label]) capacity[label] = most[label];
-        for (j = begin; j < e->count && e->rule[e->slot[j]] == rule; j++) {
-            int64_t slot = e->slot[j], held = (e->total[slot] > e->n[slot] ? e->total[slot] : e->n[slot]) - surplus[slot];
-            if (held > own[e->label[slot]]) held = own[e->label[slot]];
-            capacity[e->label[slot]] = held > 0 ? held : 0;
+        int64_t *capacity = copy_capacity(arena, page, quota, r);
+        for (int64_t v = 0; v < labels; v++) {
+            int64_t held = (counts[v] > most[v] ? counts[v] : most[v]) - surplus[v];
+            if (held < capacity[v]) capacity[v] = held > 0 ? held : 0;
         }
         return 1;
     }
@@ -53,7 +51,8 @@ static int lower_surplus(Arena *arena, const PageRules *page, const Entries *e, 
 }
 
 /* Lower the capacity of the label that most of the items without a place have. Returns whether there is one. */
-static int lower_crowded(Arena *arena, const PageRules *page, const Entries *e, int64_t placed, const Quota **quota) {
+static int lower_crowded(Arena *arena, const PageRules *page, int64_t placed, const Quota **quota) {
+    const Entries entries = list_entries(arena, page), *e = &entries;
     int64_t *is_left = mark_left(arena, page, placed), *left = take_integers(arena, e->slots), most = 0, last = 0, lowest = -1;
     memset(left, 0, (size_t)e->slots * sizeof(int64_t));
     for (int64_t j = 0; j < e->count; j++) left[e->slot[j]] += is_left[e->owner[j]];
@@ -68,12 +67,6 @@ static int lower_crowded(Arena *arena, const PageRules *page, const Entries *e, 
     if (lowest < 0) return 0;
     copy_capacity(arena, page, quota, e->rule[lowest])[e->label[lowest]] = e->total[lowest] - (most > 4 ? most / 4 : 1);
     return 1;
-}
-
-/* Lower capacities so that items without a place are exchanged. Returns whether there are any to lower. */
-static int lower_capacities(Arena *arena, const PageRules *page, int64_t placed, int is_full, const Quota **quota) {
-    const Entries e = list_entries(arena, page);
-    return (is_full && lower_surplus(arena, page, &e, quota)) || lower_crowded(arena, page, &e, placed, quota);
 }
 
 static int64_t arrange_page(Arena *arena, const PageRules *page) {
@@ -140,7 +133,8 @@ static int64_t arrange_query(const Batch *batch, int64_t query, SelectFunction s
         if (placed[round] == page.items || round + 1 == MASCOT_EXCHANGES) break;
         int is_full = page.items == k && k < batch->ptr[query + 1] - batch->ptr[query];
         quota[round + 1] = quota[round];
-        if (!lower_capacities(&arena, &page, placed[round], is_full, quota + round + 1)) break;
+        int is_lower = is_full && lower_surplus(&arena, &page, quota + round + 1);
+        if (!is_lower && !lower_crowded(&arena, &page, placed[round], quota + round + 1)) break;
         select_within(&arena, batch, query, quota[round + 1], select);
     }
     for (int64_t r = round; r >= 0; r--) { /* the longest page, and of several the first */
