@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -182,24 +180,21 @@ def _lower(quotas: list[AnyQuota], rules: Rules, arrangement: Arrangement, rows:
 
     Labels of which a rule allows all results in one window do not stand in the way, and pinned results stay.
     """
-
-    def labels_of(rows: Ints, windows: bool = False) -> list[tuple[int, int]]:
-        quotas = [(number, q) for number, q in rules.quotas.items() if q.places and not (windows and q.places.first)]
-        return [(number, label) for row, (number, q) in product(rows.tolist(), quotas) for label in q.of(row).tolist()]
-
-    most = {number: quota.places.capacity for number, quota in rules.quotas.items() if quota.places}
-    own, totals = Counter(labels_of(rows[pinned:])), Counter(labels_of(rows) + labels_of(rules.before, windows=True))
-    unplaced = rows[arrangement.left[arrangement.left >= pinned]]
-    left = [(number, label) for number, label in labels_of(unplaced) if totals[number, label] > most[number][label]]
-    if not left:
+    unplaced, crowded = rows[arrangement.left[arrangement.left >= pinned]], list[tuple[int, int, int, int]]()
+    for number, quota in rules.quotas.items():
+        assert quota.places
+        together = rows if quota.places.first else np.concatenate([rules.before, rows])
+        left = label_counts(quota, unplaced) * (label_counts(quota, together) > quota.places.capacity)
+        for item, row in enumerate(unplaced.tolist()):
+            crowded += [(int(left[label]), item, number, label) for label in quota.of(row).tolist() if left[label]]
+    if not crowded:
         return False
-    counts = Counter(left)
-    number, label = max(reversed(left), key=counts.__getitem__)
-    quota = quotas[number]
-    assert isinstance(quota, Quota)
-    capacity = quota.capacity.copy()
-    capacity[label] = own[number, label] - max(counts[number, label] // 4, 1)
-    quotas[number] = replace(quota, capacity=capacity)
+    count, _, number, label = max(crowded)  # of equal labels that of the last item
+    own = quotas[number]
+    assert isinstance(own, Quota)
+    capacity = own.capacity.copy()
+    capacity[label] = label_counts(own, rows[pinned:])[label] - max(count // 4, 1)
+    quotas[number] = replace(own, capacity=capacity)
     return True
 
 
