@@ -350,11 +350,11 @@ LEFT_OUT: dict[str, Callable[..., bool]] = {
     r"its (\w+) is too far from the other results": Reader.too_far,
     r"every result is (protected|pinned)": Reader.every_result,
     "the results fit the wishes better without it": Reader.fits_better_without,
-    r"fits no place: (at most .*)": Reader.fits_nowhere,
+    r"no place was found: (at most .*)": Reader.fits_nowhere,
     r"gave way to: (at most .*)": Reader.gave_way_to_window,
 }
 NOTES: dict[str, Callable[..., bool]] = {
     r"(?:share|at least) (\w+): (\d+) of (\d+) from (.*) \((.*)\)": Reader.missed_share,
-    r"(\d+) of (\d+): no other candidate fits at most .*": Reader.no_place,
+    r"(\d+) of (\d+): no other candidate was found that fits at most .*": Reader.no_place,
     r"(\d+) of (\d+): (the .*) leaves? no more candidates": Reader.short_page,
 }

@@ -70,8 +70,8 @@ WITH_AD = {**FIVE, "columns": {"ad": [0, 0, 0, 0, 1]}}
             [mc.limit("s", 1), mc.share("ad", {1: 0.5})], {"k": 4, "protect": 0},
             ["a  gave way to the share of ad: 2 of 4 with ad 1", "f  p already has one"],
         ),
-        (BY_SELLER, mc.limit("s", 1, window=2), {"k": 3, "already": ["e"], "pin": ["b"]}, ["a  fits no place: at"]),
-        ({**SEVEN, "columns": {"s": ["x"] * 7}}, mc.limit("s", 1, window=2), {"k": 4, "already": ["a"]}, ["b  fits"]),
+        (BY_SELLER, mc.limit("s", 1, window=2), {"k": 3, "already": ["e"], "pin": ["b"]}, ["a  no place was found"]),
+        ({**SEVEN, "columns": {"s": ["x"] * 7}}, mc.limit("s", 1, window=2), {"k": 4, "already": ["a"]}, ["b  no"]),
         # Only two are among the best three; the third place of the protected went to an earlier page.
         (FIVE, [], {"k": 4, "protect": 3, "already": ["a"]}, ["d  selected for its relevance"]),
     ],

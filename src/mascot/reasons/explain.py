@@ -221,7 +221,7 @@ class Explainer:
         if text := self._exclusion(m, i):
             return text
         if self.place_rules and len(self.results) < self.ranking.k:
-            return f"fits no place: {', '.join(self.place_rules)}"
+            return f"no place was found: {', '.join(self.place_rules)}"
         if not self.has_gains:
             return f"not selected by {type(self.ranking.method).__name__}"
         if all(map(operator.or_, self.pinned, self.protected)):
@@ -361,5 +361,5 @@ class Explainer:
             reason = f"{' and '.join(limits)} {'leaves' if len(limits) == 1 else 'leave'} no more candidates"
             yield MissedRule("page", "", len(self.results), self.ranking.k, "limits", reason)
         elif self.place_rules:
-            reason = f"no other candidate fits {' and '.join(self.place_rules)}"
+            reason = f"no other candidate was found that fits {' and '.join(self.place_rules)}"
             yield MissedRule("page", "", len(self.results), self.ranking.k, "places", reason)

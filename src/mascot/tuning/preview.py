@@ -32,7 +32,7 @@ _MEANINGS = {
     "crowded": "limits, pins and protected results leave no room",
     "over": "the limit was exceeded to fill the page",
     "limits": "limits leave no more candidates",
-    "places": "no other candidate fits the rules about places",
+    "places": "no other candidate was found that fits the rules about places",
 }  # of the causes of a `MissedRule`
 _Rule = tuple[str, str, str]  # a rule, the value that has too few or too many results, and the cause
 
