@@ -59,7 +59,8 @@ class Rules(NamedTuple):
 
 def needs_arrangement(fitted: FittedWishes) -> bool:
     """Return whether a limit is about places or about a session, so that queries are arranged one by one."""
-    return any(isinstance(wish, Limit) and (wish.places or wish.session) for wish in fitted.constraints)
+    limits = [wish for wish in fitted.constraints if isinstance(wish, Limit)]
+    return bool([wish for wish in limits if wish.places or wish.session])  # faster than any() of a generator
 
 
 def select_shown(

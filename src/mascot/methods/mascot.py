@@ -124,7 +124,7 @@ class Mascot(Value):
             selection = select_by_kernel(problem, problem.quotas, options)
         selection.protect = options.protect
         if self.keep is None and options.strength != self.strength:  # report what was asked for
-            selection.strengths = np.full(len(problem), float(self.strength or 0.0))
+            selection.strengths.fill(float(self.strength or 0.0))
         return selection
 
     def kernel_options(self, k: int, weights: Floats, named_weight: float) -> Options:
