@@ -174,6 +174,7 @@ static int best_swap(Plan *p, int64_t v, int64_t step, int64_t *out, int64_t *in
 /* Swap planned candidates for others until the plan is within its bounds. Returns whether it is. The best plan is retained. */
 static int swap_types(Plan *p, int64_t steps) {
     int64_t lowest = cost_of_counts(p, p->counts, p->low, p->high), cost = lowest;
+    if (lowest == 0) return 1;
     copy_plan(p, p->best);
     for (int64_t t = 0; t < p->types; t++) p->entered[t] = p->left[t] = -MASCOT_TENURE;
     for (int64_t step = 0; step < steps && cost > 0; step++) {
