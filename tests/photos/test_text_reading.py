@@ -77,6 +77,7 @@ def test_words_in_any_order_match_and_parts_of_words_do_not(library: Library) ->
     id_ = library.id_of(library.root / "00.jpg")
     assert library.store.ids_with_words("mario ristorante").tolist() == [id_]
     assert library.store.ids_with_words("rist").tolist() == []
+    assert library.store.ids_with_words("a" * 100_000).tolist() == []  # longer than a pattern of SQLite may be
     assert library.store.text_in(library.id_of(library.root / "blank.jpg") or 0) == ""
 
 

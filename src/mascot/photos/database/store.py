@@ -37,6 +37,7 @@ FOLDER = ".mascot"  # in the folder of a library: the only place that is written
 _BUSY_S = 60.0  # timeout of waiting for another process to finish writing
 _CACHE_KIB = 32 * 1024
 _FETCH_ROWS = 256  # rows fetched from SQLite at a time
+_LONGEST_PART = 100  # characters of a pattern, which SQLite limits
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)  # the latter if a message of SQLite quotes damaged text
 
@@ -302,14 +303,15 @@ class Store:
         """
         file = "iif(folder = '.', path, substr(path, length(folder) + 2))"
         columns = f"coalesce(title, '') || ' . ' || coalesce(caption, '') || ' . ' || keywords || ' . ' || {file}"
-        # `lower` is fast but knows only ASCII: it finds the rows for which the slow `words` is called.
-        part = max(re.findall("[a-z0-9]+", fold(text)), key=len, default="")
-        query = f"SELECT id FROM photos WHERE instr(lower({columns}), ?) AND instr(words({columns}), words(?))"
+        # LIKE is fast but knows only ASCII: it finds the rows for which the slow `words` is called.
+        part = f"%{max(re.findall('[a-z0-9]+', fold(text)), key=len, default='')[:_LONGEST_PART]}%"
+        has_part = "(path LIKE ?1 OR title LIKE ?1 OR caption LIKE ?1 OR keywords LIKE ?1)"
+        query = f"SELECT id FROM photos WHERE {has_part} AND instr(words({columns}), words(?2))"
         parts = words(text).split()
         rows = self.connection.execute(query, (part, text)).fetchall() if parts else []
         if parts and self._has_texts():
             conditions = " AND ".join(["instr(words(text), ?)"] * len(parts))
-            query = f"SELECT id FROM photos JOIN texts USING (hash) WHERE instr(lower(text), ?) AND {conditions}"
+            query = f"SELECT id FROM photos JOIN texts USING (hash) WHERE text LIKE ? AND {conditions}"
             rows += self.connection.execute(query, (part, *(f" {word} " for word in parts))).fetchall()
         return np.unique(np.array([row[0] for row in rows], np.int64))
 
