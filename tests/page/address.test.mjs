@@ -90,6 +90,7 @@ test("every combination of view and request survives", () => {
 for (const [search, expected] of [
   ["?since=banana&text=a", ["since=banana"]], ["?k=7", []], ["?k=24&since=2019&pin=3", []], ["?box=1,2,3", ["box=1,2,3"]],
   ["?nonsense=1", ["nonsense=1"]], ["?pin=3&complete=5&compare=1&map=large&fill=1&limit=day=2", []], ["?limit=year=1&limit=x", ["limit=x"]],
+  ['?fill=1&limit=day=2&rule={"limit":"year","n":2}', []], ["?rule=3", ["rule=3"]],
 ]) {
   test(`what is ignored of ${search}`, () => assert.deepEqual(ignoredParameters(search), expected));
 }

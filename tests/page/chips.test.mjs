@@ -50,6 +50,7 @@ for (const [wish, text, editable] of [
   [{ limit: "day", n: 2, fill: true }, "At most 2 per day", true],
   [{ limit: "day", n: 2, window: 5 }, "At most 2 per day in every 5", false],
   [{ limit: ["city", "year"], n: 1 }, "At most 1 per city and year", false],
+  [{ limit: "city+year+camera", n: 1 }, "At most 1 per city and year and camera", true],
   [{ limit: "city", n: { Porto: 0 }, others: 2, first: 3 }, "City: at most 0 Porto, 2 of each other among the first 3", false],
   [{ at_least: "country", counts: { PT: 3 } }, "Country: at least 3 Portugal", false],
   [{ share: "country", shares: { PT: 0.25 } }, "Country: 25% Portugal", true],

@@ -77,7 +77,8 @@ export function ignoredParameters(search) {
   const fresh = freshAddress();
   const isRead = (/** @type {[string, string]} */ parameter) => {
     const alone = new URLSearchParams([parameter, ...(parameter[0] === "complete" ? [["pin", "1"]] : [])]).toString();
-    return new URLSearchParams(toAddress(fromAddress(alone)).slice(1)).has(parameter[0]);
+    const state = fromAddress(alone);
+    return state.wishes.length > 0 || new URLSearchParams(toAddress(state).slice(1)).has(parameter[0]);
   };
   return [...new URLSearchParams(search)]
     .filter(([name, value]) => value !== "" && value !== String(fresh[name]) && name !== "fill" && !isRead([name, value]))

@@ -38,7 +38,7 @@ export function wishText(/** @type {Wish} */ wish) {
 function ruleText(/** @type {Wish} */ wish, /** @type {string} */ name) {
   const { n, others, window, first, counts, shares = {}, bound = "exactly" } = wish;
   const where = window ? ` in every ${window}` : first ? ` among the first ${first}` : "";
-  if (typeof n === "number") return `At most ${n} per ${label(name).replace("+", " and ").toLowerCase()}${where}`;
+  if (typeof n === "number") return `At most ${n} per ${label(name).replaceAll("+", " and ").toLowerCase()}${where}`;
   const part = (/** @type {number} */ number) => (n || counts ? String(number) : percent(number));
   const parts = Object.entries(n ?? counts ?? shares).map(([value, number]) => `${part(number)} ${nearText(name, value)}`);
   if (others !== undefined) parts.push(`${others} of each other`);
