@@ -41,7 +41,7 @@ class Ranking(Generic[Id]):
     ) -> None:
         self._ids, self._scores, self._problem, self._selection = queries.ids_of(0), queries.scores, problem, selection
         self._fitted, self.source = fitted, None if queries.sources is None else queries.sources[0]
-        self._pinned, self._pinned_places, self._queries = queries.pinned, queries.places, queries
+        self._pinned, self._queries = queries.pinned, queries
         self.k, self.method, self.wishes, self.strength = k, method, fitted.wishes, float(selection.strengths[0])
         positions = selection.ranked[0]
         if selection.positions.shape[1] and positions[-1] < 0:

@@ -80,9 +80,8 @@ class _Located(Value):
         with suppress(TypeError, ValueError):
             north, east = (float(part) for part in value)
             if abs(north) <= 90 and math.isfinite(east):
-                return (
-                    {self.lat: {"lat": north, "lon": east}} if self.lon is None else {self.lat: north, self.lon: east}
-                )
+                point = {"lat": north, "lon": east}
+                return {self.lat: point} if self.lon is None else {self.lat: north, self.lon: east}
         rule = "must be (latitude, longitude) in degrees, with a latitude in -90..90"
         raise InputError(f"{self.owner}: near {rule}, got {printable(value)!r}")
 

@@ -30,7 +30,7 @@ _AHEAD = 2  # jobs submitted for each core
 
 
 @dataclass(frozen=True, slots=True)
-class _Sent:
+class _SentDataset:
     """A dataset that the driver sent: workers do not read files, and load equal content once."""
 
     data_hash: str
@@ -40,16 +40,19 @@ class _Sent:
         return self.dataset
 
 
+def _with_dataset(job: Job, dataset: Dataset) -> Job:
+    return replace(job, source=_SentDataset(job.data_hash, dataset))
+
+
 def _choose(job: Job, dataset: Dataset, first: int, last: int) -> list[PointSelection]:
     """Return what the methods of a job select for one block of queries."""
-    sent = replace(job, source=_Sent(job.data_hash, dataset))
-    return list(choose(job.points, replace(queries_of(sent), first=first, limit=last)))
+    queries = queries_of(_with_dataset(job, dataset))
+    return list(choose(job.points, replace(queries, first=first, limit=last)))
 
 
 def _measure(job: Job, dataset: Dataset, *parts: list[PointSelection]) -> list[tuple[Point, Record]]:
     """Return the records of a job, measured on the selections in `parts`, or on new ones if there are none."""
-    sent = replace(job, source=_Sent(job.data_hash, dataset))
-    return list(records(sent, _joined(parts) if parts else None))
+    return list(records(_with_dataset(job, dataset), _joined(parts) if parts else None))
 
 
 def _joined(parts: Sequence[list[PointSelection]]) -> Iterator[PointSelection]:

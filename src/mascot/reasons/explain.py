@@ -185,7 +185,7 @@ class Explainer:
     def _columns(self) -> Iterator[list[str]]:
         """Yield for each kind of reason one text per result, which may be empty."""
         fitted, selection, rows = self.fitted, self.ranking._selection, self.rows[self.results]
-        at = "" if self.ranking._pinned_places is None else " at position {}"
+        at = "" if self.ranking._queries.places is None else " at position {}"
         yield [f"pinned{at.format(place)}" if is_pinned else "" for place, is_pinned in enumerate(self.pinned, 1)]
         for wish, focus in zip(fitted.aims, fitted.focuses, strict=True):
             point = focus.point

@@ -37,7 +37,7 @@ FOLDER = ".mascot"  # in the folder of a library: the only place that is written
 _BUSY_S = 60.0  # timeout of waiting for another process to finish writing
 _CACHE_KIB = 32 * 1024
 _FETCH_ROWS = 256  # rows fetched from SQLite at a time
-_LONGEST_PART = 100  # characters of a pattern, which SQLite limits
+_LONGEST_PART = 100  # characters of a word in a LIKE pattern, whose length SQLite limits
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)  # the latter if a message of SQLite quotes damaged text
 

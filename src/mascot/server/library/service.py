@@ -122,12 +122,11 @@ class Service:
 
     def _candidates(self, library: Library, retrieval: SearchRequest) -> Hits:
         """Return the candidates of a request; a later one with the same text and filters takes them from a cache."""
-        return self._found(
-            (library.state, self._opened_file, msgspec.json.encode(retrieval.to_dict())), library, retrieval
-        )
+        key = library.state, self._opened_file, msgspec.json.encode(retrieval.to_dict())
+        return self._find_candidates(key, library, retrieval)
 
     @cachedmethod(lambda self: self._hits, key=lambda self, key, *_: key, condition=lambda self: self._lock)
-    def _found(self, key: tuple[Any, ...], library: Library, retrieval: SearchRequest) -> Hits:
+    def _find_candidates(self, key: tuple[Any, ...], library: Library, retrieval: SearchRequest) -> Hits:
         with self._encoding:
             _check_client()
             hits = library.candidates(retrieval, cancelled=client_has_left)
