@@ -155,9 +155,9 @@ def _checked(candidates: mc.Candidates, wishes: Iterable[mc.AnyWish]) -> mc.Cand
     ids = convert(candidates.ids, list[schemas.Id], "ids")
     columns: dict[str, Any] = {}
     for wish in wishes:
-        for name in columns_of(wish):
-            values = column_of(candidates.columns, name, type(wish.attribute).__name__)
-            columns[name] = convert(values.tolist(), list[schemas.Cell], name)
+        owner = type(wish.attribute).__name__
+        for name in [name for name in columns_of(wish) if name not in columns]:
+            columns[name] = convert(column_of(candidates.columns, name, owner).tolist(), list[schemas.Cell], name)
     checked: mc.Candidates = mc.Candidates(candidates.scores, ids, columns, vectors)
     checked.has_ids = candidates.has_ids
     return checked
