@@ -8,7 +8,7 @@ ALBUM := .demo/album.html
 PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 PIP_FLAGS := --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-all check fuzz coverage browser lint docs bench torture audit clean
+.PHONY: demo test test-all check fuzz coverage browser lint docs bench freeze torture audit clean
 MINUTES ?= 10
 
 # Makes a sample library, indexes it, and searches it three times: plain, spread by place, focused on one evening.
@@ -62,6 +62,10 @@ docs: .venv/.dev
 
 bench: .venv/.dev
 	$(BIN)/python -m benchmarks.latency
+
+# 2,080 random problems and 40 requests over the sample library, compared with what is stored in tests/freeze.
+freeze: .venv/.dev
+	$(BIN)/python -m tests.freeze
 
 # Attacks by files, requests and faults: bounded in time, on this machine alone.
 torture: .venv/.dev
