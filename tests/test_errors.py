@@ -186,7 +186,7 @@ OPTIONS = {
     "k must be a whole number >= 1, got True": lambda: mc.rerank(hits(), [], True),
     "k must be below 2**31, got an integer of thousands of digits": lambda: mc.rerank(hits(), [], LONG),
     "k must be at least 2, as many as are pinned, got 1": lambda: mc.rerank(hits(), (), 1, pin=[0, 1]),
-    "backend must be one of auto, numpy, native, gpu, got 'cuda'": lambda: mc.rerank(hits(), [], backend="cuda"),
+    "backend must be one of auto, numpy, native, got 'cuda'": lambda: mc.rerank(hits(), [], backend="cuda"),
     "threads must be a whole number >= 1, got 1.5": lambda: mc.rerank_many([hits()], [], threads=1.5),
     "method must be a method such as Mascot() or Mmr(), got 'mmr'": lambda: mc.rerank(hits(), [], method="mmr"),
     "method must be a method such as Mascot() or Mmr(), got <class": lambda: mc.Reranker([], mc.Mascot),

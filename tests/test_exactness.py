@@ -51,8 +51,8 @@ ATTRIBUTES = st.one_of(
     st.builds(mc.DayOfYear, of("date"), missing=MISSING),
     st.builds(mc.Weekday, of("date"), missing=MISSING),
     st.builds(Own),
+    st.builds(mc.Vectors, missing=MISSING),
 )
-WITH_VECTORS = st.one_of(ATTRIBUTES, st.builds(mc.Vectors, missing=MISSING))  # the GPU refuses them
 
 
 # Few distinct values, symmetric and on the seams, so that exact and mathematical ties are common.
@@ -67,8 +67,8 @@ COLUMNS = {
 
 
 @st.composite
-def wishes(draw: st.DrawFn, attributes: Any = ATTRIBUTES) -> Any:
-    attribute = draw(attributes)
+def wishes(draw: st.DrawFn) -> Any:
+    attribute = draw(ATTRIBUTES)
     weight = draw(st.sampled_from([1.0, 1.0, 0.25, 3.0]))
     direction = draw(st.sampled_from(["spread", "spread", "focus", "near"]))
     if direction == "spread":
@@ -79,23 +79,23 @@ def wishes(draw: st.DrawFn, attributes: Any = ATTRIBUTES) -> Any:
 
 
 @st.composite
-def constraint(draw: st.DrawFn, *more: Any) -> Any:
+def constraint(draw: st.DrawFn) -> Any:
     """Return a limit or a share; all shares are of one attribute, so that none contradicts a limit."""
     if draw(st.booleans()):
         return mc.share("label", draw(of({"a": 0.5}, {"a": 0.4, "b": 0.4}, {"c": 1.0}, {"a": 0.0}, {"nobody": 0.3})))
     hour, day, weekday = mc.HourOfDay("hour"), mc.Date("date"), mc.Weekday("date")
-    attribute = draw(of(hour, day, weekday, mc.Category("label", name="kind"), *more))
+    attribute = draw(of(hour, day, weekday, mc.Category("label", name="kind"), mc.Vectors(copies=0.9)))
     return mc.limit(attribute, draw(st.integers(1, 4)), draw(st.booleans()))
 
 
-def constraints(*more: Any) -> st.SearchStrategy[list[Any]]:
+def constraints() -> st.SearchStrategy[list[Any]]:
     """Return up to two constraints; two shares name different values, because they may not contradict each other."""
 
     def agree(drawn: list[Any]) -> bool:
         values = [value for wish in drawn if isinstance(wish, mc.Share) for value in wish.shares]
         return len(values) == len(set(values))
 
-    return st.lists(constraint(*more), max_size=2).filter(agree)
+    return st.lists(constraint(), max_size=2).filter(agree)
 
 
 @st.composite
@@ -130,10 +130,7 @@ def assert_same(slow: mc.Ranking, fast: mc.Ranking) -> None:
 
 
 @COMMON
-@given(
-    candidates(), st.lists(wishes(WITH_VECTORS), max_size=4), constraints(mc.Vectors(copies=0.9)),
-    methods(), st.integers(1, 30), st.data(),
-)  # fmt: skip
+@given(candidates(), st.lists(wishes(), max_size=4), constraints(), methods(), st.integers(1, 30), st.data())
 def test_native_selects_what_the_reference_selects(
     query: mc.Candidates, asked: list[Any], quotas: list[Any], method: mc.Mascot, k: int, data: st.DataObject
 ) -> None:
@@ -145,9 +142,8 @@ def test_native_selects_what_the_reference_selects(
 
 @settings(COMMON, max_examples=20)
 @given(
-    st.lists(candidates(), min_size=1, max_size=4), st.lists(wishes(WITH_VECTORS), min_size=1, max_size=3),
-    constraints(mc.Vectors(copies=0.9)), methods(),
-)  # fmt: skip
+    st.lists(candidates(), min_size=1, max_size=4), st.lists(wishes(), min_size=1, max_size=3), constraints(), methods()
+)
 def test_a_batch_is_its_queries_one_by_one(
     queries: list[mc.Candidates], asked: list[Any], quotas: list[Any], method: mc.Mascot
 ) -> None:

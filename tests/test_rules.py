@@ -215,7 +215,6 @@ CONTRADICTIONS: dict[str, Any] = {
     "share(ad) contradicts pin: '1' is pinned at position 2, and at most 1": lambda: rerank(
         mc.share("ad", {1: 0.25}, "at most"), pin={0: 1, 4: 2}
     ),
-    "backend 'gpu' cannot obey windows": lambda: mc.rerank_many([HITS], mc.limit("seller", 1, window=2), backend="gpu"),
 }  # fmt: skip
 
 

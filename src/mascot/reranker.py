@@ -259,7 +259,7 @@ class Reranker:
         ['c']
         """
         call = check_call(k, backend, self.method, strength=strength, keep=keep, order=order)
-        check_wishes(self.wishes, k, backend)
+        check_wishes(self.wishes, k)
         fitted = self._require_fitted()
         if near is not None:
             fitted = fitted.near(near)
@@ -294,12 +294,8 @@ class Reranker:
             As for `mascot.rerank_many`.
         """
         call = check_call(k, backend, self.method, threads, order=order)
-        check_wishes(self.wishes, k, backend)
+        check_wishes(self.wishes, k)
         fitted = self._require_fitted()
-        if backend == "gpu" and hasattr(scores, "__dlpack_device__") and not isinstance(scores, np.ndarray):
-            from mascot.gpu.device_batch import rank_rows
-
-            return rank_rows(fitted, rows, scores, k, call.method, already)
         if self._ids is not None and not isinstance(rows, np.ndarray):
             rows = [self._row_numbers(part) for part in per_query(rows, "rows")]
         ptr, flat_rows, flat_scores = _flatten(rows, scores, fitted.rows)

@@ -19,10 +19,10 @@ from mascot.ranking import Ranking, Rankings
 from mascot.wishes import AnyWish, check_wishes
 
 Already = Ranking[Any] | Iterable[Hashable] | None
-Backend = Literal["auto", "numpy", "native", "gpu"]
+Backend = Literal["auto", "numpy", "native"]
 Order = Literal["relevance", "selection"]
 Pins = Mapping[Any, int] | Iterable[Hashable]
-_BACKENDS = ("auto", "numpy", "native", "gpu")
+_BACKENDS = ("auto", "numpy", "native")
 _BACKEND_RULE = f"must be one of {', '.join(_BACKENDS)}"
 _GUARDED = Mascot()
 _MOST_POSITIONS = 100_000_000  # in the results of a batch, if k is larger than its queries
@@ -79,7 +79,7 @@ def rerank(
     ['c', 'a']
     """
     call = check_call(k, backend, method, strength=strength, keep=keep, protect=protect, order=order)
-    wishes = check_wishes(wishes, k, backend)
+    wishes = check_wishes(wishes, k)
     candidates = as_candidates(candidates)
     fitted = fit_wishes(wishes, Table(candidates.columns, candidates.vectors), len(candidates))
     pinned, places = pinned_positions(pin, candidates.ids, k)
@@ -112,15 +112,12 @@ def rerank_many(
     Parameters
     ----------
     candidates
-        A `Batch` of Q x N arrays, or a list of `Candidates`, which need not have the same columns. With
-        ``backend="gpu"`` also a `mascot.gpu.DeviceBatch` of tensors on the device.
-    wishes, k, method, strength, keep, protect, order
+        A `Batch` of Q x N arrays, or a list of `Candidates`, which need not have the same columns.
+    wishes, k, method, backend, strength, keep, protect, order
         As for `rerank`, the same for every query.
     already
         One entry per query, each as for `rerank`: the `Rankings` of the page before, or a list of lists of ids
         (positions in a `Batch`). None stands for a query without earlier pages.
-    backend
-        As for `rerank`, or ``"gpu"``.
     threads
         Number of threads of `Mascot` on the native backend (default: one per core).
 
@@ -132,12 +129,7 @@ def rerank_many(
     [[0, 2]]
     """
     call = check_call(k, backend, method, threads, strength=strength, keep=keep, protect=protect, order=order)
-    wishes = check_wishes(wishes, k, backend)
-    if backend == "gpu":
-        from mascot.gpu.device_batch import DeviceBatch
-
-        if isinstance(candidates, DeviceBatch):  # tensors on the device
-            return candidates.rank(wishes, k, call.method, already)  # type: ignore[return-value]
+    wishes = check_wishes(wishes, k)
     if isinstance(candidates, Batch):
         count, size = candidates.scores.shape
         fitted = fit_wishes(wishes, Table(candidates.columns, candidates.vectors), count * size, groups=count)
@@ -177,8 +169,6 @@ def rank_one(fitted: FittedWishes, queries: Queries, call: Call) -> Ranking[Any]
 
 def rank_many(fitted: FittedWishes, queries: Queries, call: Call) -> Rankings[Any]:
     """Rank many queries over fitted wishes."""
-    if call.backend == "gpu" and not isinstance(call.method, Mascot):
-        raise OptionError(f"backend 'gpu' must have the method Mascot, got {call.method!r}")
     problem = fitted.problem(queries, call)
     most = max(problem.longest, _MOST_POSITIONS // len(problem))
     require(call.k <= most, "k", f"must be at most {most:,} for {len(problem):,} queries", call.k)

@@ -108,15 +108,15 @@ class Wish(Value):
     def closeness(self, columns: Columns, vectors: Floats | None, rows: int, k: int) -> Floats:
         """Return how close each candidate of one query is to `near`, in 0..1, for k results."""
         target = self.named_focus(self.bins(columns, vectors, rows)).target()
-        return np.asarray(target._replace(distance=target.distance[None]).closeness(None, k)[0])
+        return np.asarray(target._replace(distance=target.distance[None]).closeness(k)[0])
 
 
 AnyWish = Wish | Constraint
 Wishes = AnyWish | Sequence[AnyWish]
 
 
-def check_wishes(wishes: Wishes, k: int | None = None, backend: str = "auto") -> tuple[AnyWish, ...]:
-    """Return one wish or several as a tuple, checked for contradictions and for what the backend cannot do."""
+def check_wishes(wishes: Wishes, k: int | None = None) -> tuple[AnyWish, ...]:
+    """Return one wish or several as a tuple, checked for contradictions."""
     single = isinstance(wishes, (Wish, Limit, AtLeast, Share, str, Mapping)) or not hasattr(wishes, "__iter__")
     checked: tuple[Any, ...] = (wishes,) if single else tuple(wishes)  # type: ignore[arg-type]
     for wish in checked:
@@ -124,21 +124,9 @@ def check_wishes(wishes: Wishes, k: int | None = None, backend: str = "auto") ->
             kinds = "spread(...), focus(...), limit(...), at_least(...) or share(...)"
             remedy = "; mc.from_dict makes a wish of a dictionary" if isinstance(wish, Mapping) else ""
             raise OptionError(f"wishes must be {kinds}, got {wish!r:.80}{remedy}")
-        if backend == "gpu" and isinstance(wish.attribute, Vectors):
-            raise OptionError("backend 'gpu' cannot compare Vectors: use backend='native'")
-        if backend == "gpu" and isinstance(wish, (Limit, AtLeast, Share)) and not _is_simple(wish):
-            rule = "cannot obey windows, first places, minimum counts or limits over a session"
-            raise OptionError(f"backend 'gpu' {rule}: use backend='native', got {wish!r}")
     if k is not None:
         check_constraints([wish for wish in checked if not isinstance(wish, Wish)], k)
     return checked
-
-
-def _is_simple(wish: Constraint) -> bool:
-    """Return whether every backend can obey a constraint: it is about a page, and has no minimum."""
-    if isinstance(wish, Limit):
-        return not (wish.places or wish.session)
-    return isinstance(wish, Share) and wish.bound != "at least"
 
 
 def _point(attribute: Any, near: Any) -> Mapping[str, Any]:

@@ -172,7 +172,6 @@ ERRORS = {
     "Vectors.copies must be in 0..1, got 2": lambda: mc.Vectors(copies=2),
     "Vectors.missing must be": lambda: mc.Vectors(missing="no"),  # type: ignore[arg-type]
     "share(vectors) needs an attribute with labels": lambda: mc.rerank(hits(), mc.share(V, {"a": 0.5})),
-    "backend 'gpu' cannot compare Vectors": lambda: mc.rerank_many([hits()], mc.spread(V), backend="gpu"),
     "vectors are read by a wish or a method: ask for spread(mc.Vectors())": lambda: mc.rerank(hits(), []),
 }
 

@@ -294,7 +294,7 @@ def test_the_split_of_a_preparation_is_that_of_torch_at_every_size() -> None:
         assert permutation(count, seed).tolist() == order
 
 
-@pytest.mark.gpu
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", ["blip2", "clip"])
 def test_float16_on_a_gpu_is_near_and_not_mixed_with_the_cpu(kind: str, models: Path, tmp_path: Path) -> None:
     import torch

@@ -115,7 +115,7 @@ def great_circle_km(lat: Floats, lon: Floats, point: tuple[float, float]) -> Flo
     """Return great-circle distances from a point, all in radians, in kilometres."""
     haversine = np.sin((lat - point[0]) / 2) ** 2
     haversine = haversine + np.cos(lat) * math.cos(point[0]) * np.sin((lon - point[1]) / 2) ** 2
-    return 2 * EARTH_KM * np.arcsin(np.sqrt(np.minimum(haversine, 1.0)))  # of CuPy where lat and lon are
+    return 2 * EARTH_KM * np.arcsin(np.sqrt(np.minimum(haversine, 1.0)))
 
 
 def place_name(lat: float, lon: float, cell: float) -> str:

@@ -34,7 +34,7 @@ class Bins(Protocol):
     def sparse(self) -> SparseBins: ...
 
     def packed(self) -> PackedBins:
-        """Return the bins as the native kernel and the GPU read them."""
+        """Return the bins as the native kernel reads them."""
 
 
 def inliers(points: Floats) -> tuple[Bools, float]:

@@ -1,4 +1,4 @@
-"""Constants of the method. `native/constants.h` has the same values for C and CUDA; a test compares the two."""
+"""Constants of the method. `native/constants.h` has the same values for C; a test compares the two."""
 
 from __future__ import annotations
 

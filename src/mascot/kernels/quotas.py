@@ -149,9 +149,3 @@ def without_fill(quotas: Sequence[AnyQuota]) -> tuple[AnyQuota, ...]:
 def without_places(quotas: Sequence[AnyQuota]) -> tuple[AnyQuota, ...]:
     """Return the quotas without rules on places."""
     return tuple(replace(q, places=None) if isinstance(q, Quota) and q.places else q for q in quotas)
-
-
-def only_labels(quotas: Sequence[AnyQuota]) -> tuple[Quota, ...]:
-    """Return quotas that count labels, for a backend that does not compare vectors: others were refused before."""
-    assert all(isinstance(quota, Quota) for quota in quotas)
-    return tuple(quota for quota in quotas if isinstance(quota, Quota))

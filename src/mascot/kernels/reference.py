@@ -116,35 +116,24 @@ class Selection:
 _PER_QUERY = ("strengths", "gain_factors", "largest_gains", "coverage_per_result", "stages")
 
 
-def inner_range(scores: Any, eligible: Any = None, robust: bool = True, xp: Any = np) -> tuple[Any, Any]:
-    """Return the lowest and the highest eligible score of each query; if `robust`, without far outliers.
+def inner_range(scores: Floats, robust: bool) -> tuple[Floats, Floats]:
+    """Return the lowest and the highest score of each query; if `robust`, without far outliers.
 
     A score is a far outlier if it lies more than ten interquartile ranges outside the quartiles. `scores` is [Q, N],
-    `eligible` [Q, N] (default: all candidates), both results are [Q, 1]. Arrays are numpy's or CuPy's (`xp`).
+    both results are [Q, 1].
     """
-    inside = eligible
-    if robust and scores.shape[1] >= FEW:
-        halves = scores / 2  # because the range of finite scores may not be finite
-        if eligible is None:
-            ranked, last = xp.sort(halves, axis=1), scores.shape[1] - 1
-            first, third = ranked[:, last // 4, None], ranked[:, 3 * last // 4, None]
-        else:
-            ranked = xp.sort(xp.where(eligible, halves, np.inf), axis=1)
-            count = eligible.sum(axis=1, keepdims=True)
-            last = xp.where(count >= FEW, count - 1, 0)  # of few scores the quartiles are the same
-            first, third = (xp.take_along_axis(ranked, at, axis=1) for at in (last // 4, 3 * last // 4))
-        with np.errstate(over="ignore", invalid="ignore"):
-            fence = FENCE * (third - first)
-            fence = xp.where(fence > 0, fence, np.inf)
-            inside = (halves >= first - fence) & (halves <= third + fence)
-        inside = inside if eligible is None else inside & eligible
-    if inside is None:
+    if not robust or scores.shape[1] < FEW:
         return scores.min(axis=1, keepdims=True), scores.max(axis=1, keepdims=True)
-    lowest = xp.where(inside, scores, np.inf).min(axis=1, keepdims=True)
-    highest = xp.where(inside, scores, -np.inf).max(axis=1, keepdims=True)
-    if eligible is None:
-        return lowest, highest
-    return xp.where(lowest <= highest, lowest, 0.0), xp.where(lowest <= highest, highest, 0.0)
+    halves = scores / 2  # because the range of finite scores may not be finite
+    ranked, last = np.sort(halves, axis=1), scores.shape[1] - 1
+    first, third = ranked[:, last // 4, None], ranked[:, 3 * last // 4, None]
+    with np.errstate(over="ignore", invalid="ignore"):
+        fence = FENCE * (third - first)
+        fence = np.where(fence > 0, fence, np.inf)
+        inside = (halves >= first - fence) & (halves <= third + fence)
+    lowest = np.where(inside, scores, np.inf).min(axis=1, keepdims=True)
+    highest = np.where(inside, scores, -np.inf).max(axis=1, keepdims=True)
+    return lowest, highest
 
 
 def normalized(scores: Floats, robust: bool = False) -> Floats:
@@ -152,7 +141,7 @@ def normalized(scores: Floats, robust: bool = False) -> Floats:
 
     With `robust`, far outliers count as the outermost of the other scores.
     """
-    low, high = (float(bound[0, 0]) for bound in inner_range(scores[None], None, robust))
+    low, high = (float(bound[0, 0]) for bound in inner_range(scores[None], robust))
     return np.asarray((np.clip(scores, low, high) / 2 - low / 2) / (high / 2 - low / 2 + EPSILON / 2))
 
 

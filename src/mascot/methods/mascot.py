@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,8 +13,7 @@ from mascot.bins import Floats
 from mascot.errors import InputError, OptionError, check_one_of, check_switch, check_whole, require, warn_once
 from mascot.kernels import native, reference
 from mascot.kernels.constants import LEADERS
-from mascot.kernels.native.pack import pack_bins, pack_once
-from mascot.kernels.quotas import AnyQuota, has_lower_bounds, may_look_ahead
+from mascot.kernels.quotas import AnyQuota
 from mascot.kernels.reference import Options
 from mascot.methods.method import Problem, Selection, check_strength
 from mascot.serialize import Value
@@ -154,16 +153,9 @@ class Mascot(Value):
 
 
 def select_by_kernel(problem: Problem, quotas: Sequence[AnyQuota], options: Options) -> Selection:
-    """Select on the backend of the problem."""
-    if problem.backend == "gpu":
-        return _select_gpu(problem, quotas, options)
-    return _select_on_host(problem, quotas, options)
-
-
-def _select_on_host(problem: Problem, quotas: Sequence[AnyQuota], options: Options) -> Selection:
     """Select on the native kernel unless numpy is asked for, or on numpy if there is none."""
     if problem.backend != "numpy" and native.available():
-        return _select_packed(problem, quotas, options, native.select, pack_bins)
+        return _select_native(problem, quotas, options)
     if problem.backend == "native":
         raise OptionError(f"backend 'native' cannot be used: {native.description()}")
     if problem.backend == "auto":
@@ -173,27 +165,10 @@ def _select_on_host(problem: Problem, quotas: Sequence[AnyQuota], options: Optio
     return reference.select(queries, len(problem), len(problem.bins), options)
 
 
-def _select_gpu(problem: Problem, quotas: Sequence[AnyQuota], options: Options) -> Selection:
-    from mascot.kernels import gpu
-
-    pack = pack_bins if problem.rows is None else pack_once
-    if not may_look_ahead(quotas):
-        return _select_packed(problem, quotas, options, gpu.select, pack)
-    # The GPU does not look ahead. A page that meets all quotas is the same without, unless it is the best of several.
-    if has_lower_bounds(quotas) or options.keep > 0 or (options.starts > 0 and (problem.signs < 0).any()):
-        return _select_on_host(problem, quotas, options)
-    selection = _select_packed(problem, quotas, options, gpu.select, pack)
-    met = selection.stages == 1
-    return selection if met.all() else selection.where(met, _select_on_host(problem, quotas, options))
-
-
-def _select_packed(
-    problem: Problem, quotas: Sequence[AnyQuota], options: Options, select: Callable[..., Selection],
-    pack: Callable[..., native.PackedBins],
-) -> Selection:  # fmt: skip
-    """Select by a kernel that takes all queries at once."""
+def _select_native(problem: Problem, quotas: Sequence[AnyQuota], options: Options) -> Selection:
     rules = [native.NEUTRAL if rule == "neutral" else native.LAST for rule in problem.rules]
-    return select(
-        problem.ptr, problem.rows, problem.scores, problem.already_ptr, problem.already, list(map(pack, problem.bins)),
+    bins = [part.packed() for part in problem.bins]
+    return native.select(
+        problem.ptr, problem.rows, problem.scores, problem.already_ptr, problem.already, bins,
         problem.signs, problem.weights, rules, quotas, options, problem.threads,
     )  # fmt: skip

@@ -5,8 +5,7 @@
 
 d is the distance to the named value in the unit of the attribute. h is the distance at which closeness is one half:
 `within` or, by default, the distance of the nearest k / 2 candidates. The tail is heavy: among far candidates the
-nearer ones still win. A weight of 0.2 makes closeness a mild boost. Arrays are [Q, N], of numpy or CuPy (`xp`);
-`eligible` marks a query's candidates (None: all).
+nearer ones still win. A weight of 0.2 makes closeness a mild boost. Arrays are [Q, N].
 """
 
 from __future__ import annotations
@@ -29,24 +28,23 @@ _CURVE = 1.5  # exponent of the share of closeness: strength 0.5 already has a c
 class Target(NamedTuple):
     """The distances of candidates to a named value, in a unit of `SMALLEST`, or 0 and 1 for a "label"."""
 
-    distance: Any
+    distance: Floats
     unit: str
     weight: float
     within: float | None
 
-    def closeness(self, eligible: Any, k: int, xp: Any = np) -> Any:
+    def closeness(self, k: int) -> Floats:
         """Return how close each candidate is to the named value, in 0..1; 0 if its value is missing."""
         if self.unit == "label":
-            return xp.where(self.distance == 0, 1.0, 0.0)
+            return np.where(self.distance == 0, 1.0, 0.0)
         half: Any = self.within if self.within is None else float(self.within)  # numpy 1 makes objects of long integers
         if half is None:
-            eligible_distance = self.distance if eligible is None else xp.where(eligible, self.distance, np.nan)
-            ranked = xp.sort(eligible_distance, axis=1)  # NaN last
+            ranked = np.sort(self.distance, axis=1)  # NaN last
             count = (ranked == ranked).sum(axis=1)
-            half = ranked[xp.arange(len(ranked)), xp.maximum(xp.minimum((k + 1) // 2, count) - 1, 0)]
-            half = xp.maximum(xp.where(count == 0, 0.0, half), max(SMALLEST[self.unit], 1e-9))[:, None]
+            half = ranked[np.arange(len(ranked)), np.maximum(np.minimum((k + 1) // 2, count) - 1, 0)]
+            half = np.maximum(np.where(count == 0, 0.0, half), max(SMALLEST[self.unit], 1e-9))[:, None]
         near = 1 / (1 + self.distance / half)
-        return xp.where(xp.isnan(near), 0.0, near)
+        return np.where(np.isnan(near), 0.0, near)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,26 +92,24 @@ def aim_scores(
     if len(scores) and widths.min() == widths.max():  # as one matrix
         shape = len(widths), int(widths[0])
         queries = [target._replace(distance=target.distance.reshape(shape)) for target in targets]
-        return np.asarray(aim(scores.reshape(shape), queries, None, k, strength, robust).ravel())
+        return aim(scores.reshape(shape), queries, k, strength, robust).ravel()
     aimed = np.empty(len(scores))
     for start, end in pairwise(ptr):
         if start < end:
             query = [target._replace(distance=target.distance[None, start:end]) for target in targets]
-            aimed[start:end] = aim(scores[None, start:end], query, None, k, strength, robust)[0]
+            aimed[start:end] = aim(scores[None, start:end], query, k, strength, robust)[0]
     return aimed
 
 
-def aim(
-    scores: Any, targets: Sequence[Target], eligible: Any, k: int, strength: float, robust: bool, xp: Any = np
-) -> Any:
+def aim(scores: Floats, targets: Sequence[Target], k: int, strength: float, robust: bool) -> Floats:
     """Return scores with closeness to the named values blended in, in the range of the query's scores."""
-    near = sum(target.weight / len(targets) * target.closeness(eligible, k, xp) for target in targets)
+    near = sum(target.weight / len(targets) * target.closeness(k) for target in targets)
     share = float(1 - (1 - strength) ** _CURVE)
-    low, high = inner_range(scores, eligible, robust, xp)
+    low, high = inner_range(scores, robust)
     span = high / 2 - low / 2
-    relevance = (xp.minimum(xp.maximum(scores, low), high) / 2 - low / 2) / xp.where(span > 0, span, 1.0)
+    relevance = (np.minimum(np.maximum(scores, low), high) / 2 - low / 2) / np.where(span > 0, span, 1.0)
     blend = (1 - share) * relevance + share * near
-    bottom, top = inner_range(blend, eligible, False, xp)
-    blend = (blend - bottom) / xp.where(top > bottom, top - bottom, 1.0)
+    bottom, top = inner_range(blend, False)
+    blend = (blend - bottom) / np.where(top > bottom, top - bottom, 1.0)
     # Back to the range of the scores, so that methods that use raw scores see scores of the same size.
-    return xp.where(span == 0, blend, (1 - blend) * low + blend * high)
+    return np.where(span == 0, blend, (1 - blend) * low + blend * high)

@@ -1,5 +1,4 @@
-/* Constants and codes that C and CUDA share. `mascot.kernels.constants` and `mascot.kernels.native` have the same values, and
- * tests compare them. */
+/* Constants and codes. `mascot.kernels.constants` and `mascot.kernels.native` have the same values; tests compare them. */
 #ifndef MASCOT_CONSTANTS_H
 #define MASCOT_CONSTANTS_H
 

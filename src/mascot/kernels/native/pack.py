@@ -1,10 +1,8 @@
-"""Bins in the layout that the native kernel and the GPU read."""
+"""Bins in the layout that the native kernel reads."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,27 +26,6 @@ class PackedBins(NamedTuple):
     vectors: NDArray[np.float32] | None = None  # VECTORS, N x D
     names: Floats | None = None  # LINE, GLOBE: the whole part is the name of a value, NaN a name of its own
     name_price: float = 0.0  # what a name costs a list of results that competes, in new bins
-
-    def __eq__(self, other: object) -> bool:  # by identity, by which the GPU recognises the bins of a corpus
-        return self is other
-
-    def __hash__(self) -> int:
-        return id(self)
-
-
-class Packable(Protocol):
-    """Bins that can be packed."""
-
-    def packed(self) -> PackedBins: ...
-
-
-def pack_bins(bins: Packable) -> PackedBins:
-    """Return bins as the kernels read them."""
-    return bins.packed()
-
-
-# Returns the same object each time, because the GPU keeps the bins of a corpus and recognises them by identity.
-pack_once: Callable[..., PackedBins] = lru_cache(maxsize=16)(pack_bins)
 
 
 def pack_axes(axes: tuple[float, ...], values: tuple[Floats, ...], name_price: float = 0.0) -> PackedBins:
