@@ -1,26 +1,13 @@
-"""A folder of photographs, and one Ray cluster of two cores: real worker processes of this machine."""
+"""A folder of photographs."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.cluster.engines_of_tests import COUNT, PYTHONPATH, MemorySink
-
-
-@pytest.fixture(scope="session")
-def ray() -> Iterator[Any]:
-    pytest.importorskip("ray", reason="needs the extra ray")
-    from mascot.cluster.connection import cluster
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", PYTHONPATH)
-        with cluster("local", 2) as module:
-            yield module
+from tests.cluster.engines_of_tests import COUNT, MemorySink
 
 
 @pytest.fixture(scope="session")

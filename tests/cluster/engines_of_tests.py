@@ -1,11 +1,9 @@
-"""A sink in memory, encoders that fail or whose processes die, and the processes of a Ray cluster."""
+"""A sink in memory."""
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,19 +12,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mascot.cluster.ray_runner import ray_runner
-from mascot.photos.encoders.encoder import Picture
-from mascot.photos.files.decode_limits import Limits
-from mascot.photos.indexing.engine_indexing import index_into
-from mascot.photos.indexing.indexer import Summary
-from tests.photos.bag_of_words import PathReader
+from tests.photos.bag_of_words import PathReader as PathReader
 from tests.photos.libraries import photos_in
 
 COUNT = 14  # photographs of the folder
-DEADLY = (13, 7)  # pixels
-# Workers import what tests send them by name.
-_ROOT = str(Path(__file__).parents[2])
-PYTHONPATH = os.pathsep.join([_ROOT, *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 class MemorySink:
@@ -81,48 +70,3 @@ def assert_same(sink: MemorySink, root: Path, state: Path, encoder: Any) -> Any:
     assert {path: _columns(row) for path, row in sink.rows.items()} == rows
     assert all(np.array_equal(sink.vectors[path], vectors[path]) for path in rows)
     return summary
-
-
-def index_on_ray(root: Path, sink: MemorySink, encoder: PathReader, workers: int | None = None) -> Summary:
-    with ray_runner("local", Limits(), workers=workers) as runner:
-        return index_into(root, sink, encoder, runner=runner)
-
-
-class Failing(PathReader):
-    def pictures(self, pictures: Sequence[Picture]) -> NDArray[np.float32]:
-        if any("zz" in picture.words for picture in pictures):
-            raise RuntimeError("CUDA out of memory\nand a page of advice")
-        return super().pictures(pictures)
-
-
-class Mortal(PathReader):
-    def pictures(self, pictures: Sequence[Picture]) -> NDArray[np.float32]:
-        if any(picture.image.size == DEADLY for picture in pictures):
-            os._exit(139)
-        return super().pictures(pictures)
-
-
-def busy_worker(task: str, within_s: float = 120.0) -> int:
-    """Return the id of a worker of this process's own cluster that runs a task of this name."""
-    until = time.monotonic() + within_s
-    while time.monotonic() < until:
-        for name in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                title = Path("/proc", name, "cmdline").read_bytes()
-            except OSError:
-                continue
-            if title.startswith(b"ray::") and task.encode() in title and _is_ours(int(name)):
-                return int(name)
-    raise AssertionError(f"no worker ran {task}")
-
-
-def _is_ours(process: int) -> bool:
-    """Return whether this process started it, or started what started it."""
-    for _ in range(3):
-        try:
-            process = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            return False
-        if process == os.getpid():
-            return True
-    return False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 import tracemalloc
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
@@ -15,10 +14,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from mascot.cli.options import TakesRay
 from mascot.cli.photos import photo_commands
-from mascot.cluster.connection import cluster
-from mascot.errors import InputError, MissingExtra, OptionError
+from mascot.errors import OptionError
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.files.walk import PictureFile
 from mascot.photos.indexing import indexer, table_sink
@@ -139,7 +136,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_sample(own, 2)
     (own / "broken.jpg").write_bytes(next(own.rglob("*.jpg")).read_bytes()[:6000])
     app = typer.Typer()
-    app.command(cls=TakesRay)(photo_commands.index)
+    app.command()(photo_commands.index)
     into = ["--into", f"lance://{tmp_path}/db/photos"]
     first = CliRunner().invoke(app, [str(own), *into, "--encoder", "lite"])
     assert first.exit_code == 0, first.output
@@ -147,28 +144,6 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "broken.jpg: truncated" in first.output
     assert "2 unchanged" in CliRunner().invoke(app, [str(own), *into]).output
     assert not (own / ".mascot").exists()
-    refused = CliRunner().invoke(app, [str(own), "--ray"])
-    assert isinstance(refused.exception, OptionError)
-    assert "--ray needs --into URI" in str(refused.exception)
-
-
-def test_why_there_is_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    def init(address: str, **_: Any) -> None:
-        cause = RuntimeError("Failed. Traceback:\n  frames\nAuthenticationError: token is missing")
-        raise ConnectionError("Failed to connect") from cause
-
-    ray = pytest.importorskip("ray")
-    monkeypatch.setattr(ray, "is_initialized", lambda: False)
-    monkeypatch.setattr(ray, "init", init)
-    for address, message in (
-        ("head:6379", r"'head:6379': Failed to connect \(AuthenticationError: token is missing\); check that it runs"),
-        ("ray://head:10001", "must be local, auto or host:port, got 'ray://head:10001'"),
-    ):
-        with pytest.raises((InputError, OptionError), match=message), cluster(address):
-            pass
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingExtra, match=r"pip install .*\bray\b"), cluster("local"):
-        pass
 
 
 class PretendingRunner:

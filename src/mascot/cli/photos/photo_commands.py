@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,7 +12,6 @@ import typer
 
 import mascot as mc
 from mascot.cli import options, printing
-from mascot.cli.options import RAY
 from mascot.cli.photos.encoder_choice import ENCODERS, choose_encoder
 from mascot.cli.printing import note, number_of, progress_bar, visible
 from mascot.errors import Interrupted, require
@@ -65,7 +64,6 @@ def index(
     into: str | None = typer.Option(
         None, metavar="URI", help="Write the rows to an engine instead: lance:///FOLDER/TABLE, postgresql://..."
     ),
-    ray: str | None = RAY,
 ) -> None:
     """Index folders of photographs, or bring their index up to date.
 
@@ -76,7 +74,7 @@ def index(
     mascot index --watch
     mascot index --prune
     mascot index --text
-    mascot index /archive --into lance:///indexes/archive --ray
+    mascot index /archive --into lance:///indexes/archive
 
     The index is in FOLDER/.mascot. New and changed files and sidecars are read and encoded; moved and renamed ones
     are recognised. A run may be stopped at any moment; the next run continues where it stopped.
@@ -87,8 +85,6 @@ def index(
     }  # fmt: skip
     for name, value in {**limits, "interval": interval}.items():
         require(value > 0, f"--{name.replace('_', '-')}", "must be > 0", value)
-    if ray is not None and into is None:
-        raise mc.OptionError("--ray needs --into URI: the machines of a cluster cannot share FOLDER/.mascot")
     first, further_folders = (folders[0], folders[1:]) if folders else (None, [])
     walking = {"prune": prune, "hidden": hidden, "follow_links": follow_links}
     if into is not None:
@@ -96,14 +92,9 @@ def index(
             raise mc.OptionError("--into takes one FOLDER, without --index, --watch and --text")
         from mascot.photos.indexing.engine_indexing import index_into
 
-        with Library.open(first) as library, progress_bar() as report, _stopping(), ExitStack() as stack:
-            runner = None
-            if ray is not None:
-                from mascot.cluster.ray_runner import ray_runner
-
-                runner = stack.enter_context(ray_runner(ray, Limits(**limits), device))
+        with Library.open(first) as library, progress_bar() as report, _stopping():
             summary = index_into(
-                library.root, into, None if encoder == "auto" else encoder, runner=runner, limits=Limits(**limits),
+                library.root, into, None if encoder == "auto" else encoder, limits=Limits(**limits),
                 again=again, device=device, report=report, **walking,
             )  # fmt: skip
         printing.show(*_summary_lines(summary))

@@ -14,7 +14,7 @@ from mascot.photos.encoders import open_encoder
 from mascot.photos.encoders.encoder import Encoder, Report
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.indexing.indexer import Indexer, Summary
-from mascot.photos.indexing.stages import LocalRunner, Runner, encode_with
+from mascot.photos.indexing.stages import LocalRunner, encode_with
 from mascot.photos.indexing.table_sink import FIELDS, TableSink
 
 
@@ -23,7 +23,6 @@ def index_into(
     into: str | Sink,
     encoder: str | Encoder | None = None,
     *,
-    runner: Runner | None = None,
     limits: Limits | None = None,
     prune: bool = False,
     again: bool = False,
@@ -32,36 +31,30 @@ def index_into(
     device: str = "auto",
     report: Report | None = None,
 ) -> Summary:
-    """Bring a table of an engine up to date with a folder, which every machine of a cluster sees under this path.
+    """Bring a table of an engine up to date with a folder.
 
     `into` is the address of the table, as `mascot.connect.engines.open_sink` takes it, or a sink, which stays open.
-    `runner` reads and encodes the files (default: this process). A different encoder than that of the table (`lite` for
-    a new one) needs `again`. The other options are those of `mascot.photos.Library.index`.
+    A different encoder than that of the table (`lite` for a new one) needs `again`. The other
+    options are those of `mascot.photos.Library.index`.
     """
     limits = limits or Limits()
     if not root.is_dir():
         raise InputError(f"there is no folder {root}: a library is a folder of photographs")
     with ExitStack() as stack:
-        local_device = device if runner is None else "cpu"
         if isinstance(into, str):
-            model = open_encoder(encoder or _table_encoder(into) or "lite", device=local_device)
+            model = open_encoder(encoder or _table_encoder(into) or "lite", device=device)
             table: Sink = open_sink(into, fields=FIELDS, dim=model.dim, tokens=model.tokens)
             stack.callback(table.close)
         else:
             table = into
-            model = open_encoder(encoder or table.facts().get("encoder", "lite"), device=local_device)
+            model = open_encoder(encoder or table.facts().get("encoder", "lite"), device=device)
         stamp = _claim(table, model, again)
-        open_stage = partial(encode_with, model)
-        if runner is not None and (encoder is None or isinstance(encoder, str)):
-            # Workers open an encoder by its name; a user's own object is sent to them.
-            open_stage = partial(encode_with, model.name, device, model.fingerprint)
-        del model
         sink = stack.enter_context(TableSink(table, stamp, limits))
         return Indexer(
             [root.resolve()],
             sink,
-            runner or stack.enter_context(LocalRunner(limits)),
-            open_stage,
+            stack.enter_context(LocalRunner(limits)),
+            partial(encode_with, model),
             prune=prune,
             hidden=hidden,
             follow_links=follow_links,
