@@ -43,7 +43,7 @@ lint: .venv/.dev
 	$(BIN)/lint-imports
 	$(BIN)/vulture
 
-# Lint and the unit tests of the core, without engines, Ray, a browser or torch: a minute on two cores.
+# Lint and the unit tests of the core, without a browser or torch: a minute on two cores.
 check: .venv/.dev lint
 	$(PYTEST) -m "not slow and not integration" tests/attributes tests/kernels tests/methods tests/metrics tests/test_*.py
 

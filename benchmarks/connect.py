@@ -18,7 +18,7 @@ on the way in, which takes far longer than all of this and has its own line.
 
 A third table, also printed alone by `--converters`, has the converters over 200 hits:
 
-    search     the engine's own search, where its package runs here; "recorded" where the response was written by hand
+    search     the engine's own search, of FAISS and DuckDB; "recorded" where the response was written by hand
     convert    the converter alone: columns are read later
     added      the converter with the columns of two wishes read: all that is done before re-ranking (the bar is 0.3 ms)
     cpu        the same in processor time, the least of all turns, which a busy machine disturbs least
@@ -34,7 +34,6 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
 
 import argparse
-import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
@@ -154,6 +153,8 @@ def recorded(query: Query) -> dict[str, tuple[None, Call]]:
     """Return a converter's call for each engine whose response is written by hand."""
     from types import SimpleNamespace
 
+    import pyarrow as pa
+
     from mascot.connect import converters as convert
 
     scores, fields = query.scores.tolist(), query.metadata
@@ -164,11 +165,17 @@ def recorded(query: Query) -> dict[str, tuple[None, Call]]:
     vespa = {"root": {"children": [{"id": i, "relevance": s, "fields": f} for i, s, f in each]}}
     solr = {"response": {"docs": [{"id": i, "score": s, **f} for i, s, f in each]}}
     algolia = {"hits": [{"objectID": i, **f} for i, _, f in each]}
+    points = [SimpleNamespace(id=i, score=s, payload=f, vector=None) for i, s, f in each]
+    milvus = [[{"id": i, "distance": s, "entity": f} for i, s, f in each]]
+    lance = pa.Table.from_pylist([{"id": i, "_distance": 1 - s, **f} for i, s, f in each])
     chroma = {"ids": [[i for i, _, _ in each]], "distances": [[1 - s for s in scores]], "metadatas": [fields]}
     return {
         "elasticsearch": (None, lambda: convert.from_elasticsearch(elastic)),
         "weaviate": (None, lambda: convert.from_weaviate(SimpleNamespace(objects=plain))),
         "chroma": (None, lambda: convert.from_chroma(chroma)),
+        "qdrant": (None, lambda: convert.from_qdrant(SimpleNamespace(points=points))),
+        "milvus": (None, lambda: convert.from_milvus(milvus)),
+        "lance": (None, lambda: convert.from_lance(lance)),
         "typesense": (None, lambda: convert.from_typesense(typesense)),
         "vespa": (None, lambda: convert.from_vespa(vespa)),
         "solr": (None, lambda: convert.from_solr(solr)),
@@ -176,15 +183,12 @@ def recorded(query: Query) -> dict[str, tuple[None, Call]]:
     }
 
 
-def searched(query: Query, folder: str) -> dict[str, tuple[Call, Call]]:
+def searched(query: Query) -> dict[str, tuple[Call, Call]]:
     """Return the search and the converter's call on its response for each engine that runs here."""
     import duckdb
     import faiss
-    import lancedb
-    from qdrant_client import QdrantClient, models
 
     from mascot.connect import converters as convert
-    from mascot.extras import package
 
     count, width = query.vectors.shape
     vectors, query_vector = query.vectors.astype(np.float32), query.query.astype(np.float32)
@@ -193,28 +197,6 @@ def searched(query: Query, folder: str) -> dict[str, tuple[Call, Call]]:
     index = faiss.IndexFlatIP(width)
     index.add(vectors)
     scores, labels = index.search(query_vector[None], count)
-
-    qdrant = QdrantClient(":memory:")
-    qdrant.create_collection("x", vectors_config=models.VectorParams(size=width, distance=models.Distance.DOT))
-    points = [models.PointStruct(id=r["id"], vector=v.tolist(), payload=r) for r, v in zip(rows, vectors, strict=True)]
-    qdrant.upsert("x", points=points)
-
-    def search_qdrant() -> Any:
-        return qdrant.query_points("x", query=query_vector.tolist(), limit=count)
-
-    table = lancedb.connect(folder).create_table(
-        "x", [{**row, "vector": v.tolist()} for row, v in zip(rows, vectors, strict=True)]
-    )
-
-    def search_lance() -> Any:
-        return table.search(query_vector).limit(count).to_arrow()
-
-    milvus = package("pymilvus", "milvus").MilvusClient(f"{folder}/milvus.db")
-    milvus.create_collection("x", dimension=width, metric_type="IP")
-    milvus.insert("x", [{**row, "vector": v.tolist()} for row, v in zip(rows, vectors, strict=True)])
-
-    def search_milvus() -> Any:
-        return milvus.search("x", data=[query_vector.tolist()], limit=count, output_fields=["lat", "lon", "taken"])
 
     connection = duckdb.connect()
     connection.execute("CREATE TABLE x (id INT, lat DOUBLE, lon DOUBLE, taken VARCHAR, score DOUBLE)")
@@ -225,12 +207,9 @@ def searched(query: Query, folder: str) -> dict[str, tuple[Call, Call]]:
         return connection.execute("SELECT * FROM x ORDER BY score DESC").fetchall()
 
     names = ["id", "lat", "lon", "taken", "score"]
-    points_back, arrow, hits, fetched = search_qdrant(), search_lance(), search_milvus(), search_duckdb()
+    fetched = search_duckdb()
     return {
         "faiss": (lambda: index.search(query_vector[None], count), lambda: convert.from_faiss(scores, labels, rows)),
-        "qdrant": (search_qdrant, lambda: convert.from_qdrant(points_back)),
-        "lance": (search_lance, lambda: convert.from_lance(arrow)),
-        "milvus": (search_milvus, lambda: convert.from_milvus(hits)),
         "rows (duckdb)": (search_duckdb, lambda: convert.from_rows(fetched, names)),
     }
 
@@ -241,15 +220,14 @@ def converters(query: Query, k: int, rounds: int) -> float:
     print(f"converters, spread place, focus hour, {len(ready)} hits, k={k}, {rounds} turns")
     print(f"{'':<16}{'search':>10}{'convert':>10}{'added':>10}{'cpu':>10}{'rerank':>10}")
     worst = 0.0
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        calls: dict[str, tuple[Call | None, Call]] = {**searched(query, folder), **recorded(query)}
-        for name, (search, convert) in calls.items():
-            clock, processor = turns([convert, _read(convert), lambda: mc.rerank(ready, _WISHES, k=k)], rounds)
-            own = "recorded" if search is None else f"{np.median(turns([search], max(3, rounds // 20))[0]):.3f}"
-            alone, added, reranked = np.median(clock, axis=0).tolist()
-            worked = float(processor[:, 1].min())
-            print(f"{name:<16}{own:>10}{alone:>10.3f}{added:>10.3f}{worked:>10.3f}{reranked:>10.3f}")
-            worst = max(worst, worked)
+    calls: dict[str, tuple[Call | None, Call]] = {**searched(query), **recorded(query)}
+    for name, (search, convert) in calls.items():
+        clock, processor = turns([convert, _read(convert), lambda: mc.rerank(ready, _WISHES, k=k)], rounds)
+        own = "recorded" if search is None else f"{np.median(turns([search], max(3, rounds // 20))[0]):.3f}"
+        alone, added, reranked = np.median(clock, axis=0).tolist()
+        worked = float(processor[:, 1].min())
+        print(f"{name:<16}{own:>10}{alone:>10.3f}{added:>10.3f}{worked:>10.3f}{reranked:>10.3f}")
+        worst = max(worst, worked)
     print()
     return worst
 

@@ -27,10 +27,10 @@ settings.load_profile(os.environ.get("MASCOT_HYPOTHESIS", "mascot"))
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Tests by folder or file that need an engine, a framework, Ray, a browser or torch, or build the package.
+# Tests by folder or file that need a framework, a browser or torch, or build the package.
 INTEGRATION = (
-    "cluster/", "bench/test_encode", "connect/test_engines", "connect/test_frameworks", "connect/test_searching",
-    "photos/test_clip", "server/test_page", "test_docs", "test_packaging", "test_typing",
+    "bench/test_encode", "connect/test_frameworks", "photos/test_clip", "server/test_page", "test_docs",
+    "test_packaging", "test_typing",
 )  # fmt: skip
 
 # Tests never ask a real model hub and never use a developer's own models; those of the hub serve one themselves.

@@ -25,7 +25,7 @@ def test_every_extra_that_a_message_names_exists() -> None:
     sources = "\n".join(path.read_text(encoding="utf-8") for path in Path(extras.__file__).parent.rglob("*.py"))
     calls = re.findall(r"install_extra\([\"'](\w+)|\b(?:package|missing)\([^()]*?, \"(\w+)\"", sources)
     used = {first or second for first, second in calls}
-    assert {"photos", "cli", "lance", "langchain"} <= used <= names
+    assert {"photos", "cli", "langchain"} <= used <= names
 
 
 def test_commands_are_short_where_the_shell_finds_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ import pytest
 import mascot as mc
 from mascot.connect import converters as convert
 from mascot.connect.converters.hit_lists import as_vectors
-from mascot.connect.engines import EngineHits
 
 SELLERS = ["acme", "acme", "acme", "bolt", "core"]
 VECTORS = [[1.0, 0.0], [0.9, 0.1], [0.8, 0.2], [0.0, 1.0], [-1.0, 0.0]]
@@ -236,6 +235,22 @@ def test_rows_of_databases_in_every_form(results: Any) -> None:
         assert not isinstance(rows, list) or record is rows[3]
 
 
+def test_results_of_lance_in_every_form() -> None:
+    rows = [{"id": id_, "_distance": distance, **fields} for id_, _, distance, fields in EACH]
+    table = pytest.importorskip("pyarrow").Table.from_pylist(rows)
+    polars = pytest.importorskip("polars").from_arrow(table)
+    for result in (table, rows, table.to_pandas(), polars):
+        candidates = convert.from_lance(result, vector="vector")
+        assert np.allclose(candidates.scores, np.negative(DISTANCES))
+        assert np.allclose(candidates.vectors, VECTORS)
+        assert mc.rerank(candidates, mc.limit("seller", 1), k=3).ids == ["a", "d", "e"]
+
+
+def test_vectors_of_pgvector_are_text() -> None:
+    rows = [("a", 0.9, "[1,0.5]"), ("b", 0.8, "[0,1]")]
+    assert convert.from_rows(rows, ["id", "score", "v"], vector="v").vectors.tolist() == [[1.0, 0.5], [0.0, 1.0]]
+
+
 def test_faiss_indexes_of_both_metrics() -> None:
     faiss = pytest.importorskip("faiss", reason="needs faiss-cpu")
     vectors, query = np.array(VECTORS, np.float32), np.array([[1.0, 0.0]], np.float32)
@@ -296,8 +311,7 @@ def test_a_vector_is_one_flat_list_of_numbers_of_any_kind() -> None:
 
 def test_candidates_may_be_sent_to_another_process() -> None:
     table = pytest.importorskip("pyarrow").table({"id": IDS, "score": SCORES, "seller": SELLERS})
-    found = EngineHits(IDS, np.array(SCORES), {"seller": SELLERS})
-    for candidates in (CASES["chroma"][0], CASES["rows"][0], convert.from_rows(table), found.candidates()):
+    for candidates in (CASES["chroma"][0], CASES["rows"][0], convert.from_rows(table)):
         again = pickle.loads(pickle.dumps(candidates))
         assert mc.rerank(again, mc.limit("seller", 1), k=3).records() == [
             (candidates.source or ())[at] for at in (0, 3, 4)

@@ -145,5 +145,4 @@ def test_the_commands(folders: tuple[Path, Path], tmp_path: Path) -> None:
     assert f"{first}\n  and {second}\n" in run("library")
     assert json.loads(run("search", "kite", "-k", "1", "--library", first))["path"] == f"{second}/boxes/b.jpg"
     assert "--library takes one folder, got 2" in run("search", "kite", "--library", first, "--library", second)
-    assert "--into takes one FOLDER" in run("index", first, second, "--into", "lance:///x")
     assert run("library", "--remove-folder", second) == "1 photograph forgotten; no file was touched\n"

@@ -20,9 +20,7 @@ from mascot.photos.files.decode_limits import Limits
 from mascot.photos.files.decoder_pool import DecoderPool
 from mascot.photos.files.images import Unreadable
 from mascot.photos.files.reading import read, read_file
-from mascot.photos.indexing.engine_indexing import index_into
 from mascot.photos.metadata import validate
-from tests.cluster.engines_of_tests import MemorySink
 from tests.photos.bag_of_words import BagOfWords
 from tests.photos.jpegs import write_jpeg
 from tests.photos.libraries import CRASHING
@@ -125,15 +123,11 @@ def test_a_file_costs_no_more_than_its_limits(tmp_path: Path) -> None:
 
 
 @needs_linux
-def test_searches_conversions_and_engines_have_the_same_limits(tmp_path: Path) -> None:
-    root = write_jpeg(tmp_path / "photos" / "good.jpg").parent
-    deep = root / "deep.png"
+def test_searches_and_conversions_have_the_same_limits(tmp_path: Path) -> None:
+    deep = tmp_path / "deep.png"
     deep.write_bytes(deep_png())
     with pytest.raises(mc.InputError, match=r"deep\.png: needs more than 100 megabytes"):
         read_file(deep, Limits(max_memory_mb=100))
-    summary = index_into(root, MemorySink(), BagOfWords(), limits=Limits(max_memory_mb=100.0))
-    reason = "needs more than 100 megabytes of memory to decode (--max-memory-mb)"
-    assert (summary.photos, [item.reason for item in summary.skipped]) == (1, [reason])
     (tmp_path / "small.png").write_bytes(hostile.deep_png(1))
     with DecoderPool(Limits(max_memory_mb=100)) as decoders:
         with pytest.raises(Unreadable, match="needs more than 100 megabytes of memory"):

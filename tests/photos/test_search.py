@@ -309,6 +309,5 @@ def test_mistakes_are_named(shared: Library) -> None:
         "search --pin 1 --pin 2 -k 1": "k must be at least 2",
         "search --choice none": "no choice is called 'none'; none is saved",
         "choices --delete": "--delete: needs the NAME of a choice",
-        "search --source lance:///x --pin 1": "--library, --pin: not with --source",
     }.items():
         assert re.search(message, _refusal(shared.root, *words.split())), words

@@ -23,7 +23,6 @@ from mascot.bench.protocol.tasks import BenchTask
 from mascot.bench.running.records import read, run_info
 from mascot.bench.running.run import run as run_benchmark
 from mascot.cli.command_group import STYLE
-from mascot.cli.options import RAY, TakesRay
 from mascot.cli.printing import progress_bar
 from mascot.errors import InputError, Interrupted, OptionError, require
 
@@ -61,7 +60,7 @@ _AS = typer.Option(
 )
 
 
-@bench.command(cls=TakesRay)
+@bench.command()
 def run(
     dataset: str = typer.Argument(
         metavar="DATASET", help="pixelprose-sim, div400, an npz, Parquet or shared file, or an encoded folder."
@@ -87,7 +86,6 @@ def run(
         False, "--quick", help="Run few queries, of seed 0 unless --seeds is set; takes minutes, numbers are rough."
     ),
     behaviour: Literal["published", "correct"] = _AS,
-    ray: str | None = RAY,
 ) -> None:
     """Choose settings on the validation queries, measure on the test queries, and store every number."""
     if Path(dataset).suffix == SUFFIX:
@@ -96,12 +94,7 @@ def run(
     _import_from_here()
     benchmark = benchmark.with_own(own_spaces(method or (), grid or (), (*LABELS, *benchmark.labels)))
     with progress_bar(lines=True) as report:
-        workers = None
-        if ray is not None:
-            from mascot.cluster.bench_workers import RayCrew
-
-            workers = RayCrew(ray, jobs)
-        records = run_benchmark(benchmark, out, jobs, report, workers)
+        records = run_benchmark(benchmark, out, jobs, report)
     info = run_info(out)
     for note in () if info is None else info.notes:
         print(f"note: {note}")

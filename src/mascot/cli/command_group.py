@@ -55,12 +55,10 @@ def summary(name: str) -> str:
 
 def load(name: str) -> Any:
     """Import a command, or the group `bench`."""
-    from mascot.cli.options import TakesRay
-
     program = getattr(import_module(f"mascot.cli.{MODULES[name]}"), name)
     if not isinstance(program, typer.Typer):
         function, program = program, typer.Typer(**STYLE)
-        program.command(name, cls=TakesRay)(function)
+        program.command(name)(function)
     return typer.main.get_command(program)
 
 

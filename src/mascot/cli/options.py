@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
 import typer
-from typer.core import TyperCommand
 
 import mascot as mc
 from mascot import grammar
 from mascot.attributes.attribute import Missing
 from mascot.cli.hit_tables import FORMATS
-from mascot.cluster import LOCAL
 from mascot.errors import require
 from mascot.registry import METHOD_NAMES
 
@@ -25,7 +21,6 @@ InputName: Any = Literal.__getitem__(FORMATS)
 Order = Literal["relevance", "selection"]
 Device = Literal["auto", "cpu", "cuda"]
 OutputFormat = Literal["table", "jsonl", "json"]
-_ADDRESS = re.compile(rf"{LOCAL}|auto|ray://.*|.+:\d+", re.DOTALL)
 
 SPREAD = typer.Option([], metavar="WISH", help="Results from many values: place, hour, camera, ... Repeatable.")
 FOCUS = typer.Option([], metavar="WISH", help="Results from few values, or near one: hour=18. Repeatable.")
@@ -96,13 +91,6 @@ LIBRARY = typer.Option(
 )
 DEVICE = typer.Option("auto", help="Where CLIP and BLIP-2 run; auto takes a GPU if there is one.")
 
-RAY = typer.Option(
-    None,
-    "--ray",
-    metavar="[ADDRESS]",
-    help="Run on a Ray cluster at host:port; local (default) starts one here, auto finds a running one.",
-)
-
 
 @dataclass(frozen=True)
 class TypedWishes:
@@ -135,26 +123,3 @@ def single_library(paths: Sequence[Path] | None) -> Path | None:
             f"--library takes one folder, got {len(paths)}; `mascot index {folders}` makes one library of them"
         )
     return paths[0] if paths else None
-
-
-class TakesRay(TyperCommand):
-    """A command whose option `--ray` may have no address."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, with_address(args))
-
-
-def with_address(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments, with `local` after a `--ray` without an address.
-
-    >>> with_address(["Pictures", "--ray", "--into", "lance://x"])
-    ['Pictures', '--ray', 'local', '--into', 'lance://x']
-    >>> with_address(["--ray", "head:6379", "Pictures"])
-    ['--ray', 'head:6379', 'Pictures']
-    """
-    words: list[str] = []
-    for word, following in pairwise([*arguments, ""]):
-        words.append(word)
-        if word == "--ray" and not _ADDRESS.fullmatch(following):
-            words.append(LOCAL)
-    return words

@@ -1,1 +1,1 @@
-"""Converters for responses of search engines, tables of vector databases, and components for frameworks."""
+"""Converters for responses of search engines and vector databases, and components for frameworks."""

@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, timedelta
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -33,16 +33,6 @@ _MAX_LABELS = 8  # labels in a message
 _TWELVE_HOURS = re.compile(r"(\d{1,2})(?:[:.](\d{2}))?\s*([ap])\.?\s?m\.?", re.IGNORECASE)
 
 
-class Rows(Protocol):
-    """Photographs in which the values of wishes are looked up."""
-
-    def middle(self, column: str, value: str) -> tuple[float, float] | None:
-        """Return the middle, as latitude and longitude, of the photographs of a city or country; see `middle`."""
-
-    def labels(self, column: str) -> list[Any]:
-        """Return the distinct labels of a column."""
-
-
 def middle(points: Iterable[tuple[Any, float, float]]) -> tuple[float, float] | None:
     """Return the middle on the globe of points (country, latitude, longitude) in the country with the most points.
 
@@ -60,12 +50,13 @@ def middle(points: Iterable[tuple[Any, float, float]]) -> tuple[float, float] | 
 
 
 class StoredRows:
-    """The photographs of a library, as `Rows`."""
+    """The photographs of a library, in which the values of wishes are looked up."""
 
     def __init__(self, store: Store) -> None:
         self._run = store.connection.execute
 
     def middle(self, column: str, value: str) -> tuple[float, float] | None:
+        """Return the middle, as latitude and longitude, of the photographs of a city or country; see `middle`."""
         condition, names = self.condition_of(column, value)
         return middle(self._run(f"SELECT country, lat, lon FROM photos WHERE {condition} ORDER BY id", names))
 
@@ -76,6 +67,7 @@ class StoredRows:
         return f"{column} IN ({', '.join('?' * len(names))}) AND lat IS NOT NULL", names
 
     def labels(self, column: str) -> list[Any]:
+        """Return the distinct labels of a column."""
         if column == "light":
             return list(LIGHTS)
         if column == "keywords":
@@ -103,7 +95,7 @@ def attribute(name: str, missing: Missing = "last") -> Any:
 class PhotoResolver:
     """Resolves the names and values in wishes about photographs; see `mascot.grammar.Resolver`."""
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: StoredRows) -> None:
         self._rows = rows
 
     def attribute(self, name: str, near: Any, missing: Missing) -> Any:
@@ -253,7 +245,7 @@ def _is_point(value: str) -> bool:
     return all(part.strip().replace(".", "", 1).lstrip("-+").isdigit() for part in value.split(",")) and "," in value
 
 
-def _point(name: str, rows: Rows) -> NamedPoint:
+def _point(name: str, rows: StoredRows) -> NamedPoint:
     """Return the point of a city in the library, a city of the world, or a country in the library."""
     # Cities in the library come first: with photographs of Cambridge in Massachusetts, that one is meant.
     point = rows.middle("city", name)
@@ -272,7 +264,7 @@ def _point(name: str, rows: Rows) -> NamedPoint:
     return NamedPoint(*point, name)
 
 
-def _label(name: str, value: str, rows: Rows) -> Any:
+def _label(name: str, value: str, rows: StoredRows) -> Any:
     """Return the label in the library that matches a value; raise `OptionError` if there is none."""
     labels = sorted(rows.labels(name), key=_numbers_first)
     label = _find_label(name, value, labels)

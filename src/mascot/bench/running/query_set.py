@@ -25,13 +25,12 @@ class QuerySet:
     n: int = 200  # candidates of a query
     limit: int | None = None  # take only the first queries of the split (None: all)
     judged: str | None = None  # column with the cluster that people put each positive into (negative: none), for CR@k
-    first: int = 0  # query of the split, for a block of its queries
 
     @cached_property
     def queries(self) -> Ints:
         if self.split not in self.dataset.splits:
             raise mc.InputError(f"split must be one of {sorted(self.dataset.splits)}, got {self.split!r}")
-        return self.dataset.splits[self.split].queries[self.first : self.limit]
+        return self.dataset.splits[self.split].queries[: self.limit]
 
     @cached_property
     def hits(self) -> list[DatasetHits]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -53,12 +53,11 @@ def run(
     folder: Path,
     jobs: int | None = None,
     report: Callable[[str, int, int], None] | None = None,
-    workers: Any = None,
 ) -> list[Record]:
     """Run the points that have no result in the folder yet, and return the records of the test split, each once.
 
     `jobs` is the number of processes (default: all cores). `report` is called with the stage, the number of points
-    that are done, and the total. `workers` replaces the processes by those of a cluster, such as a `RayCrew`.
+    that are done, and the total.
     """
     store = RecordStore(folder)
     hashes = {seed: _loaded(source).content_hash for seed, source in benchmark.sources}
@@ -72,7 +71,7 @@ def run(
         unique = {digest(empty.key(point)): point for point in reversed(points)}
         return replace(empty, points=tuple(reversed(unique.values())))
 
-    with workers or job_workers(do, jobs) as each:
+    with job_workers(do, jobs) as each:
         searched_points = list(searched(benchmark))
         searches = [job(*origin, searched_points, benchmark.validation) for origin in benchmark.sources]
         _do_all(searches, each, report, "search")
@@ -133,31 +132,26 @@ def _query_set(source: Any, split: str, n: int, limit: int | None, judged: str |
     return QuerySet(_loaded(source), split, n, limit, judged)
 
 
-def queries_of(job: Job) -> QuerySet:
-    """Return the queries that the points of a job are asked."""
-    first = job.points[0]
-    return _query_set(job.source, first.split, first.n, job.limit, job.benchmark.judged)
-
-
 def do(job: Job) -> int:
     """Choose, measure and write the points of a job; return how many they are."""
     store = RecordStore(job.folder)
-    for point, record in records(job):
+    for point, record in _records(job):
         store.put(job.key(point), record)
     return len(job.points)
 
 
-def records(job: Job, choices: Iterable[PointSelection] | None = None) -> Iterator[tuple[Point, Record]]:
-    """Yield the points of a job with their records; if `choices` are passed, they are only measured."""
-    queries = queries_of(job)
+def _records(job: Job) -> Iterator[tuple[Point, Record]]:
+    """Yield the points of a job with their records."""
+    first = job.points[0]
+    queries = _query_set(job.source, first.split, first.n, job.limit, job.benchmark.judged)
     single = [point for point in job.points if (point.study, point.point) == ("runtime", "single")]
     for point in single:
         choice = time_single(point, queries, _TIMED)
-        first = _query_set(job.source, point.split, point.n, len(choice.positions), job.benchmark.judged)
-        yield point, _record(job, choice, first, ())
+        timed = _query_set(job.source, point.split, point.n, len(choice.positions), job.benchmark.judged)
+        yield point, _record(job, choice, timed, ())
     subsets = job.benchmark.subsets if job.points[0].split == "test" else ()
     batched = [point for point in job.points if point not in single]
-    for choice in choose(batched, queries) if choices is None else choices:
+    for choice in choose(batched, queries):
         yield choice.point, _record(job, choice, queries, subsets)
 
 

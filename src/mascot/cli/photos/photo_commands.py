@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,7 +12,6 @@ import typer
 
 import mascot as mc
 from mascot.cli import options, printing
-from mascot.cli.options import RAY
 from mascot.cli.photos.encoder_choice import ENCODERS, choose_encoder
 from mascot.cli.printing import note, number_of, progress_bar, visible
 from mascot.errors import Interrupted, require
@@ -62,10 +61,6 @@ def index(
         Limits.max_memory_mb, help="Skip files that take more memory to decode, in megabytes."
     ),
     device: options.Device = options.DEVICE,
-    into: str | None = typer.Option(
-        None, metavar="URI", help="Write the rows to an engine instead: lance:///FOLDER/TABLE, postgresql://..."
-    ),
-    ray: str | None = RAY,
 ) -> None:
     """Index folders of photographs, or bring their index up to date.
 
@@ -76,7 +71,6 @@ def index(
     mascot index --watch
     mascot index --prune
     mascot index --text
-    mascot index /archive --into lance:///indexes/archive --ray
 
     The index is in FOLDER/.mascot. New and changed files and sidecars are read and encoded; moved and renamed ones
     are recognised. A run may be stopped at any moment; the next run continues where it stopped.
@@ -87,36 +81,18 @@ def index(
     }  # fmt: skip
     for name, value in {**limits, "interval": interval}.items():
         require(value > 0, f"--{name.replace('_', '-')}", "must be > 0", value)
-    if ray is not None and into is None:
-        raise mc.OptionError("--ray needs --into URI: the machines of a cluster cannot share FOLDER/.mascot")
     first, further_folders = (folders[0], folders[1:]) if folders else (None, [])
-    walking = {"prune": prune, "hidden": hidden, "follow_links": follow_links}
-    if into is not None:
-        if further_folders or index_folder is not None or watch or text:
-            raise mc.OptionError("--into takes one FOLDER, without --index, --watch and --text")
-        from mascot.photos.indexing.engine_indexing import index_into
-
-        with Library.open(first) as library, progress_bar() as report, _stopping(), ExitStack() as stack:
-            runner = None
-            if ray is not None:
-                from mascot.cluster.ray_runner import ray_runner
-
-                runner = stack.enter_context(ray_runner(ray, Limits(**limits), device))
-            summary = index_into(
-                library.root, into, None if encoder == "auto" else encoder, runner=runner, limits=Limits(**limits),
-                again=again, device=device, report=report, **walking,
-            )  # fmt: skip
-        printing.show(*_summary_lines(summary))
-        return
     if text:
         package("rapidocr", "ocr", "--text")  # before an encoder is downloaded
     with Library.open(first, device, index_folder) as library:
         encoder_name, again = choose_encoder(library, encoder, again, device)
 
         def run(again: bool) -> Summary:
-            settings = {"folders": further_folders, "again": again, "text": text, **walking, **limits}
             with progress_bar() as report, _stopping():
-                return library.index(encoder_name, report=report, **settings)
+                return library.index(
+                    encoder_name, report=report, folders=further_folders, again=again, text=text, prune=prune,
+                    hidden=hidden, follow_links=follow_links, **limits,
+                )  # fmt: skip
 
         summary = run(again)
         notice = library.notice if summary.new + summary.changed else None

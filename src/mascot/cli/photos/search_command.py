@@ -1,13 +1,12 @@
-"""The command `mascot search`: a library of photographs, or with `--source` an engine."""
+"""The commands `mascot search` and `mascot best`."""
 
 from __future__ import annotations
 
 import re
 import sys
 import tempfile
-import warnings
 import webbrowser
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -15,17 +14,15 @@ from typing import Any, Literal
 import typer
 
 import mascot as mc
-from mascot import grammar
 from mascot.attributes.attribute import Missing
 from mascot.cli import options, printing
-from mascot.cli.hit_tables import RecordedQuery
 from mascot.cli.photos import set_commands
 from mascot.cli.photos.encoder_choice import ENCODERS
 from mascot.cli.printing import note, number_of, visible
 from mascot.errors import check_one_of, require
 from mascot.photos.database.filters import matching
 from mascot.photos.library import Library
-from mascot.photos.request import K, SearchRequest
+from mascot.photos.request import SearchRequest
 from mascot.photos.results import Results
 from mascot.photos.sentences.understanding import FEW
 from mascot.photos.sharing.album import album as album_lines
@@ -140,9 +137,7 @@ def search(
     where: str | None = typer.Option(
         None, metavar="SQL", help="Photographs that meet this condition: \"country = 'PT'\"."
     ),
-    candidates: int | None = typer.Option(
-        None, help="Number of best matches to choose from (default: 5000, with --source 200)."
-    ),
+    candidates: int | None = typer.Option(None, help="Number of best matches to choose from (default: 5000)."),
     already: list[str] = options.ALREADY,
     no_stacks: bool = typer.Option(
         False, "--no-stacks", help="Show each shot of a burst and each copy as a result of its own."
@@ -177,9 +172,6 @@ def search(
     copy_to: Path | None = set_commands.COPY_TO,
     zip: Path | None = set_commands.ZIP,
     album: Path | None = set_commands.ALBUM,
-    source: str | None = typer.Option(
-        None, metavar="URI", help="Search an engine instead: lance://, qdrant://, milvus://, postgresql://."
-    ),
     library: list[Path] | None = options.LIBRARY,
     encoder: str | None = typer.Option(None, metavar="NAME", help=f"{ENCODERS} (default: the encoder of the library)."),
     device: options.Device = options.DEVICE,
@@ -209,11 +201,7 @@ def search(
       camera lens folder keywords rating part_of_day altitude
       light         light=dusk: dawn, day, golden hour, dusk, blue hour, night
       look          groups of similar pictures
-
-    With --source, --where is a filter in the engine's own language, and
-    --strength, --protect and --order have the defaults of mascot rerank.
     """
-    typed = options.TypedWishes(spread, focus, limit, share, fill, at_least, count_missing=count_missing)
     filters = {
         "since": since, "until": until, "country": country, "city": city, "camera": camera, "rating": rating,
         "folder": folder, "box": box, **_filters(filter),
@@ -222,25 +210,8 @@ def search(
     chosen = set_commands.Chosen(pin, reject, choice, from_)
     target = set_commands.TakeAway(copy_to, zip, album)
     encoder = None if encoder == "auto" else encoder
-    if source is not None:
-        library_options = {
-            **filters, "compare": output.compare, "open": open_, "library": library, "save-choice": save_choice
-        }  # fmt: skip
-        refused = [f"--{name}" for name, value in library_options.items() if value]
-        refused += [*chosen.names(), *target.names()]
-        if refused:
-            raise mc.OptionError(f"{', '.join(refused)}: not with --source; conditions go to --where")
-        from mascot.photos.engine_search import Question
-
-        question = Question(text, None if like is None else Path(like), encoder, device)
-        _search_engine(
-            source, question, lambda resolver: typed.read(resolver, missing), output, k=K if k is None else k,
-            method=grammar.method(method or "mascot", strength, protect, keep, order), candidates=candidates,
-            where=where, already=already,
-        )  # fmt: skip
-        return
-    kinds = ("spread", "focus", "limit", "at_least", "share")
-    wishes = tuple(parse(kind, wish, fill, count_missing) for kind in kinds for wish in getattr(typed, kind))
+    typed = {"spread": spread, "focus": focus, "limit": limit, "at_least": at_least, "share": share}
+    wishes = tuple(parse(kind, wish, fill, count_missing) for kind, texts in typed.items() for wish in texts)
     fields = {
         "text": text if as_words else None, "k": k, "wishes": wishes, "strength": strength, "protect": protect,
         "keep": keep, "order": order, "method": method, "missing": missing, "candidates": candidates,
@@ -380,35 +351,3 @@ def _open(library: Library, results: Results) -> None:
         file.writelines(album_lines(library.store, library.root.name, [section_of(results, links=True, explain=True)]))
     if not webbrowser.open(Path(file.name).as_uri()):
         note(f"no browser could be started; the page is {file.name}")
-
-
-def _search_engine(
-    uri: str,
-    question: Any,
-    read_wishes: Callable[[grammar.Resolver], list[mc.AnyWish]],
-    output: Output,
-    **search_options: Any,
-) -> None:
-    """Search an engine, and print the results as `mascot rerank` does: they have the columns of the engine."""
-    from mascot.connect.engines import FewCandidates, NoKey
-    from mascot.photos.engine_search import search_source
-
-    if question.text is None and question.like is None:
-        raise mc.OptionError("--source needs a TEXT to search for, or a photograph with --like")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for ours in (FewCandidates, NoKey):
-            warnings.simplefilter("always", ours)
-        warnings.showwarning = lambda message, *_: note(str(message))
-        steered = search_source(uri, question, read_wishes, **search_options)
-    if steered.ranking is None:
-        note("nothing matches these conditions")
-        return
-    query = RecordedQuery(None, steered.hits.records(), steered.hits.candidates())
-    if output.shape == "table":
-        printing.show(printing.ranking_table(query, steered.ranking, output.explain))
-    elif output.shape == "paths":
-        output.print_paths(steered.ranking.ids)
-    else:
-        records = printing.result_records(query, steered.ranking, output.explain)
-        printing.show_records(records, output.shape == "json")

@@ -26,17 +26,6 @@ def names_of(columns: Sequence[str]) -> list[str]:
     return list(columns)
 
 
-def stem_of(name: str, columns: Sequence[str]) -> str:
-    """Return the column that contains a dotted name: its longest prefix that is a column, or the name itself.
-
-    >>> stem_of("location.lat", ["path", "location"])
-    'location'
-    """
-    parts = name.split(".")
-    heads = [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
-    return next((head for head in heads if head in columns), name)
-
-
 class HitColumns(RecordColumns):
     """Columns of hits: a name is looked up in the fields of each hit, then in the hit itself."""
 

@@ -100,7 +100,7 @@ def begin(store: Store, encoder: Encoder, again: bool) -> Encoding:
         return new_encoding
     if current.fingerprint != encoder.fingerprint:
         if not again:
-            raise encoder_refusal("library", current.encoder, encoder.name)
+            raise _refusal(current.encoder, encoder.name)
         _keep_only(store, current)
         store.set_facts({_NEXT: json.dumps(asdict(new_encoding))})
         return new_encoding
@@ -130,10 +130,10 @@ def _keep_only(store: Store, encoding: Encoding) -> None:
         connection.execute("DELETE FROM facts WHERE name = ?", (_NEXT,))
 
 
-def encoder_refusal(owner: str, current: str, spec: str) -> OptionError:
-    """Return the error that a library or a table was encoded with another encoder."""
+def _refusal(current: str, spec: str) -> OptionError:
+    """Return the error that the library was encoded with another encoder."""
     return OptionError(
-        f"this {owner} was encoded with {current}, and {spec} is not the same: "
+        f"this library was encoded with {current}, and {spec} is not the same: "
         f"keep that one with --encoder {current}, or encode everything anew with --encoder {spec} --again"
     )
 
@@ -182,5 +182,5 @@ class LibraryEncoders:
         names = [encoding.encoder for encoding in (next_encoding, current) if encoding is not None]
         own_name = next((name for name in names if is_same(encoder, name)), None)
         if own_name is None and not again:
-            raise encoder_refusal("library", current.encoder, encoder)
+            raise _refusal(current.encoder, encoder)
         return self.open(own_name or encoder)

@@ -21,8 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from mascot.errors import InputError
-from mascot.photos.encoders import open_encoder
 from mascot.photos.encoders.encoder import Encoder
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.files.decoder_pool import BrokenDecoder, DecoderPool
@@ -175,15 +173,9 @@ def make_rows(items: Sequence[Any], encoder: Encoder | None = None) -> list[Any]
     return results
 
 
-def encode_with(encoder: str | Encoder, device: str = "auto", fingerprint: str | None = None) -> Finish:
-    """Return `make_rows` with an encoder. One given by its name is opened here, and must have this fingerprint."""
-    model = open_encoder(encoder, device=device)
-    if fingerprint not in (None, model.fingerprint):
-        raise InputError(
-            f"{model.name} has the fingerprint {model.fingerprint} on a worker, and {fingerprint} "
-            "in this process: install the same model and packages on every machine"
-        )
-    return partial(make_rows, encoder=model)
+def encode_with(encoder: Encoder) -> Finish:
+    """Return `make_rows` with an encoder."""
+    return partial(make_rows, encoder=encoder)
 
 
 HEADERS = Stage(read_header, lambda: make_rows, 256)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from math import cos, hypot, radians
@@ -69,14 +69,10 @@ def moments(shots: Iterable[Shot]) -> dict[int, str]:
     may take photographs at the same time in two places. A photograph without a place joins the latest open moment of
     its own camera, or else the latest one.
     """
-    return dict(label_moments(sorted(shots, key=lambda shot: (shot.taken, shot.id))))
-
-
-def label_moments(shots: Iterable[Shot]) -> Iterator[tuple[int, str]]:
-    """Yield id and label of photographs that are sorted by time, as `moments` does, without holding them in memory."""
+    labels: dict[int, str] = {}
     minute, uses = "", Counter[str]()  # how often each label of this minute was used
     open_moments: list[_OpenMoment] = []  # latest last
-    for shot in shots:
+    for shot in sorted(shots, key=lambda shot: (shot.taken, shot.id)):
         open_moments = [moment for moment in open_moments if shot.taken - moment.last < _MAX_GAP]
         near = [moment for moment in open_moments if _is_near(moment, shot)]
         same_camera = [moment for moment in near if moment.camera == shot.camera]
@@ -94,7 +90,8 @@ def label_moments(shots: Iterable[Shot]) -> Iterator[tuple[int, str]]:
         if shot.lat is not None and shot.lon is not None:
             moment.point = (shot.lat, shot.lon)
         open_moments.append(moment)
-        yield shot.id, moment.label
+        labels[shot.id] = moment.label
+    return labels
 
 
 def _is_near(moment: _OpenMoment, shot: Shot) -> bool:
