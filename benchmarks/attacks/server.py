@@ -14,13 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import raw_clients
-from benchmarks.attacks import arrow_bodies
 from benchmarks.attacks.frame import Arena, NotHere, Trial, attack, mutated
 
 _MOST_MB = 512  # of all requests, as the settings of the server say by default
 _MOST_WAIT_S = 1.0  # for /healthz, in CPU time of the server
 _RESTART_S = 60.0  # for a worker to be replaced, on a busy machine
-_ARROW = "application/vnd.apache.arrow.stream"
 _BOUNDED = "no server error; at most 512 MB more; /healthz within 1 s if the server had a core of its own"
 _CLIENTS = "every request is answered, 99% within 3 s if the server had a core of its own"
 
@@ -69,23 +67,6 @@ def raw_sockets(arena: Arena) -> Iterator[Trial]:
                 answer = raw_clients.rest(client)
             sound = not answer or (answer.startswith(b"HTTP/1.1 ") and not answer.startswith(b"HTTP/1.1 5"))
             yield Trial("bytes", sound and (number % 20 != 0 or server.answers), repr(answer[:60]))
-
-
-@attack(_BOUNDED, rounds=5000, short=200, limit_s=60)
-def mutated_arrow_bodies(arena: Arena) -> Iterator[Trial]:
-    bodies = arrow_bodies.of_every_type()
-    with _served(arena) as server, raw_clients.Watch(server) as watch:
-        for number in range(arena.rounds):
-            body = arrow_bodies.mutated(bodies[number % len(bodies)], arena.chance)
-            yield _answered(server, watch, raw_clients.request(body, _ARROW, "close"), f"type {number % len(bodies)}")
-
-
-@attack(_BOUNDED, rounds=2, short=1, limit_s=60)
-def arrow_bombs(arena: Arena) -> Iterator[Trial]:
-    with _served(arena) as server, raw_clients.Watch(server) as watch:
-        for _ in range(arena.rounds):
-            for name, body in arrow_bodies.BOMBS.items():
-                yield _answered(server, watch, raw_clients.request(body(), _ARROW, "close"), name)
 
 
 @attack(_BOUNDED, rounds=20, short=3, limit_s=45)

@@ -54,11 +54,6 @@ def msgpack(_: Any, value: Any) -> bytes:
         return b"\xc1"
 
 
-@schemathesis.serializer("application/vnd.apache.arrow.stream")
-def arrow(_: Any, value: Any) -> bytes:
-    return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
-
-
 @pytest.fixture(scope="module")
 def server(photographs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A process of its own: CPython 3.11 may fail if two threads parse source, as Hypothesis and tracebacks do."""

@@ -24,7 +24,7 @@ GZIP = Middleware(GZipMiddleware, minimum_size=8 * 1024, compresslevel=5)  # com
 _REFS = "#/components/schemas/{name}"
 # The parts of the document that do not depend on the operations: parameters of paths, examples.
 _FIXED: dict[str, Any] = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes())
-_WISHES = {"Rerank": schemas.WISHES, "RerankOptions": schemas.WISHES, "Search": schemas.PHOTO_WISHES}
+_WISHES = {"Rerank": schemas.WISHES, "Search": schemas.PHOTO_WISHES}
 
 
 @dataclass(frozen=True)

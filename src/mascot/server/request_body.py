@@ -25,14 +25,12 @@ from mascot.server.responses import JSON, BadBody
 from mascot.server.run.threads import ClientLeft, Threads
 from mascot.server.settings import Settings
 
-ARROW = "application/vnd.apache.arrow.stream"
 MSGPACK = "application/msgpack"
 _CLOSE = {"connection": "close"}
 _MSGPACK_NAMES = (MSGPACK, "application/x-msgpack", "application/vnd.msgpack")
 _JSON_NAME = re.compile(r"application/([^/]+\+)?json")
 _Result = TypeVar("_Result")
 LARGE = 32 << 10  # bytes of a body above which it is decoded in a thread
-_LEAST_ARROW, _ARROW_EXPANSION = 16 << 20, 20  # bytes of columns as Python objects: at least, and per byte of the body
 _MOST_CONTAINERS = 300_000  # lists and objects of a body in JSON, which are decoded in a quarter of a second
 _MANY_COLUMNS = b"columns\xdf"  # an object of more than 65,535 fields in msgpack
 
@@ -118,7 +116,7 @@ class ByteBudget:
         size = await self.threads.run(decoded_size, content, format_) if is_large else decoded_size(content, format_)
         if size > self.most_decoded:
             rule = f"{size:,} > {self.most_decoded:,} bytes of memory"
-            raise HTTPException(413, f"the request has too many values ({rule}): send fewer, or an Arrow stream")
+            raise HTTPException(413, f"the request has too many values ({rule}): send fewer")
         await body.wait(partial(self._acquire, size))
         try:
             yield
@@ -140,13 +138,11 @@ def decoded_size(content: bytes, format_: str) -> int:
 
     Raises an `HTTPException` for a body whose decoding would block other threads for long.
     """
-    if format_ == ARROW:
-        return max(_LEAST_ARROW, _ARROW_EXPANSION * len(content))
     if format_ == JSON:
         containers, texts = content.count(b"[") + content.count(b"{"), content.count(b'"') // 2
         if containers > _MOST_CONTAINERS:
             rule = f"{containers:,} > {_MOST_CONTAINERS:,} lists and objects"
-            raise HTTPException(413, f"the request has too many values ({rule}): send fewer, or an Arrow stream")
+            raise HTTPException(413, f"the request has too many values ({rule}): send fewer")
         return 4 * len(content) + 192 * containers + 32 * content.count(b",") + 80 * texts
     # A byte of a number can look like the first byte of a list or text, so this is larger than it needs to be.
     if _MANY_COLUMNS in content:

@@ -19,7 +19,7 @@ import mascot as mc
 from mascot.server import schemas
 from mascot.server.middleware import log, request_name
 from mascot.server.openapi import Operation
-from mascot.server.request_body import ARROW, LARGE, MSGPACK, ByteBudget, HeldBody, received_body, refuse_compressed
+from mascot.server.request_body import LARGE, MSGPACK, ByteBudget, HeldBody, received_body, refuse_compressed
 from mascot.server.rerank.audit import AuditLog, Record
 from mascot.server.rerank.effect import EffectMetrics
 from mascot.server.rerank.profile_store import ProfilesOut, ProfileStore
@@ -38,10 +38,10 @@ def operations(settings: Settings, budget: ByteBudget, profiles: ProfileStore, r
     audit = AuditLog(settings.audit, settings.audit_share)
 
     async def rerank(request: Request) -> Response:
-        """Re-rank the candidates of the request: JSON, msgpack, or an Arrow IPC stream."""
+        """Re-rank the candidates of the request: JSON or msgpack."""
         run = partial(threads.run_while_connected, request.receive)
         recorders = effect.record, *audit.recorders(request.scope)
-        async with received_body(request, budget, settings, JSON, MSGPACK, ARROW) as (content, format_):
+        async with received_body(request, budget, settings, JSON, MSGPACK) as (content, format_):
             answer = await answer_to(content, format_, run, recorders)
         if request.headers.get("accept", "").lower() == MSGPACK:
             return Response(msgspec.msgpack.encode(answer), media_type=MSGPACK)
@@ -49,7 +49,7 @@ def operations(settings: Settings, budget: ByteBudget, profiles: ProfileStore, r
 
     async def answer_to(content: bytes, format_: str, run: Run, recorders: Sequence[Record]) -> schemas.RerankOut:
         """Answer a small request at once, and others in a thread, so that health checks do not wait for them."""
-        if len(content) > LARGE or format_ == ARROW:
+        if len(content) > LARGE:
             return await run(lambda: RerankTask(content, format_, profiles).answer(*recorders))
         task = RerankTask(content, format_, profiles)
         call = partial(task.answer, *recorders)
@@ -95,7 +95,7 @@ def operations(settings: Settings, budget: ByteBudget, profiles: ProfileStore, r
     return [
         Operation(
             "rerank", "POST", "/api/rerank", _TAG, rerank, {JSON: schemas.RerankOut, MSGPACK: schemas.RerankOut},
-            {JSON: schemas.Rerank, MSGPACK: schemas.Rerank, ARROW: None}, (400, 401, 408, 413, 415, 422, 503),
+            {JSON: schemas.Rerank, MSGPACK: schemas.Rerank}, (400, 401, 408, 413, 415, 422, 503),
         ),
         Operation(
             "rerank_stream", "POST", "/api/rerank/stream", _TAG, stream, {_LINES: (schemas.RerankOut, Failure)},
