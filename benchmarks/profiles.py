@@ -49,7 +49,7 @@ def _compare(pid: int, port: int) -> None:
         for name in sorted(bodies, reverse=number % 2 == 1):
             start = cpu_seconds(pid)
             for _ in range(_REQUESTS):
-                connection.post(bodies[name], "application/json")
+                connection.post(bodies[name])
             if number:  # the first round warms the server
                 times[name].append((cpu_seconds(pid) - start) / _REQUESTS * 1000)
     for name, values in times.items():

@@ -1,6 +1,6 @@
 """What the re-ranking service costs: server CPU per call beside the in-process call, and 200 parallel clients.
 
-    python -m benchmarks.service                   CPU per call: JSON, reasons, Arrow, each beside the in-process call
+    python -m benchmarks.service                   CPU per call: JSON and reasons, each beside the in-process call
     python -m benchmarks.service --load            also 200 clients for 30 s
 
 Each request has 200 rows: ids, scores, places and times; with --load 200 connections wait for an answer before they
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import io
 import json
 import os
 import socket
@@ -24,20 +23,19 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import numpy as np
 
 import mascot as mc
-from mascot.server.client import Client
 
-_ROWS, _K, _WIDTH = 200, 20, 384
+_ROWS, _K = 200, 20
 _BLOCKS, _CALLS = 9, 60
 _WISHES = [{"spread": {"kind": "Place"}}, {"focus": {"kind": "HourOfDay", "column": "hour"}}]
 _MARKET = [
     {"limit": "seller", "n": 2}, {"spread": {"kind": "Place", "lat": "geo.lat", "lon": "geo.lon"}},
     {"focus": {"kind": "Number", "column": "price"}, "near": 25, "within": 10},
 ]  # fmt: skip
-_JSON, _ARROW = "application/json", "application/vnd.apache.arrow.stream"
 OK = "HTTP/1.1 200 OK"
 
 
@@ -63,19 +61,6 @@ def _market_rows(rows: dict[str, Any]) -> dict[str, Any]:
     return {**rows, "columns": {"geo": geo, "price": price, "seller": seller}}
 
 
-def _arrow_body(rows: dict[str, Any], vectors: Any) -> bytes:
-    import pyarrow as pa
-
-    table = pa.table({
-        "id": rows["ids"], "score": rows["scores"], **rows["columns"],
-        "vector": pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), _WIDTH),
-    }).replace_schema_metadata({"mascot": json.dumps({"wishes": _WISHES, "k": _K})})  # fmt: skip
-    sink = io.BytesIO()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue()
-
-
 class Connection:
     """One kept connection that posts bodies."""
 
@@ -83,8 +68,8 @@ class Connection:
         self._socket = socket.create_connection(("127.0.0.1", port), 60)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
-    def post(self, body: bytes, kind: str) -> bytes:
-        self._socket.sendall(_request(body, kind))
+    def post(self, body: bytes) -> bytes:
+        self._socket.sendall(_request(body))
         answer = b""
         while b"\r\n\r\n" not in answer:
             answer += self._socket.recv(65536)
@@ -97,11 +82,9 @@ class Connection:
         return rest
 
 
-def _request(body: bytes, kind: str) -> bytes:
-    head = (
-        f"POST /api/rerank HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
-    return head.encode() + body
+def _request(body: bytes) -> bytes:
+    head = "POST /api/rerank HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
 def cpu_seconds(pid: int) -> float:
@@ -141,7 +124,7 @@ def _compare_reasons(name: str, request: dict[str, Any], pid: int, connection: C
         for body, own in zip(bodies, times, strict=True):
             before = cpu_seconds(pid)
             for _ in range(_CALLS):
-                connection.post(body, _JSON)
+                connection.post(body)
             own.append((cpu_seconds(pid) - before) / _CALLS * 1e3)
     plain, explained = (float(np.median(own[1:])) for own in times)  # the first block warms up
     print(
@@ -163,7 +146,7 @@ async def load(
     ends = time.monotonic() + seconds
 
     async def ask(number: int) -> None:
-        sent, request = 0, _request(bodies[number], _JSON)
+        sent, request = 0, _request(bodies[number])
         try:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             while sent < requests or time.monotonic() < ends:
@@ -204,8 +187,7 @@ def served(*options: str) -> Iterator[tuple[int, int]]:
         try:
             assert process.stderr is not None
             address = process.stderr.readline().split()[1]
-            while not Client(address).ready():
-                time.sleep(0.2)
+            urlopen(f"{address}readyz").close()
             yield process.pid, int(address.rstrip("/").rpartition(":")[2])
         finally:
             process.terminate()
@@ -226,21 +208,16 @@ def main() -> None:
 
     kernel_name()  # the in-process call uses the compiled kernel too
     wishes = [mc.spread(mc.Place()), mc.focus(mc.HourOfDay("hour"))]
-    vectors = np.random.default_rng(2).random((_ROWS, _WIDTH), np.float32)
-    arrow = _arrow_body(rows, vectors)
 
-    def local(with_vectors: bool) -> mc.Ranking:
-        candidates = mc.Candidates(rows["scores"], rows["ids"], rows["columns"], vectors if with_vectors else None)
-        return mc.rerank(candidates, wishes, _K)
+    def local() -> mc.Ranking:
+        return mc.rerank(mc.Candidates(rows["scores"], rows["ids"], rows["columns"]), wishes, _K)
 
     with served() as (pid, port):
         connection = Connection(port)
         print(f"{_ROWS} rows, place + hour, mascot {mc.__version__}, kernel {kernel_name()}, {os.cpu_count()} cores")
-        _compare("JSON", pid, lambda: connection.post(body, _JSON), lambda: local(False), 1.5)
+        _compare("JSON", pid, lambda: connection.post(body), local, 1.5)
         for name, request in requests.items():
             _compare_reasons(name, request, pid, connection)
-        name = f"Arrow, {_WIDTH}-d vectors"
-        _compare(name, pid, lambda: connection.post(arrow, _ARROW), lambda: local(True), 3.0)
     if options.load:
         with served("--workers", str(options.workers)) as (_, port):
             print_load(port, [body], options.clients, options.seconds)

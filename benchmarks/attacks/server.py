@@ -14,13 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import raw_clients
-from benchmarks.attacks import arrow_bodies
 from benchmarks.attacks.frame import Arena, NotHere, Trial, attack, mutated
 
 _MOST_MB = 512  # of all requests, as the settings of the server say by default
 _MOST_WAIT_S = 1.0  # for /healthz, in CPU time of the server
 _RESTART_S = 60.0  # for a worker to be replaced, on a busy machine
-_ARROW = "application/vnd.apache.arrow.stream"
 _BOUNDED = "no server error; at most 512 MB more; /healthz within 1 s if the server had a core of its own"
 _CLIENTS = "every request is answered, 99% within 3 s if the server had a core of its own"
 
@@ -71,23 +69,6 @@ def raw_sockets(arena: Arena) -> Iterator[Trial]:
             yield Trial("bytes", sound and (number % 20 != 0 or server.answers), repr(answer[:60]))
 
 
-@attack(_BOUNDED, rounds=5000, short=200, limit_s=60)
-def mutated_arrow_bodies(arena: Arena) -> Iterator[Trial]:
-    bodies = arrow_bodies.of_every_type()
-    with _served(arena) as server, raw_clients.Watch(server) as watch:
-        for number in range(arena.rounds):
-            body = arrow_bodies.mutated(bodies[number % len(bodies)], arena.chance)
-            yield _answered(server, watch, raw_clients.request(body, _ARROW, "close"), f"type {number % len(bodies)}")
-
-
-@attack(_BOUNDED, rounds=2, short=1, limit_s=60)
-def arrow_bombs(arena: Arena) -> Iterator[Trial]:
-    with _served(arena) as server, raw_clients.Watch(server) as watch:
-        for _ in range(arena.rounds):
-            for name, body in arrow_bodies.BOMBS.items():
-                yield _answered(server, watch, raw_clients.request(body(), _ARROW, "close"), name)
-
-
 @attack(_BOUNDED, rounds=20, short=3, limit_s=45)
 def pipelined_requests(arena: Arena) -> Iterator[Trial]:
     requests = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100_000
@@ -131,19 +112,6 @@ def _expensive() -> dict[str, bytes]:
     }
     requests["a million columns"] = {"scores": [0.5], "columns": {str(number): [1] for number in range(1_000_000)}}
     return {name: json.dumps(content, separators=(",", ":")).encode() for name, content in requests.items()}
-
-
-@attack(_BOUNDED, rounds=3, short=1, limit_s=45)
-def streams_of_short_lines(arena: Arena) -> Iterator[Trial]:
-    small = json.dumps({"scores": [0.9, 0.8], "columns": {"x": ["a", "b"]}, "wishes": [{"spread": "x"}]}).encode()
-    with _served(arena) as server, raw_clients.Watch(server) as watch:
-        for _ in range(arena.rounds):
-            for name, line in (("small requests", small), ("no requests", b"{}"), ("blank", b" ")):
-                watch.reset()
-                body = (line + b"\n") * (200_000 // len(line))
-                content = raw_clients.request(body, "application/x-ndjson", "close", path="/api/rerank/stream")
-                answer = raw_clients.rest_while_sending(server.port, content)
-                yield _watched(watch, name, answer.startswith(b"HTTP/1.1 200"), repr(answer[-60:]))
 
 
 @attack("the kill is logged, another worker starts, and others are answered", rounds=12, short=2, limit_s=60)

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
-import io
 import json
 import math
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any
 
 import httpx
 import msgspec
-import numpy as np
-import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import mascot as mc
 from mascot.connect.converters.convert import ENGINES
-from mascot.server.request_body import ARROW, MSGPACK
-from mascot.server.rerank import arrow
-from mascot.server.rerank.rerank_routes import lines
+from mascot.server.request_body import MSGPACK
 from mascot.server.rerank.rerank_task import RerankTask
 from mascot.server.responses import BadBody
 from tests.server.serving import message, result_ids
@@ -168,7 +159,6 @@ def test_mistakes_are_named_with_their_place(
 ) -> None:
     answer = _rerank(service, **OWN | change)
     assert message(answer, status).startswith(text)
-    assert service.post("/api/rerank/stream", content=json.dumps(OWN | change)).json() == answer.json()
 
 
 RECORDS: list[dict[str, Any]] = [
@@ -262,8 +252,8 @@ def test_a_body_must_be_there_and_compressed_by_gzip_or_not_at_all(client: httpx
         (bomb, 413, "a request must be at most 16777216 bytes"),
     ]:
         assert text in message(post("/api/rerank", content), status)
-    for path, coding in [("/api/rerank/stream", "gzip"), ("/api/rerank", "br"), ("/api/search", "gzip, gzip")]:
-        text = f"send the request uncompressed, without content-encoding, got {coding}"
+    for path, coding in [("/api/rerank", "br"), ("/api/search", "gzip, gzip")]:
+        text = f"send the request uncompressed or with content-encoding: gzip, got {coding}"
         assert message(post(path, body, coding), 415) == text
 
 
@@ -296,22 +286,6 @@ def test_numbers_in_answers_are_json(service: httpx.Client) -> None:
             assert all(math.isfinite(result["relevance"]) for result in answer.json()["results"])
 
 
-def _table(**columns: Any) -> pa.Table:
-    return pa.table({"score": [0.9, 0.8, 0.7], **columns})
-
-
-def _stream(table: pa.Table, **options: Any) -> bytes:
-    sink = io.BytesIO()
-    table = table.replace_schema_metadata({"mascot": json.dumps(options)})
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue()
-
-
-def _post_arrow(service: httpx.Client, body: bytes) -> httpx.Response:
-    return service.post("/api/rerank", content=body, headers={"content-type": ARROW})
-
-
 def test_all_formats_give_the_same_answer(service: httpx.Client) -> None:
     """Text, numbers, missing values, booleans, lists, times and vectors."""
     times = ["2019-07-14T20:15:00", None, "2020-01-01T10:00:00"]
@@ -329,74 +303,5 @@ def test_all_formats_give_the_same_answer(service: httpx.Client) -> None:
     binary = service.post("/api/rerank", content=msgspec.msgpack.encode(request), headers=headers)
     assert binary.headers["content-type"] == MSGPACK
     assert msgspec.msgpack.decode(binary.content) == expected
-    clock = pa.array([None if time is None else np.datetime64(time, "s") for time in times], pa.timestamp("s"))
-    small, large = pa.float32(), pa.float64()
-    for kind in (pa.list_(small, 2), pa.large_list(large)):
-        table = _table(**columns, id=["a", "b", "c"], taken=clock, vector=pa.array(vectors, kind))
-        assert _post_arrow(service, _stream(table, **options)).json() == expected
     body = BOM + json.dumps(request).encode()
     assert service.post("/api/rerank", content=body, headers=SENT).json() == expected
-    answer = service.post("/api/rerank/stream", content=BOM + b"\n" + body + b"\r\n")
-    assert [json.loads(line) for line in answer.text.splitlines()] == [expected]
-
-
-@pytest.mark.parametrize(
-    ("body", "text"),
-    [
-        (b"ARROW1", "the request must be an Arrow IPC stream"),
-        (_stream(pa.table({"a": [1]})), "the table must have a column 'score'"),
-        (_stream(_table(), k=0), "k: Expected `int` >= 1"),
-        (_stream(_table(vector=[[1e101], [1.0], [1.0]])), "vector must be numbers from -1e+100 to 1e+100"),
-        (_stream(_table(vector=[[1.0] * 4097] * 3)), "vector must have 1 to 4096 numbers, got 4097"),
-        (_stream(_table(n=["x" * 2000, "", ""])), "n[0]: Expected `str` of length <= 1000"),
-        (_stream(_table(**{f"c{i}": [1, 2, 3] for i in range(60)})), "columns must be at most 50"),
-    ],
-)  # fmt: skip
-def test_mistakes_in_arrow_bodies(service: httpx.Client, body: bytes, text: str) -> None:
-    assert text in message(_post_arrow(service, body), 422)
-
-
-@settings(max_examples=40)
-@given(st.data())
-def test_damaged_arrow_bodies_are_refused_or_read(data: st.DataObject) -> None:
-    body = bytearray(_stream(_table(id=["a", "b", "c"], vector=[[1.0, 2.0]] * 3), wishes=[{"spread": "x"}]))
-    for _ in range(data.draw(st.integers(1, 4))):
-        body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
-    with suppress(BadBody):
-        arrow.decode(bytes(body))
-
-
-def test_a_stream_answers_line_by_line_and_may_be_long_but_not_its_lines(service: httpx.Client) -> None:
-    def parts() -> Any:
-        for i in range(30):
-            yield json.dumps(OWN | {"k": 1 + i % 3}).encode() + b"\n"
-        yield b"{nonsense\n" + json.dumps(OWN | {"columns": {}}).encode() + b"\n"
-        for _ in range(18):  # one line of 18 MiB
-            yield b"x" * (1 << 20)
-        yield b"\n"
-        for _ in range(18):
-            yield b" " * (1 << 20) + b"\n"
-        yield json.dumps(OWN).encode()
-
-    answer = service.post("/api/rerank/stream", content=parts())
-    assert answer.headers["content-type"].startswith("application/x-ndjson")
-    answers = [json.loads(line) for line in answer.text.splitlines()]
-    assert [len(part.get("results", [])) for part in answers] == [1, 2, 3] * 10 + [0, 0, 0, 2]
-    text = "Category needs column 'camera', got columns: none"
-    assert answers[31] == {"error": {"kind": "InputError", "message": text}}
-    assert answers[32] == {"error": {"kind": "TooLarge", "message": "a line must be at most 16777216 bytes"}}
-
-
-@given(st.lists(st.sampled_from([b"", b" ", BOM, b"{}", b"[1]"]), max_size=6), st.data())
-def test_lines_are_the_same_however_they_are_cut(sent: list[bytes], data: st.DataObject) -> None:
-    body = b"\n".join(sent)
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(body)), max_size=4)))
-
-    async def parts() -> AsyncIterator[bytes]:
-        for start, end in zip([0, *cuts], [*cuts, len(body)], strict=True):
-            yield body[start:end]
-
-    async def collected() -> list[Any]:
-        return [line async for line in lines(parts(), 100)]
-
-    assert asyncio.run(collected()) == [line for line in sent if line in (b"{}", b"[1]")]

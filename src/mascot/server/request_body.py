@@ -25,21 +25,19 @@ from mascot.server.responses import JSON, BadBody
 from mascot.server.run.threads import ClientLeft, Threads
 from mascot.server.settings import Settings
 
-ARROW = "application/vnd.apache.arrow.stream"
 MSGPACK = "application/msgpack"
 _CLOSE = {"connection": "close"}
 _MSGPACK_NAMES = (MSGPACK, "application/x-msgpack", "application/vnd.msgpack")
 _JSON_NAME = re.compile(r"application/([^/]+\+)?json")
 _Result = TypeVar("_Result")
 LARGE = 32 << 10  # bytes of a body above which it is decoded in a thread
-_LEAST_ARROW, _ARROW_EXPANSION = 16 << 20, 20  # bytes of columns as Python objects: at least, and per byte of the body
 _MOST_CONTAINERS = 300_000  # lists and objects of a body in JSON, which are decoded in a quarter of a second
 _MANY_COLUMNS = b"columns\xdf"  # an object of more than 65,535 fields in msgpack
 
 
 @dataclass(eq=False, slots=True)
 class HeldBody:
-    """An unfinished body or line of a stream, and the number of its bytes in memory."""
+    """An unfinished body, and the number of its bytes in memory."""
 
     budget: ByteBudget
     size: int = 0
@@ -52,12 +50,11 @@ class HeldBody:
         self.budget.total += count
         self.budget.make_room()
 
-    def clear(self) -> None:
-        """Reset the count after a line, whose bytes were released."""
+    def release(self) -> None:
+        """Stop counting the body."""
+        self.budget.bodies.pop(self, None)
         self.budget.total -= self.size
         self.size = 0
-        if not self.refused:
-            self.budget.bodies.move_to_end(self)
 
     async def part(self, receive: Receive, deadline: float) -> tuple[bytes, bool]:
         """Return the next part of the body, and whether there are more. Raise `ClientLeft` at a disconnect."""
@@ -98,8 +95,7 @@ class ByteBudget:
         try:
             yield body
         finally:
-            self.bodies.pop(body, None)
-            self.total -= body.size
+            body.release()
 
     def make_room(self) -> None:
         """Refuse the oldest bodies until the others fit. A client that sends at normal speed is not among them."""
@@ -118,7 +114,7 @@ class ByteBudget:
         size = await self.threads.run(decoded_size, content, format_) if is_large else decoded_size(content, format_)
         if size > self.most_decoded:
             rule = f"{size:,} > {self.most_decoded:,} bytes of memory"
-            raise HTTPException(413, f"the request has too many values ({rule}): send fewer, or an Arrow stream")
+            raise HTTPException(413, f"the request has too many values ({rule}): send fewer")
         await body.wait(partial(self._acquire, size))
         try:
             yield
@@ -140,13 +136,11 @@ def decoded_size(content: bytes, format_: str) -> int:
 
     Raises an `HTTPException` for a body whose decoding would block other threads for long.
     """
-    if format_ == ARROW:
-        return max(_LEAST_ARROW, _ARROW_EXPANSION * len(content))
     if format_ == JSON:
         containers, texts = content.count(b"[") + content.count(b"{"), content.count(b'"') // 2
         if containers > _MOST_CONTAINERS:
             rule = f"{containers:,} > {_MOST_CONTAINERS:,} lists and objects"
-            raise HTTPException(413, f"the request has too many values ({rule}): send fewer, or an Arrow stream")
+            raise HTTPException(413, f"the request has too many values ({rule}): send fewer")
         return 4 * len(content) + 192 * containers + 32 * content.count(b",") + 80 * texts
     # A byte of a number can look like the first byte of a list or text, so this is larger than it needs to be.
     if _MANY_COLUMNS in content:
@@ -161,9 +155,9 @@ async def received_body(
     request: Request, budget: ByteBudget, settings: Settings, *formats: str
 ) -> AsyncIterator[tuple[bytes, str]]:
     """Yield the whole body and its format. Its memory counts until the block ends."""
-    is_gzip = request.headers.get("content-encoding", "").lower() == "gzip"
-    if not is_gzip:
-        refuse_compressed(request.headers)
+    coding = request.headers.get("content-encoding", "identity")
+    if coding.lower() not in ("identity", "gzip"):
+        raise HTTPException(415, f"send the request uncompressed or with content-encoding: gzip, got {coding}")
     largest = settings.request_bytes
     length = request.headers.get("content-length", "")
     too_large = HTTPException(413, f"a request must be at most {largest} bytes")
@@ -181,14 +175,14 @@ async def received_body(
             body.add(len(part))
         content = parts[0] if len(parts) == 1 else b"".join(parts)
         parts.clear()
-        if is_gzip and content:
+        if coding.lower() == "gzip" and content:
             content = await budget.threads.run(_decompressed, content, largest, too_large)
             body.add(len(content) - body.size)
         if not content:
             raise BadBody("the body of the request is empty")
         format_ = _format_of(request.headers, formats)
         async with budget.decoding(content, format_, body):
-            body.clear()
+            body.release()  # from now on its decoded content counts
             yield content, format_
 
 
@@ -204,13 +198,6 @@ def _decompressed(content: bytes, largest: int, too_large: HTTPException) -> byt
     if not stream.eof or stream.unused_data:
         raise BadBody("the body must be one whole gzip stream")
     return plain
-
-
-def refuse_compressed(headers: Mapping[str, str]) -> None:
-    """Refuse a compressed stream, and any compression that is not gzip."""
-    coding = headers.get("content-encoding", "identity")
-    if coding.lower() != "identity":
-        raise HTTPException(415, f"send the request uncompressed, without content-encoding, got {coding}")
 
 
 def _format_of(headers: Mapping[str, str], formats: tuple[str, ...]) -> str:

@@ -162,8 +162,8 @@ Pins = (
 _NEAR_VALUES = Meta(max_length=12, description="Values of focuses of the profile, by the names of their attributes.")
 
 
-class RerankOptions(_Body):
-    """Options of re-ranking. An Arrow body carries them as metadata."""
+class Rerank(_Body, kw_only=True):
+    """Candidates to re-rank, and the options. Send `scores`, `records`, or `response` with `from`."""
 
     wishes: Wishes = []
     method: MethodIn | None = None
@@ -180,11 +180,6 @@ class RerankOptions(_Body):
     pin: Pins = []
     gains: bool = False
     explain: bool = False
-
-
-class Rerank(RerankOptions, kw_only=True):
-    """Candidates to re-rank, and the options. Send `scores`, `records`, or `response` with `from`."""
-
     scores: Annotated[list[Number], Meta(max_length=MOST_OWN_CANDIDATES)] | None = None
     ids: Annotated[list[Id], Meta(max_length=MOST_OWN_CANDIDATES)] | None = None
     columns: Annotated[dict[Name, Column], Meta(max_length=MOST_COLUMNS)] = {}

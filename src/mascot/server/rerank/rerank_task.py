@@ -17,8 +17,8 @@ from mascot.grammar import columns_of
 from mascot.kernels import native
 from mascot.profiles import OPTIONS
 from mascot.server import schemas
-from mascot.server.request_body import ARROW, convert, decode
-from mascot.server.rerank import arrow, request_cost
+from mascot.server.request_body import convert, decode
+from mascot.server.rerank import request_cost
 from mascot.server.rerank.audit import Record
 from mascot.server.rerank.profile_store import ProfileStore
 from mascot.server.responses import JSON, BadBody
@@ -30,26 +30,23 @@ _FEW_RESULTS = 50  # of which the reasons take about a millisecond
 
 
 class RerankTask:
-    """A decoded request in JSON, msgpack or Arrow, and its answer.
+    """A decoded request in JSON or msgpack, and its answer.
 
     A `small` task takes about a millisecond, with reasons two, which is less than the overhead of another thread.
     """
 
     def __init__(self, body: bytes, format_: str = JSON, profiles: ProfileStore | None = None) -> None:
-        candidates, request = arrow.decode(body) if format_ == ARROW else (None, decode(body, schemas.Rerank, format_))
-        self._request: Any = request
+        self._request: schemas.Rerank = decode(body, schemas.Rerank, format_)
         self._set_rules(profiles)
-        self._candidates: mc.Candidates = (
-            _candidates_of(request, self._wishes) if candidates is None else mc.Candidates(**candidates)
-        )
-        self._pin: Any = request.pin
+        self._candidates = _candidates_of(self._request, self._wishes)
+        self._pin: Any = self._request.pin
         if isinstance(self._pin, dict):  # the keys of JSON are texts, and ids may be numbers
             ids = {str(id_): id_ for id_ in self._candidates.ids}
             self._pin = {ids.get(key, key): place for key, place in self._pin.items()}
         keep = "keep" in self._options or getattr(self._method, "keep", None) is not None
         is_small = request_cost.check(self._candidates, self._wishes, self._method or mc.Mascot(), self._k, keep)
         few = min(self._k, len(self._candidates)) <= _FEW_RESULTS
-        self.small = is_small and (few or not (request.explain or request.gains))
+        self.small = is_small and (few or not (self._request.explain or self._request.gains))
 
     def _set_rules(self, profiles: ProfileStore | None) -> None:
         """Set the wishes, k, method and options of the request, or of its profile."""
