@@ -35,9 +35,8 @@ from mascot.photos.files.images import Unreadable
 from mascot.photos.sharing.overview import overview
 
 _PHOTOS = 40
-_GRAPH_FROM = 10  # photographs from which on these libraries have a graph
 _WAIT_S = 300  # for a child that should end by itself
-_INDEX_FILES = ("vectors.npy", "ids.npy", "sums.npy", "graph.usearch", "about.json")
+_INDEX_FILES = ("vectors.npy", "ids.npy", "sums.npy", "about.json")
 _CALLS = ("pwrite64", "write", "fdatasync", "fsync", "rename", "ftruncate", "unlink", "openat", "mkdir", "fcntl")
 _WHERES = (
     "id IN (SELECT id FROM photos)",
@@ -307,7 +306,7 @@ def damage(path: Path, chance: random.Random, count: int = 1) -> None:
 
 
 def opened(root: Path) -> Library:
-    return Library(root, exact=_GRAPH_FROM)
+    return Library(root)
 
 
 def _answers(library: Library) -> list[tuple[int, float]]:
@@ -325,13 +324,13 @@ def _is_repaired(root: Path) -> bool:
         lambda library: library.index(WordEncoder()),
     )
     for action in actions:
-        with Library(root, exact=_GRAPH_FROM) as library:
+        with Library(root) as library:
             try:
                 action(library)
             except MascotError as error:
                 if "\n" in str(error):
                     return False
-    with Library(root, exact=_GRAPH_FROM) as library:
+    with Library(root) as library:
         repair(library)
         library.index(WordEncoder())
         results = library.search("harbour", encoder=WordEncoder())
@@ -349,7 +348,7 @@ def _content(root: Path) -> dict[str, tuple[object, ...]]:
         "SELECT path, hash, taken, caption, moment, thumbnail, look, stamp, vector FROM photos "
         "LEFT JOIN pixels ON pixels.photo = id LEFT JOIN vectors ON vectors.photo = id"
     )
-    with Library(root, exact=_GRAPH_FROM) as library:
+    with Library(root) as library:
         rows = {row["path"]: tuple(row) for row in library.store.connection.execute(query)}
         hits = library.hits("a harbour", candidates=5, encoder=WordEncoder())
         return {**rows, "": tuple(sorted(hits.scores.tolist()))}
@@ -358,11 +357,11 @@ def _content(root: Path) -> dict[str, tuple[object, ...]]:
 _SCRIPT = """
 import json, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # shells let what runs in the background ignore it
-from benchmarks.attacks.photo_library import WordEncoder, _GRAPH_FROM
+from benchmarks.attacks.photo_library import WordEncoder
 from mascot.errors import MascotError
 from mascot.photos import Library
 try:
-    with Library(sys.argv[1], exact=_GRAPH_FROM) as library:
+    with Library(sys.argv[1]) as library:
         library.index(WordEncoder(), **json.loads(sys.argv[2]))
 except MascotError as error:
     sys.exit(str(error))

@@ -21,12 +21,12 @@ from mascot.photos.database.repair import DAMAGED, check, repair
 from mascot.photos.database.store import DamagedLibrary
 from mascot.photos.sharing.overview import overview
 from tests.photos.bag_of_words import BagOfWords
-from tests.photos.libraries import GRAPH_FROM, indexed_library
+from tests.photos.libraries import indexed_library
 from tests.retelling import run_command
 
 
 def _opened(root: Path) -> Library:
-    return Library(root, exact=GRAPH_FROM)
+    return Library(root)
 
 
 def _answers(library: Library) -> list[tuple[str, float]]:
@@ -53,10 +53,10 @@ def _cut(path: Path) -> None:
 
 
 def test_damage_of_the_index_never_changes_an_answer(root: Path) -> None:
-    """Flipped bits changed the hits in 39 of 100 cases; a damaged graph or a file that was cut ended the process."""
+    """Flipped bits changed the hits in 39 of 100 cases; a file that was cut ended the process."""
     with _opened(root) as library:
         truth = _answers(library)
-    for name in ("vectors.npy", "ids.npy", "sums.npy", "graph.usearch", "about.json"):
+    for name in ("vectors.npy", "ids.npy", "sums.npy", "about.json"):
         for harm in (_flip, _cut, Path.unlink):
             with _opened(root) as library:
                 if harm is _cut:

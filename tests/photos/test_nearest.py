@@ -45,23 +45,6 @@ def test_search_is_the_sort_of_all_products(tokens: int) -> None:
     assert len(nearest.search(query, 10, np.array([], np.int64))[0]) == 0
 
 
-def test_a_large_library_goes_through_the_graph(tmp_path: Path) -> None:
-    vectors = _unit(3000, 16).reshape(1000, 3, 16)
-    store, space = _filled(tmp_path, vectors), Space("s", 16, 3)
-    nearest = open_nearest(tmp_path, store, space, exact=500)
-    assert (next(tmp_path.glob("nearest-*")) / "graph.usearch").is_file()
-    exact = open_nearest(tmp_path, store, space)
-    shared = 0
-    for seed in range(10):
-        query = _unit(1, 16, 100 + seed)[0]
-        found, scores = nearest.search(query, 20)
-        true, true_scores = exact.search(query, 20)
-        shared += len(set(found.tolist()) & set(true.tolist()))
-        assert (np.diff(scores) <= 0).all()
-        assert scores[0] <= true_scores[0] + 1e-6
-    assert shared >= 190  # of 200: the graph proposes, the matrix decides
-
-
 def test_a_large_index_is_not_built_for_every_search_while_another_process_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

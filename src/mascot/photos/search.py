@@ -25,8 +25,8 @@ _FITS, _GOOD = 3.6, 2.8  # robust deviations above the median: of the best match
 class PhotoSearch:
     """The vectors, looks and columns of a library, opened again when it has changed; damaged files are rebuilt."""
 
-    def __init__(self, root: Path, folder: Path, store: Store, exact: int) -> None:
-        self._root, self._folder, self._store, self._exact = root, folder, store, exact
+    def __init__(self, root: Path, folder: Path, store: Store) -> None:
+        self._root, self._folder, self._store = root, folder, store
         self._indexes: dict[bool, Nearest] = {}  # of vectors, and of looks
         self._table: PhotoTable | None = None
 
@@ -37,7 +37,7 @@ class PhotoSearch:
         nearest = self._indexes.get(by_look)
         if rebuild or nearest is None or nearest.changes != self._store.changes:
             folder, space = (self._folder / "looks", LOOKS) if by_look else (self._folder, self._store.space)
-            nearest = open_nearest(folder, self._store, space, self._exact, progress, hurry=hurry, rebuild=rebuild)
+            nearest = open_nearest(folder, self._store, space, progress, hurry=hurry, rebuild=rebuild)
             self._indexes[by_look] = nearest
         return nearest
 

@@ -60,7 +60,7 @@ def _findings(library: Library) -> tuple[list[str], list[str]]:
         return [str(error)], []
     of_index = []
     with suppress(MascotError):
-        of_index = damages_of(library.folder, library.store, library.exact)
+        of_index = damages_of(library.folder, library.store)
     return of_database, of_index
 
 

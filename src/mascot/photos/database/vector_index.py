@@ -1,7 +1,7 @@
 """The vector index of a library: derived from its database, and rebuilt when it is stale or damaged.
 
-Up to 200,000 photographs every vector is compared, in a memory-mapped matrix. Beyond that a `usearch` graph proposes
-candidates, and the same matrix decides. All files have checksums, which every process verifies when it reads them.
+A search compares every vector, in a memory-mapped matrix. All files have checksums, which every process verifies when
+it reads them.
 """
 
 from __future__ import annotations
@@ -22,23 +22,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.errors import InputError, MissingExtra
-from mascot.extras import install_command
+from mascot.errors import InputError
 from mascot.photos.database import checksums
-from mascot.photos.database.checksums import CheckedFile, CheckedRows, DamagedIndex, checksum
+from mascot.photos.database.checksums import CheckedRows, DamagedIndex, checksum
 from mascot.photos.database.store import DamagedLibrary, Space, Store, is_full, write_failure
 
-EXACT = 200_000  # photographs up to which every vector is compared
 _BLOCK = 16_384  # rows compared at a time
-_GRAPH_ROWS = 1024  # added to the graph at a time, so that Ctrl-C does not wait longer
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 _TRIES = 5
 _ABANDONED_S = 24 * 3600  # after which an unfinished folder is assumed to be left by a killed process
 _LARGE = 16 * 2**20  # bytes of vectors above which building is slow enough to be deferred
 _MIN_LIFETIME_S, _LIFETIME_FACTOR = 5.0, 10.0  # it is deferred for 5 s, or 10 times the duration of the last build
 _LARGEST = 1e6  # absolute value of a number in a vector; should be below one
-_SPARE = 4  # proposals of the graph per requested result
-_ABOUT, _IDS, _VECTORS, _SUMS, _GRAPH = "about.json", "ids.npy", "vectors.npy", "sums.npy", "graph.usearch"
+_ABOUT, _IDS, _VECTORS, _SUMS = "about.json", "ids.npy", "vectors.npy", "sums.npy"
 
 Progress = Callable[[int, int], None]
 Ids = NDArray[np.int64]
@@ -56,12 +52,9 @@ def is_member(sorted_ids: Ids, ids: Ids) -> NDArray[np.bool_]:
 class Nearest:
     """The vectors of a library after `changes` changes. Any read may raise `DamagedIndex`."""
 
-    def __init__(
-        self, ids: Ids, vectors: Vectors | CheckedRows, space: Space, graph: Graph | None = None, changes: int = 0
-    ) -> None:
+    def __init__(self, ids: Ids, vectors: Vectors | CheckedRows, space: Space, changes: int = 0) -> None:
         self.ids, self.space, self.changes = ids, space, changes
         self._rows = vectors if isinstance(vectors, CheckedRows) else CheckedRows(vectors)
-        self._graph = graph
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -78,8 +71,6 @@ class Nearest:
         rows = None  # all
         if allowed is not None:
             rows = np.searchsorted(self.ids, allowed[self.contains(allowed)])
-        elif self._graph is not None and count * _SPARE < len(self):
-            rows = self._graph.search(query, count * _SPARE * self.space.tokens)
         if rows is None:
             scores = self._rows.map(lambda vectors: self._products(vectors, query))
         else:
@@ -109,20 +100,6 @@ class Nearest:
         return mean / np.maximum(np.linalg.norm(mean, axis=1, keepdims=True), 1e-12)
 
 
-class Graph:
-    """Proposes rows that are near a query."""
-
-    def __init__(self, path: Path, expected: int, space: Space) -> None:
-        self._file = CheckedFile(path, expected)
-        self._graph = _empty_graph(space)
-        self._graph.view(str(path))
-
-    def search(self, query: Vectors, count: int) -> Ids:
-        """Return rows, each one once, in ascending order. Raises `DamagedIndex`."""
-        self._file.verify()
-        return np.unique(np.asarray(self._graph.search(query, count).keys, np.int64))
-
-
 def _best(scores: Vectors, count: int) -> Ids:
     """Return the positions of the `count` largest scores, largest first, ties by position."""
     if count < len(scores):
@@ -137,7 +114,6 @@ def open_nearest(
     folder: Path,
     store: Store,
     space: Space,
-    exact: int = EXACT,
     progress: Progress | None = None,
     *,
     hurry: bool = False,
@@ -150,41 +126,41 @@ def open_nearest(
     the index in use is damaged: use the one on disk only if another process has repaired it.
     """
     for _ in range(_TRIES):
-        place = _place(folder, store, space, exact)
+        place = _place(folder, store, space)
         with suppress(DamagedIndex):
-            return _load(place, space, exact, verify=rebuild)
-        if hurry and not rebuild and (recent := _recent(place, space, exact)) is not None:
+            return _load(place, space, verify=rebuild)
+        if hurry and not rebuild and (recent := _recent(place, space)) is not None:
             return recent
         shutil.rmtree(place, ignore_errors=True)
         try:
-            _build(place, store, space, exact, progress)
+            _build(place, store, space, progress)
         except OSError as error:
             if error.errno in _FORBIDDEN or (hurry and is_full(error)):
                 return _in_memory(store, space)
             raise InputError(write_failure(place.parent, error)) from None
         with suppress(DamagedIndex):  # retry if another process saw a newer state and removed this index
-            nearest = _load(place, space, exact)
+            nearest = _load(place, space)
             _remove_older(place)
             return nearest
     raise InputError(f"cannot build the vector index in {folder}: the library keeps changing")
 
 
-def damages_of(folder: Path, store: Store, exact: int) -> list[str]:
+def damages_of(folder: Path, store: Store) -> list[str]:
     """Read every byte of the index of the current state; return a description of the damage, if there is one."""
-    place = _place(folder, store, store.space, exact)
+    place = _place(folder, store, store.space)
     try:
         if place.exists():
-            _load(place, store.space, exact, verify=True)
+            _load(place, store.space, verify=True)
     except DamagedIndex as error:
         return [f"{place.name}: {error}"]
     return []
 
 
-def _place(folder: Path, store: Store, space: Space, exact: int) -> Path:
-    return folder / f"nearest-{store.changes}-{space.fingerprint}-{exact}"
+def _place(folder: Path, store: Store, space: Space) -> Path:
+    return folder / f"nearest-{store.changes}-{space.fingerprint}"
 
 
-def _recent(place: Path, space: Space, exact: int) -> Nearest | None:
+def _recent(place: Path, space: Space) -> Nearest | None:
     """Return a large index of an earlier state, if its age is below a multiple of its build time."""
     suffix = place.name.partition("-")[2].partition("-")[2]
     for older in sorted(place.parent.glob(f"nearest-*-{glob.escape(suffix)}"), key=_state, reverse=True):
@@ -193,7 +169,7 @@ def _recent(place: Path, space: Space, exact: int) -> Nearest | None:
             age = time.time() - (older / _ABOUT).stat().st_mtime
             is_large = (older / _VECTORS).stat().st_size >= _LARGE
             if is_large and 0 <= age < max(_MIN_LIFETIME_S, _LIFETIME_FACTOR * seconds):
-                return _load(older, space, exact)
+                return _load(older, space)
     return None
 
 
@@ -230,7 +206,7 @@ def _state(place: Path) -> int:
     return int(number) if number.isdigit() else 0
 
 
-def _build(place: Path, store: Store, space: Space, exact: int, progress: Progress | None) -> None:
+def _build(place: Path, store: Store, space: Space, progress: Progress | None) -> None:
     """Write the index of the current state of the library. Raises `OSError`, and then leaves nothing behind."""
     start = time.monotonic()
     work = place.with_name(f"building-{os.getpid()}-{threading.get_ident()}")
@@ -238,19 +214,15 @@ def _build(place: Path, store: Store, space: Space, exact: int, progress: Progre
     work.mkdir(parents=True)
     try:
         with store.snapshot():  # the count and the rows must belong to the same state
-            ids, sums = _write_vectors(work / _VECTORS, store, space, exact, progress)
+            ids, sums = _write_vectors(work / _VECTORS, store, space, progress)
         np.save(work / _IDS, ids)
         np.save(work / _SUMS, sums)
         about: dict[str, Any] = {
             "rows": len(ids),
-            "block_rows": _block_rows(len(ids), space, exact),
+            "block_rows": _block_rows(space),
             "ids": checksum(ids.tobytes()),
             "sums": checksum(sums.tobytes()),
         }
-        if len(ids) > exact:
-            _write_graph(work / _GRAPH, np.load(work / _VECTORS, mmap_mode="r"), space, progress)
-            with (work / _GRAPH).open("rb") as file:
-                about["graph"] = checksums.file_checksum(file)
         about["seconds"] = time.monotonic() - start
         (work / _ABOUT).write_text(json.dumps(about), "utf-8")
         try:
@@ -262,21 +234,19 @@ def _build(place: Path, store: Store, space: Space, exact: int, progress: Progre
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _block_rows(count: int, space: Space, exact: int) -> int:
-    """Return the rows per checksum: one if a graph is used, because its proposals are scattered."""
-    return 1 if count > exact else checksums.rows_of_block(4 * space.tokens * space.dim)
+def _block_rows(space: Space) -> int:
+    """Return the rows per checksum."""
+    return checksums.rows_of_block(4 * space.tokens * space.dim)
 
 
-def _write_vectors(
-    path: Path, store: Store, space: Space, exact: int, progress: Progress | None
-) -> tuple[Ids, checksums.Sums]:
+def _write_vectors(path: Path, store: Store, space: Space, progress: Progress | None) -> tuple[Ids, checksums.Sums]:
     """Write the matrix of all vectors; return the ids of its rows and the checksums of its blocks.
 
     The file is not memory-mapped: on a full disk that kills the process without a message.
     """
     count = store.count_vectors(space.fingerprint)
     ids = np.empty(count, np.int64)
-    block_rows = _block_rows(count, space, exact)
+    block_rows = _block_rows(space)
     sums: list[int] = []
     header = {"descr": "<f4", "fortran_order": False, "shape": (count, space.tokens, space.dim)}
     with path.open("wb") as file:
@@ -294,31 +264,10 @@ def _write_vectors(
     return ids, np.array(sums, np.uint64)
 
 
-def _write_graph(path: Path, matrix: Any, space: Space, progress: Progress | None) -> None:
-    graph = _empty_graph(space)
-    for first in range(0, len(matrix), _GRAPH_ROWS):
-        block = matrix[first : first + _GRAPH_ROWS].reshape(-1, space.dim)
-        graph.add(np.repeat(np.arange(first, first + len(block) // space.tokens), space.tokens), block)
-        if progress is not None:
-            progress(min(first + _GRAPH_ROWS, len(matrix)), len(matrix))
-    try:
-        graph.save(str(path))
-    except RuntimeError as error:  # without the reason of the failure
-        raise OSError(errno.ENOSPC, f"the graph was not written ({error})", str(path)) from None
-
-
-def _empty_graph(space: Space) -> Any:
-    try:
-        from usearch.index import Index, MetricKind, ScalarKind
-    except ModuleNotFoundError:
-        raise MissingExtra(f"a library of this size needs: {install_command('usearch')}") from None
-    return Index(ndim=space.dim, metric=MetricKind.IP, dtype=ScalarKind.F16, multi=space.tokens > 1)
-
-
-def _load(place: Path, space: Space, exact: int, *, verify: bool = False) -> Nearest:
+def _load(place: Path, space: Space, *, verify: bool = False) -> Nearest:
     """Return the index on disk; raise `DamagedIndex` if a file is missing, truncated, damaged or of another format.
 
-    The ids and the graph are verified here, the vectors when they are read. With `verify` every byte is read here.
+    The ids are verified here, the vectors when they are read. With `verify` every byte is read here.
     """
     try:
         about = json.loads((place / _ABOUT).read_text("utf-8"))
@@ -332,9 +281,6 @@ def _load(place: Path, space: Space, exact: int, *, verify: bool = False) -> Nea
             and vectors.dtype == np.dtype("<f4")
             and vectors.flags.c_contiguous
         )
-        graph = Graph(place / _GRAPH, about["graph"], space) if is_sound and rows > exact else None
-    except MissingExtra:
-        raise
     except Exception:  # numpy raises whatever a damaged header leads to
         is_sound = False
     if not is_sound:
@@ -342,4 +288,4 @@ def _load(place: Path, space: Space, exact: int, *, verify: bool = False) -> Nea
     checked_rows = CheckedRows(np.asarray(vectors), sums if rows else None, block_rows, watch)
     if verify:
         checked_rows.map(lambda part: np.zeros(len(part), np.float32))
-    return Nearest(ids, checked_rows, space, graph, _state(place))
+    return Nearest(ids, checked_rows, space, _state(place))
