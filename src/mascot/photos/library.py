@@ -314,10 +314,6 @@ class Library(AbstractContextManager["Library"]):
         """The number of changes to the library that searches take into account."""
         return self._photos.open_nearest().changes
 
-    def rebuild_index(self) -> int:
-        """Build the vector index from the database; return how many photographs it holds."""
-        return len(self._photos.open_nearest(hurry=False, rebuild=True))
-
     def vector_of(
         self, text: str | None = None, like: _Path | None = None, encoder: str | Encoder | None = None
     ) -> NDArray[np.float32]:
