@@ -18,7 +18,6 @@ from mascot.photos.photo import COLUMNS, Photo
 from tests.photos.bag_of_words import BagOfWords
 from tests.photos.jpegs import small_library
 
-GRAPH_FROM = 10  # photographs from which on this library has a graph, if it is opened with `exact=GRAPH_FROM`
 # The program of a decoder that crashes at files named "crash" and at sidecars named "fatal".
 CRASHING = """
 import os, sys
@@ -38,8 +37,6 @@ def _indexed() -> Path:
     root = small_library(folder / "photos")
     with Library(root) as library:
         library.index(BagOfWords())
-    with Library(root, exact=GRAPH_FROM) as library:
-        library.rebuild_index()
     return root
 
 

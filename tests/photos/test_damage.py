@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import random
 import re
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -21,19 +19,12 @@ from mascot.photos.database.repair import DAMAGED, check, repair
 from mascot.photos.database.store import DamagedLibrary
 from mascot.photos.sharing.overview import overview
 from tests.photos.bag_of_words import BagOfWords
-from tests.photos.libraries import GRAPH_FROM, indexed_library
+from tests.photos.libraries import indexed_library
 from tests.retelling import run_command
 
 
 def _opened(root: Path) -> Library:
-    return Library(root, exact=GRAPH_FROM)
-
-
-def _answers(library: Library) -> list[tuple[str, float]]:
-    hits = library.hits("sunset over the harbour", candidates=5, encoder=BagOfWords())
-    newest = library.hits(candidates=5)
-    names = [photo.path for photo in (*hits.photos, *newest.photos)]
-    return list(zip(names, [*hits.scores.tolist(), *newest.candidates.vectors[:, 0].tolist()], strict=True))
+    return Library(root)
 
 
 @pytest.fixture
@@ -41,52 +32,8 @@ def root(tmp_path: Path) -> Path:
     return indexed_library(tmp_path / "photos")
 
 
-def _flip(path: Path) -> None:
-    content, chance = bytearray(path.read_bytes()), random.Random(1)
-    for _ in range(8):
-        content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
-    path.write_bytes(content)
-
-
 def _cut(path: Path) -> None:
     os.truncate(path, path.stat().st_size // 2)
-
-
-def test_damage_of_the_index_never_changes_an_answer(root: Path) -> None:
-    """Flipped bits changed the hits in 39 of 100 cases; a damaged graph or a file that was cut ended the process."""
-    with _opened(root) as library:
-        truth = _answers(library)
-    for name in ("vectors.npy", "ids.npy", "sums.npy", "graph.usearch", "about.json"):
-        for harm in (_flip, _cut, Path.unlink):
-            with _opened(root) as library:
-                if harm is _cut:
-                    _answers(library)  # it has verified the index already
-                harm(next(root.glob(f".mascot/nearest-*/{name}")))
-                assert _answers(library) == truth, f"{name}, {harm.__name__}"
-
-
-def test_a_damaged_index_is_found_and_repaired(root: Path) -> None:
-    with _opened(root) as library:
-        assert check(library) == ()
-        _flip(next(root.glob(".mascot/nearest-*/ids.npy")))
-        assert len(check(library)) == 1
-        done = repair(library)
-        assert (done.photos, done.encoded, done.lost, done.damaged, check(library)) == (30, 30, 0, None, ())
-
-
-def test_a_damaged_index_of_a_library_that_is_read_only_is_built_in_memory(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with _opened(root) as library:
-        truth = _answers(library)
-
-    def refuse(*_: object, **__: object) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr("mascot.photos.database.vector_index._write_vectors", refuse)
-    _flip(next(root.glob(".mascot/nearest-*/vectors.npy")))
-    with _opened(root) as library:
-        assert [name for name, _ in _answers(library)[:5]] == [name for name, _ in truth[:5]]
 
 
 def test_a_damaged_schema_gives_one_clear_error_and_is_repaired(root: Path) -> None:
@@ -96,7 +43,7 @@ def test_a_damaged_schema_gives_one_clear_error_and_is_repaired(root: Path) -> N
     database = root / ".mascot" / "library.sqlite"
     database.write_bytes(database.read_bytes().replace(b"NOT NULL", b"NOT N\xd5LL", 1))
     for place in root.glob(".mascot/nearest-*"):
-        shutil.rmtree(place)
+        place.unlink()
     for action in (
         lambda library: library.search("sunset", encoder=BagOfWords()),
         lambda library: library.hits(where="country IS NOT NULL"),
@@ -173,7 +120,7 @@ def test_the_commands(root: Path) -> None:
 
 def test_a_limit_on_the_size_of_files(root: Path) -> None:
     for place in root.glob(".mascot/nearest-*"):
-        shutil.rmtree(place)
+        place.unlink()
     script = """
 import resource, sys
 sys.path.insert(0, sys.argv[1])
@@ -188,7 +135,7 @@ Library(sys.argv[2]).index(BagOfWords())
     assert not list(root.glob(".mascot/building-*"))
 
 
-@pytest.mark.parametrize("name", ["", ".gitignore", "library.sqlite", "choices.sqlite", "nearest-x/vectors.npy"])
+@pytest.mark.parametrize("name", ["", ".gitignore", "library.sqlite", "choices.sqlite", "nearest-x"])
 def test_links_inside_an_index_are_refused(root: Path, tmp_path: Path, name: str) -> None:
     """`mascot index` wrote through a link at .gitignore, and `mascot library` into any linked database."""
     link, target = root / ".mascot" / name, tmp_path / "target"

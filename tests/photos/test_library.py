@@ -340,7 +340,7 @@ def test_a_library_made_anew_is_served_with_its_own_encoder(tmp_path: Path) -> N
     for i, title in enumerate(["a boat", "a harbour", "a boat in a harbour"]):
         write_jpeg(root / f"{i}.jpg", title)
     request = SearchRequest("boat", k=3)
-    with Library(root, "cpu", exact=2) as library:
+    with Library(root, "cpu") as library:
         library.index(BagOfWords())
         service = Service(library)
         before = service.search(request)

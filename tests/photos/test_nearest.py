@@ -1,14 +1,15 @@
-"""The derived vector index: exact, stale, large."""
+"""The file of vectors: exact, stale, large, cut short."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from mascot.photos.database.store import Store, put_photo, put_vector, stamp_of
-from mascot.photos.database.vector_index import Nearest, Space, open_nearest
+from mascot.photos.database.store import Space, Store, put_photo, put_vector, stamp_of
+from mascot.photos.database.vector_index import Nearest, open_nearest
 from mascot.photos.photo import Photo
 from tests.photos.libraries import bare_photo
 
@@ -34,7 +35,7 @@ def _filled(folder: Path, vectors: np.ndarray) -> Store:
 def test_search_is_the_sort_of_all_products(tokens: int) -> None:
     vectors, query, ids = _unit(500 * tokens, 24).reshape(500, tokens, 24), _unit(1, 24, 9)[0], np.arange(500) * 2
     vectors[7] = vectors[300]  # ties go to the lower id
-    nearest, products = Nearest(ids, vectors, Space("s", 24, tokens)), (vectors @ query).max(axis=1)
+    nearest, products = Nearest(ids, vectors), (vectors @ query).max(axis=1)
     result, scores = nearest.search(query, 20)
     order = np.argsort(-products, kind="stable")
     assert result.tolist() == ids[order[:20]].tolist()
@@ -45,31 +46,15 @@ def test_search_is_the_sort_of_all_products(tokens: int) -> None:
     assert len(nearest.search(query, 10, np.array([], np.int64))[0]) == 0
 
 
-def test_a_large_library_goes_through_the_graph(tmp_path: Path) -> None:
-    vectors = _unit(3000, 16).reshape(1000, 3, 16)
-    store, space = _filled(tmp_path, vectors), Space("s", 16, 3)
-    nearest = open_nearest(tmp_path, store, space, exact=500)
-    assert (next(tmp_path.glob("nearest-*")) / "graph.usearch").is_file()
-    exact = open_nearest(tmp_path, store, space)
-    shared = 0
-    for seed in range(10):
-        query = _unit(1, 16, 100 + seed)[0]
-        found, scores = nearest.search(query, 20)
-        true, true_scores = exact.search(query, 20)
-        shared += len(set(found.tolist()) & set(true.tolist()))
-        assert (np.diff(scores) <= 0).all()
-        assert scores[0] <= true_scores[0] + 1e-6
-    assert shared >= 190  # of 200: the graph proposes, the matrix decides
-
-
 def test_a_large_index_is_not_built_for_every_search_while_another_process_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mascot.photos.database.vector_index._LARGE", 1000)
+    monkeypatch.setattr("mascot.photos.database.vector_index._LIFETIME_S", 1.0)
     vectors = _unit(50, 8)
     store, space = _filled(tmp_path, vectors), Space("s", 8, 1)
     first = open_nearest(tmp_path, store, space)
-    file = next(tmp_path.glob("nearest-*")) / "vectors.npy"
+    file = next(tmp_path.glob("nearest-*"))
     written = file.stat().st_mtime_ns
     assert len(open_nearest(tmp_path, store, space)) == 50
     assert file.stat().st_mtime_ns == written  # kept
@@ -82,6 +67,30 @@ def test_a_large_index_is_not_built_for_every_search_while_another_process_write
     assert len(open_nearest(tmp_path, store, space, hurry=True)) == 51
     with store.writing() as connection:
         connection.execute("DELETE FROM photos WHERE id = 51")
-    monkeypatch.setattr("mascot.photos.database.vector_index._MIN_LIFETIME_S", 0.0)
-    monkeypatch.setattr("mascot.photos.database.vector_index._LIFETIME_FACTOR", 0.0)
+    monkeypatch.setattr("mascot.photos.database.vector_index._LIFETIME_S", 0.0)
     assert len(open_nearest(tmp_path, store, space, hurry=True)) == 50
+
+
+def test_a_file_that_is_missing_or_cut_short_is_written_again(tmp_path: Path) -> None:
+    vectors, query = _unit(50, 8), _unit(1, 8, 9)[0]
+    store, space = _filled(tmp_path, vectors), Space("s", 8, 1)
+    before = open_nearest(tmp_path, store, space).search(query, 5)
+    file = next(tmp_path.glob("nearest-*"))
+    size = file.stat().st_size
+    for length in (0, 5, 8, size // 2, size - 1):
+        os.truncate(file, length)
+        after = open_nearest(tmp_path, store, space).search(query, 5)
+        assert (after[0].tolist(), after[1].tolist()) == (before[0].tolist(), before[1].tolist())
+        assert file.stat().st_size == size
+    file.unlink()
+    assert len(open_nearest(tmp_path, store, space)) == 50
+
+
+def test_a_file_that_cannot_be_written_is_not_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("mascot.photos.database.vector_index._write", refuse)
+    store, space = _filled(tmp_path, _unit(50, 8)), Space("s", 8, 1)
+    assert len(open_nearest(tmp_path, store, space)) == 50
+    assert not list(tmp_path.glob("nearest-*"))

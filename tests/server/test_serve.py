@@ -101,7 +101,7 @@ import mascot.server
 request = {"scores": [2, 1], "columns": {"a": ["x", "y"]}, "wishes": [{"spread": "a"}]}
 print(TestClient(mascot.server.app, "http://localhost").post("/api/rerank", json=request).status_code)
 names = {name.partition(".")[0] for name in sys.modules}
-print(sorted(names & {"PIL", "usearch", "pillow_heif", "sqlite_utils", "fastapi", "pydantic", "torch", "pyarrow"}))
+print(sorted(names & {"PIL", "pillow_heif", "sqlite_utils", "fastapi", "pydantic", "torch", "pyarrow"}))
 rooms = "library", "files.images", "files.walk", "encoders", "indexing", "database.store", "search"
 print([name for name in sys.modules if name.startswith(tuple(f"mascot.photos.{room}" for room in rooms))])
 """

@@ -22,7 +22,6 @@ from mascot.photos import locations
 from mascot.photos.database import encodings
 from mascot.photos.database.filters import Cancelled, SearchCancelled, matching
 from mascot.photos.database.store import FOLDER, Store, UnknownPhoto, is_full, write_failure
-from mascot.photos.database.vector_index import EXACT
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.files.texts import as_text, is_text, require_text
 from mascot.photos.request import CANDIDATES, K, SearchRequest
@@ -53,7 +52,7 @@ class Library(AbstractContextManager["Library"]):
     ...     print(results.paths)
     """
 
-    def __init__(self, root: _Path, device: str = "auto", exact: int = EXACT, index: _Path | None = None) -> None:
+    def __init__(self, root: _Path, device: str = "auto", index: _Path | None = None) -> None:
         root = Path(root)
         if index is None and not root.is_dir():
             raise InputError(f"there is no folder {root}: a library is a folder of photographs")
@@ -61,7 +60,6 @@ class Library(AbstractContextManager["Library"]):
         require_text(str(self.root), "the path of a library")
         self.folder = self.root / FOLDER if index is None else Path(index).resolve()
         self._is_confirmed = True  # whether this user, and not only the index, named the folder
-        self.exact = exact  # photographs up to which every vector is compared
         self._encoders = encodings.LibraryEncoders(self.root, device)
         self._vocabulary: tuple[int, Vocabulary | None] = (0, None)  # and the number of changes it belongs to
 
@@ -129,7 +127,7 @@ class Library(AbstractContextManager["Library"]):
 
     def reopened(self) -> Library:
         """Open the same folder again, with the same options and encoders: its index may have been replaced."""
-        library = type(self)(self.root, self._encoders.device, self.exact, self.folder)
+        library = type(self)(self.root, self._encoders.device, self.folder)
         library._encoders.opened.update(self._encoders.opened)
         return library
 
@@ -150,7 +148,7 @@ class Library(AbstractContextManager["Library"]):
 
     @cached_property
     def _photos(self) -> PhotoSearch:
-        return PhotoSearch(self.root, self.folder, self.store, self.exact)
+        return PhotoSearch(self.root, self.folder, self.store)
 
     @property
     def choices(self) -> Choices:
@@ -315,10 +313,6 @@ class Library(AbstractContextManager["Library"]):
     def state(self) -> int:
         """The number of changes to the library that searches take into account."""
         return self._photos.open_nearest().changes
-
-    def rebuild_index(self) -> int:
-        """Build the vector index from the database; return how many photographs it holds."""
-        return len(self._photos.open_nearest(hurry=False, rebuild=True))
 
     def vector_of(
         self, text: str | None = None, like: _Path | None = None, encoder: str | Encoder | None = None

@@ -2,42 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mascot.errors import InputError
-from mascot.photos.database.checksums import DamagedIndex
 from mascot.photos.database.column_cache import PhotoTable
 from mascot.photos.database.store import LOOKS, Store, UnknownPhoto
 from mascot.photos.database.vector_index import Nearest, Progress, open_nearest
 from mascot.photos.results import Hits
 
-T = TypeVar("T")
 _Ids = NDArray[np.int64]
 _BACKGROUND = 1000  # photographs by whose scores good matches are told from others
 _FITS, _GOOD = 3.6, 2.8  # robust deviations above the median: of the best match, and of the last good one
 
 
 class PhotoSearch:
-    """The vectors, looks and columns of a library, opened again when it has changed; damaged files are rebuilt."""
+    """The vectors, looks and columns of a library, opened again when it has changed."""
 
-    def __init__(self, root: Path, folder: Path, store: Store, exact: int) -> None:
-        self._root, self._folder, self._store, self._exact = root, folder, store, exact
+    def __init__(self, root: Path, folder: Path, store: Store) -> None:
+        self._root, self._folder, self._store = root, folder, store
         self._indexes: dict[bool, Nearest] = {}  # of vectors, and of looks
         self._table: PhotoTable | None = None
 
-    def open_nearest(
-        self, progress: Progress | None = None, *, hurry: bool = True, rebuild: bool = False, by_look: bool = False
-    ) -> Nearest:
+    def open_nearest(self, progress: Progress | None = None, *, hurry: bool = True, by_look: bool = False) -> Nearest:
         """Return the vectors, or the visual descriptors; see `mascot.photos.database.vector_index.open_nearest`."""
         nearest = self._indexes.get(by_look)
-        if rebuild or nearest is None or nearest.changes != self._store.changes:
+        if nearest is None or nearest.changes != self._store.changes:
             folder, space = (self._folder / "looks", LOOKS) if by_look else (self._folder, self._store.space)
-            nearest = open_nearest(folder, self._store, space, self._exact, progress, hurry=hurry, rebuild=rebuild)
+            nearest = open_nearest(folder, self._store, space, progress, hurry=hurry)
             self._indexes[by_look] = nearest
         return nearest
 
@@ -46,21 +41,11 @@ class PhotoSearch:
             self._table = PhotoTable(self._store, self._looks_of)
         return self._table
 
-    def _ask(self, query: Callable[[Nearest], T], by_look: bool = False) -> T:
-        """Query the vectors or looks; if they are damaged, rebuild them from the database and query again."""
-        try:
-            return query(self.open_nearest(by_look=by_look))
-        except DamagedIndex:
-            return query(self.open_nearest(rebuild=True, by_look=by_look))
-
     def vector(self, id_: int, by_look: bool = False) -> NDArray[np.float32]:
         """Return the vector, or the look, of a photograph, which must be encoded."""
-
-        def vector(nearest: Nearest) -> NDArray[np.float32]:
-            _require_encoded(nearest, [id_])
-            return self._store.looks([id_])[0] if by_look else nearest.vectors(np.array([id_]))[0]
-
-        return self._ask(vector)
+        nearest = self.open_nearest(by_look=by_look)
+        _require_encoded(nearest, [id_])
+        return self._store.looks([id_])[0] if by_look else nearest.vectors(np.array([id_]))[0]
 
     def newest(self, allowed: _Ids | None, candidates: int, order: str = "taken DESC, id DESC") -> Hits:
         """Return all matching photographs, newest first or in another order; they are equally relevant."""
@@ -84,35 +69,32 @@ class PhotoSearch:
 
         Photographs with the words of `text` in file name, title, caption, keywords or picture come first.
         """
-
-        def hits(nearest: Nearest) -> Hits:
-            count = candidates + (like_id is not None)
-            if by_look:
-                searchable = _searchable(nearest, allowed)
-                ids, scores = self._ask(lambda looks: looks.search(query, count, searchable), by_look=True)
-            else:
-                ids, scores = nearest.search(query, count, allowed)
-            # The photograph itself is not a result; and another process may have removed one meanwhile.
-            is_result = self._open_table().contains(ids) & (ids != (-1 if like_id is None else like_id))
-            ids, scores = ids[is_result][:candidates], scores[is_result][:candidates]
-            if text is None or not len(ids):
-                return self._hits(nearest, label, ids, scores)
-            least = _least_good(nearest, query, float(scores.max()))
-            exact = self._store.ids_with_words(text)
-            exact = exact[nearest.contains(exact) & self._open_table().contains(exact)]
-            exact = exact if allowed is None else np.intersect1d(exact, allowed)
-            further = np.setdiff1d(exact, ids)[:candidates]  # text in a picture is not part of its vector
-            if len(further):
-                ids, scores = np.append(ids, further), np.append(scores, nearest.vectors(further) @ query)
-            is_exact = np.isin(ids, exact)
-            if is_exact.any():
-                scores = _exact_first(scores, is_exact)
-                order = np.argsort(-scores, kind="stable")
-                ids, scores = ids[order][:candidates], scores[order][:candidates]
-                least = min(least, float(scores[min(int(is_exact.sum()), len(scores)) - 1]))
-            return self._hits(nearest, label, ids, scores, least_good=least)
-
-        return self._ask(hits)
+        nearest = self.open_nearest()
+        count = candidates + (like_id is not None)
+        if by_look:
+            searchable = _searchable(nearest, allowed)
+            ids, scores = self.open_nearest(by_look=True).search(query, count, searchable)
+        else:
+            ids, scores = nearest.search(query, count, allowed)
+        # The photograph itself is not a result; and another process may have removed one meanwhile.
+        is_result = self._open_table().contains(ids) & (ids != (-1 if like_id is None else like_id))
+        ids, scores = ids[is_result][:candidates], scores[is_result][:candidates]
+        if text is None or not len(ids):
+            return self._hits(nearest, label, ids, scores)
+        least = _least_good(nearest, query, float(scores.max()))
+        exact = self._store.ids_with_words(text)
+        exact = exact[nearest.contains(exact) & self._open_table().contains(exact)]
+        exact = exact if allowed is None else np.intersect1d(exact, allowed)
+        further = np.setdiff1d(exact, ids)[:candidates]  # text in a picture is not part of its vector
+        if len(further):
+            ids, scores = np.append(ids, further), np.append(scores, nearest.vectors(further) @ query)
+        is_exact = np.isin(ids, exact)
+        if is_exact.any():
+            scores = _exact_first(scores, is_exact)
+            order = np.argsort(-scores, kind="stable")
+            ids, scores = ids[order][:candidates], scores[order][:candidates]
+            least = min(least, float(scores[min(int(is_exact.sum()), len(scores)) - 1]))
+        return self._hits(nearest, label, ids, scores, least_good=least)
 
     def of_ids(self, ids: Iterable[int]) -> Hits:
         """Return these photographs, all equally relevant, in the order of their ids."""
@@ -127,24 +109,12 @@ class PhotoSearch:
         self, nearest: Nearest, label: str, ids: _Ids, scores: NDArray[np.float64], newest_of: int | None = None,
         least_good: float | None = None,
     ) -> Hits:  # fmt: skip
-        def vectors(ids: _Ids) -> NDArray[np.float32]:
-            try:
-                return nearest.vectors(ids)
-            except DamagedIndex:
-                repaired = self.open_nearest(rebuild=True)
-            if not repaired.contains(ids).all():
-                raise InputError("the library changed while it was read: search again")
-            return repaired.vectors(ids)
-
-        return Hits(self._root, label, ids, scores, self._open_table(), vectors, newest_of, least_good)
+        return Hits(self._root, label, ids, scores, self._open_table(), nearest.vectors, newest_of, least_good)
 
     def _looks_of(self, ids: _Ids) -> NDArray[np.float32]:
         """Return visual descriptors: from the index of looks if it has all of these, else from the database."""
-
-        def rows(looks: Nearest) -> NDArray[np.float32]:
-            return looks.rows(ids)[:, 0] if looks.contains(ids).all() else self._store.looks(ids.tolist())
-
-        return self._ask(rows, by_look=True)
+        looks = self.open_nearest(by_look=True)
+        return looks.rows(ids)[:, 0] if looks.contains(ids).all() else self._store.looks(ids.tolist())
 
 
 def _searchable(nearest: Nearest, allowed: _Ids | None) -> _Ids:

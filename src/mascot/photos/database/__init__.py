@@ -1,1 +1,1 @@
-"""The index of a library: SQLite, vectors, checksums and repair."""
+"""The index of a library: SQLite and vectors."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
@@ -18,7 +17,6 @@ import numpy as np
 from mascot.errors import InputError, MascotError
 from mascot.photos.database.encodings import damaged_facts
 from mascot.photos.database.store import LOOKS, UNREADABLE, Space, Store, plain_cursor, reading_only
-from mascot.photos.database.vector_index import damages_of
 from mascot.photos.library import Library
 from mascot.photos.locations import DATABASE
 from mascot.photos.photo import COLUMNS, TYPES, Photo
@@ -46,22 +44,17 @@ class Repair:
 
 def check(library: Library) -> tuple[str, ...]:
     """Read every byte of the index, and return a line for each damage."""
-    of_choices = ChoiceFile(library.folder).findings()
-    return tuple(line for lines in (*_findings(library), of_choices) for line in lines)
+    return (*_findings(library), *ChoiceFile(library.folder).findings())
 
 
-def _findings(library: Library) -> tuple[list[str], list[str]]:
-    """Return the damages of the database, and of the derived index."""
+def _findings(library: Library) -> list[str]:
+    """Return the damages of the database."""
     try:
-        of_database = _database_findings(library.store)
+        return _database_findings(library.store)
     except MascotError as error:
         if not library.store_path.is_file():
             raise
-        return [str(error)], []
-    of_index = []
-    with suppress(MascotError):
-        of_index = damages_of(library.folder, library.store, library.exact)
-    return of_database, of_index
+        return [str(error)]
 
 
 def repair(library: Library) -> Repair:
@@ -69,19 +62,18 @@ def repair(library: Library) -> Repair:
     if not library.store_path.is_file():
         raise InputError(f"there is no library at {library.root}: make one with `mascot index FOLDER`")
     with library.lock():
-        of_database, of_index = _findings(library)
-        findings = (*of_database, *of_index)
+        of_database = _findings(library)
         lost_rows: int | None = 0
         if of_database:
             library.close()
             lost_rows = _salvage(library.store_path)
-        for place in (*(library.folder.glob("nearest-*") if findings else ()), *library.folder.glob("building-*")):
-            shutil.rmtree(place, ignore_errors=True)
-        encoded = library.rebuild_index()
+        for path in library.folder.glob("nearest-*"):
+            path.unlink()
+        encoded = library.store.count_vectors(library.store.space.fingerprint)
         damaged = library.folder / DAMAGED if of_database else None
         of_choices = ChoiceFile(library.folder).findings()
         choices = _restore_choices(library.folder) if of_choices else None
-        return Repair((*findings, *of_choices), library.store.count(), encoded, lost_rows, damaged, choices)
+        return Repair((*of_database, *of_choices), library.store.count(), encoded, lost_rows, damaged, choices)
 
 
 def _database_findings(store: Store) -> list[str]:

@@ -1,44 +1,28 @@
-"""The vector index of a library: derived from its database, and rebuilt when it is stale or damaged.
-
-Up to 200,000 photographs every vector is compared, in a memory-mapped matrix. Beyond that a `usearch` graph proposes
-candidates, and the same matrix decides. All files have checksums, which every process verifies when it reads them.
-"""
+"""The vectors of a library in one memory-mapped file: a cache, written from the database when it is stale."""
 
 from __future__ import annotations
 
 import errno
 import glob
-import json
 import os
-import shutil
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.errors import InputError, MissingExtra
-from mascot.extras import install_command
-from mascot.photos.database import checksums
-from mascot.photos.database.checksums import CheckedFile, CheckedRows, DamagedIndex, checksum
+from mascot.errors import InputError
 from mascot.photos.database.store import DamagedLibrary, Space, Store, is_full, write_failure
 
-EXACT = 200_000  # photographs up to which every vector is compared
-_BLOCK = 16_384  # rows compared at a time
-_GRAPH_ROWS = 1024  # added to the graph at a time, so that Ctrl-C does not wait longer
+_BLOCK = 16_384  # rows gathered at a time
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
-_TRIES = 5
-_ABANDONED_S = 24 * 3600  # after which an unfinished folder is assumed to be left by a killed process
-_LARGE = 16 * 2**20  # bytes of vectors above which building is slow enough to be deferred
-_MIN_LIFETIME_S, _LIFETIME_FACTOR = 5.0, 10.0  # it is deferred for 5 s, or 10 times the duration of the last build
+_ABANDONED_S = 24 * 3600  # after which an unfinished file is assumed to be left by a killed process
+_LARGE = 16 * 2**20  # bytes of a file above which building is slow enough to be deferred
+_LIFETIME_S = 5e-8  # per byte for which it is deferred: 10 times as long as building takes
 _LARGEST = 1e6  # absolute value of a number in a vector; should be below one
-_SPARE = 4  # proposals of the graph per requested result
-_ABOUT, _IDS, _VECTORS, _SUMS, _GRAPH = "about.json", "ids.npy", "vectors.npy", "sums.npy", "graph.usearch"
 
 Progress = Callable[[int, int], None]
 Ids = NDArray[np.int64]
@@ -54,14 +38,10 @@ def is_member(sorted_ids: Ids, ids: Ids) -> NDArray[np.bool_]:
 
 
 class Nearest:
-    """The vectors of a library after `changes` changes. Any read may raise `DamagedIndex`."""
+    """The vectors of a library after `changes` changes, shape (ids, tokens, dim)."""
 
-    def __init__(
-        self, ids: Ids, vectors: Vectors | CheckedRows, space: Space, graph: Graph | None = None, changes: int = 0
-    ) -> None:
-        self.ids, self.space, self.changes = ids, space, changes
-        self._rows = vectors if isinstance(vectors, CheckedRows) else CheckedRows(vectors)
-        self._graph = graph
+    def __init__(self, ids: Ids, vectors: Vectors, changes: int = 0) -> None:
+        self.ids, self.changes, self._vectors = ids, changes, vectors
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -75,25 +55,15 @@ class Nearest:
         The score of a photograph is the largest dot product over its vectors. Ties go to the lower id.
         """
         query = np.ascontiguousarray(query, np.float32)
-        rows = None  # all
-        if allowed is not None:
-            rows = np.searchsorted(self.ids, allowed[self.contains(allowed)])
-        elif self._graph is not None and count * _SPARE < len(self):
-            rows = self._graph.search(query, count * _SPARE * self.space.tokens)
-        if rows is None:
-            scores = self._rows.map(lambda vectors: self._products(vectors, query))
+        if allowed is None:
+            ids, scores = self.ids, _products(self._vectors, query)
         else:
-            parts = [self._products(self._rows.take(rows[i : i + _BLOCK]), query) for i in range(0, len(rows), _BLOCK)]
+            ids = allowed[self.contains(allowed)]
+            rows = np.searchsorted(self.ids, ids)
+            parts = [_products(self._vectors[rows[i : i + _BLOCK]], query) for i in range(0, len(rows), _BLOCK)]
             scores = np.concatenate([np.zeros(0, np.float32), *parts])
         best = _best(scores, count)
-        return self.ids[best if rows is None else rows[best]], scores[best].astype(np.float64)
-
-    def _products(self, vectors: Vectors, query: Vectors) -> Vectors:
-        # As one matrix, so that BLAS is used.
-        products = vectors.reshape(-1, self.space.dim) @ query
-        if self.space.tokens == 1:  # `max` over an axis of length one is slow
-            return products
-        return products.reshape(-1, self.space.tokens).max(axis=1)
+        return ids[best], scores[best].astype(np.float64)
 
     def contains(self, ids: Ids) -> NDArray[np.bool_]:
         """Return whether each of these ids has vectors."""
@@ -101,7 +71,7 @@ class Nearest:
 
     def rows(self, ids: Ids) -> Vectors:
         """Return all vectors of each id, shape (ids, tokens, dim)."""
-        return self._rows.take(np.searchsorted(self.ids, ids))
+        return self._vectors[np.searchsorted(self.ids, ids)]
 
     def vectors(self, ids: Ids) -> Vectors:
         """Return one unit vector for each id: the mean of its tokens."""
@@ -109,18 +79,13 @@ class Nearest:
         return mean / np.maximum(np.linalg.norm(mean, axis=1, keepdims=True), 1e-12)
 
 
-class Graph:
-    """Proposes rows that are near a query."""
-
-    def __init__(self, path: Path, expected: int, space: Space) -> None:
-        self._file = CheckedFile(path, expected)
-        self._graph = _empty_graph(space)
-        self._graph.view(str(path))
-
-    def search(self, query: Vectors, count: int) -> Ids:
-        """Return rows, each one once, in ascending order. Raises `DamagedIndex`."""
-        self._file.verify()
-        return np.unique(np.asarray(self._graph.search(query, count).keys, np.int64))
+def _products(vectors: Vectors, query: Vectors) -> Vectors:
+    """Return the largest dot product over the vectors of each photograph."""
+    _, tokens, dim = vectors.shape
+    products = vectors.reshape(-1, dim) @ query  # one matrix, so that BLAS is used
+    if tokens == 1:  # `max` over an axis of length one is slow
+        return products
+    return products.reshape(-1, tokens).max(axis=1)
 
 
 def _best(scores: Vectors, count: int) -> Ids:
@@ -134,212 +99,99 @@ def _best(scores: Vectors, count: int) -> Ids:
 
 
 def open_nearest(
-    folder: Path,
-    store: Store,
-    space: Space,
-    exact: int = EXACT,
-    progress: Progress | None = None,
-    *,
-    hurry: bool = False,
-    rebuild: bool = False,
+    folder: Path, store: Store, space: Space, progress: Progress | None = None, *, hurry: bool = False
 ) -> Nearest:
-    """Open the derived index of the current state of the library; build it if it is missing or damaged.
+    """Open the vectors of the current state of the library; write the file if it is missing or has the wrong length.
 
-    With `hurry`, accept a large index of an earlier state that was built recently: while another process adds
-    photographs, searches would build one index after another. Also work in memory if the disk is full. With `rebuild`
-    the index in use is damaged: use the one on disk only if another process has repaired it.
+    With `hurry`, accept a large file of an earlier state that was written recently: while another process adds
+    photographs, searches would write one file after another. Also work in memory if the disk is full.
     """
-    for _ in range(_TRIES):
-        place = _place(folder, store, space, exact)
-        with suppress(DamagedIndex):
-            return _load(place, space, exact, verify=rebuild)
-        if hurry and not rebuild and (recent := _recent(place, space, exact)) is not None:
-            return recent
-        shutil.rmtree(place, ignore_errors=True)
-        try:
-            _build(place, store, space, exact, progress)
-        except OSError as error:
-            if error.errno in _FORBIDDEN or (hurry and is_full(error)):
-                return _in_memory(store, space)
-            raise InputError(write_failure(place.parent, error)) from None
-        with suppress(DamagedIndex):  # retry if another process saw a newer state and removed this index
-            nearest = _load(place, space, exact)
-            _remove_older(place)
-            return nearest
-    raise InputError(f"cannot build the vector index in {folder}: the library keeps changing")
-
-
-def damages_of(folder: Path, store: Store, exact: int) -> list[str]:
-    """Read every byte of the index of the current state; return a description of the damage, if there is one."""
-    place = _place(folder, store, store.space, exact)
+    path = folder / f"nearest-{store.changes}-{space.fingerprint}"
+    nearest = _load(path, space)
+    if nearest is None and hurry:
+        nearest = _recent(path, space)
+    if nearest is not None:
+        return nearest
+    nearest = _read(store, space, progress)
+    path = folder / f"nearest-{nearest.changes}-{space.fingerprint}"
     try:
-        if place.exists():
-            _load(place, store.space, exact, verify=True)
-    except DamagedIndex as error:
-        return [f"{place.name}: {error}"]
-    return []
+        _write(path, nearest)
+    except OSError as error:
+        if error.errno in _FORBIDDEN or (hurry and is_full(error)):
+            return nearest
+        raise InputError(write_failure(folder, error)) from None
+    _remove_older(path)
+    return _load(path, space) or nearest  # other processes share the memory of a file
 
 
-def _place(folder: Path, store: Store, space: Space, exact: int) -> Path:
-    return folder / f"nearest-{store.changes}-{space.fingerprint}-{exact}"
+def _read(store: Store, space: Space, progress: Progress | None) -> Nearest:
+    """Return the vectors in the database; raise `DamagedLibrary` if a length or a number is wrong."""
+    with store.snapshot():  # the count and the rows must belong to the same state
+        changes, count = store.changes, store.count_vectors(space.fingerprint)
+        ids, vectors = np.empty(count, np.int64), np.empty((count, space.tokens, space.dim), np.float32)
+        for row, (photo, vector) in enumerate(store.vectors_of(space.fingerprint)):
+            if not isinstance(vector, bytes) or len(vector) != vectors[row].nbytes:
+                raise DamagedLibrary(store.path, f"the vector of photograph {photo} has the wrong length")
+            ids[row], vectors[row] = photo, np.frombuffer(vector, np.float32).reshape(space.tokens, space.dim)
+            if not np.abs(vectors[row]).max() < _LARGEST:  # or not a number
+                raise DamagedLibrary(store.path, f"the vector of photograph {photo} is not of length one")
+            if progress is not None and row % _BLOCK == 0:
+                progress(row, count)
+    return Nearest(ids, vectors, changes)
 
 
-def _recent(place: Path, space: Space, exact: int) -> Nearest | None:
-    """Return a large index of an earlier state, if its age is below a multiple of its build time."""
-    suffix = place.name.partition("-")[2].partition("-")[2]
-    for older in sorted(place.parent.glob(f"nearest-*-{glob.escape(suffix)}"), key=_state, reverse=True):
-        with suppress(OSError, ValueError, KeyError, TypeError, DamagedIndex):
-            seconds = float(json.loads((older / _ABOUT).read_text("utf-8"))["seconds"])
-            age = time.time() - (older / _ABOUT).stat().st_mtime
-            is_large = (older / _VECTORS).stat().st_size >= _LARGE
-            if is_large and 0 <= age < max(_MIN_LIFETIME_S, _LIFETIME_FACTOR * seconds):
-                return _load(older, space, exact)
+def _write(path: Path, nearest: Nearest) -> None:
+    """Write the number of ids, the ids and their vectors. The file is complete whenever it exists."""
+    work = path.with_name(f"building-{os.getpid()}-{threading.get_ident()}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with work.open("wb") as file:  # not memory-mapped: on a full disk that kills the process without a message
+            for part in (np.array([len(nearest)]), nearest.ids, nearest._vectors):
+                file.write(part.data)
+        work.replace(path)
+    finally:
+        with suppress(OSError):
+            work.unlink()
+
+
+def _load(path: Path, space: Space) -> Nearest | None:
+    """Return the vectors in a file; None if it is missing or its length is wrong."""
+    shape = space.tokens, space.dim
+    try:
+        count = int(np.fromfile(path, np.int64, 1)[0])
+        if count < 0 or path.stat().st_size != 8 + count * (8 + 4 * space.tokens * space.dim):
+            return None
+        ids = np.fromfile(path, np.int64, count, offset=8)
+        if not count:
+            return Nearest(ids, np.empty((0, *shape), np.float32), _state(path))
+        vectors = np.asarray(np.memmap(path, np.float32, "r", 8 + ids.nbytes, (count, *shape)))
+    except (OSError, IndexError):
+        return None
+    return Nearest(ids, vectors, _state(path))
+
+
+def _recent(path: Path, space: Space) -> Nearest | None:
+    """Return the vectors in a large file of an earlier state, if it is young for its size."""
+    for older in sorted(path.parent.glob(f"nearest-*-{glob.escape(space.fingerprint)}"), key=_state, reverse=True):
+        with suppress(OSError):
+            status = older.stat()
+            if status.st_size >= _LARGE and 0 <= time.time() - status.st_mtime < _LIFETIME_S * status.st_size:
+                return _load(older, space)
     return None
 
 
-def _in_memory(store: Store, space: Space) -> Nearest:
-    """Return the index of a library that is read-only."""
-    changes, rows = store.changes, list(store.vectors_of(space.fingerprint))
-    vectors = b"".join(_check_vector(store, space, photo, vector) for photo, vector in rows)
-    array = np.frombuffer(vectors, np.float32).reshape(-1, space.tokens, space.dim)
-    return Nearest(np.array([photo for photo, _ in rows], np.int64), array, space, changes=changes)
-
-
-def _check_vector(store: Store, space: Space, photo: int, vector: bytes) -> bytes:
-    """Return the vector of a photograph; raise `DamagedLibrary` if its length or its numbers are wrong."""
-    if not isinstance(vector, bytes) or len(vector) != 4 * space.tokens * space.dim:
-        raise DamagedLibrary(store.path, f"the vector of photograph {photo} has the wrong length")
-    if not np.abs(np.frombuffer(vector, np.float32)).max() < _LARGEST:  # or not a number
-        raise DamagedLibrary(store.path, f"the vector of photograph {photo} is not of length one")
-    return vector
-
-
-def _remove_older(place: Path) -> None:
-    """Remove the indexes of earlier states of the library, and unfinished ones of killed processes."""
-    for old in place.parent.glob("nearest-*"):
-        if old != place and _state(old) <= _state(place):
-            shutil.rmtree(old, ignore_errors=True)
-    for work in place.parent.glob("building-*"):
+def _remove_older(path: Path) -> None:
+    """Remove the files of earlier states of the library, and unfinished ones of killed processes."""
+    for old in path.parent.glob("nearest-*"):
+        if old != path and _state(old) <= _state(path):
+            with suppress(OSError):
+                old.unlink()
+    for work in path.parent.glob("building-*"):
         with suppress(OSError):
             if time.time() - work.stat().st_mtime > _ABANDONED_S:
-                shutil.rmtree(work, ignore_errors=True)
+                work.unlink()
 
 
-def _state(place: Path) -> int:
-    number = place.name.split("-")[1]
+def _state(path: Path) -> int:
+    number = path.name.split("-")[1]
     return int(number) if number.isdigit() else 0
-
-
-def _build(place: Path, store: Store, space: Space, exact: int, progress: Progress | None) -> None:
-    """Write the index of the current state of the library. Raises `OSError`, and then leaves nothing behind."""
-    start = time.monotonic()
-    work = place.with_name(f"building-{os.getpid()}-{threading.get_ident()}")
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir(parents=True)
-    try:
-        with store.snapshot():  # the count and the rows must belong to the same state
-            ids, sums = _write_vectors(work / _VECTORS, store, space, exact, progress)
-        np.save(work / _IDS, ids)
-        np.save(work / _SUMS, sums)
-        about: dict[str, Any] = {
-            "rows": len(ids),
-            "block_rows": _block_rows(len(ids), space, exact),
-            "ids": checksum(ids.tobytes()),
-            "sums": checksum(sums.tobytes()),
-        }
-        if len(ids) > exact:
-            _write_graph(work / _GRAPH, np.load(work / _VECTORS, mmap_mode="r"), space, progress)
-            with (work / _GRAPH).open("rb") as file:
-                about["graph"] = checksums.file_checksum(file)
-        about["seconds"] = time.monotonic() - start
-        (work / _ABOUT).write_text(json.dumps(about), "utf-8")
-        try:
-            work.rename(place)
-        except OSError:
-            if not place.is_dir():  # otherwise another process built the same index first; either can be used
-                raise
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-
-
-def _block_rows(count: int, space: Space, exact: int) -> int:
-    """Return the rows per checksum: one if a graph is used, because its proposals are scattered."""
-    return 1 if count > exact else checksums.rows_of_block(4 * space.tokens * space.dim)
-
-
-def _write_vectors(
-    path: Path, store: Store, space: Space, exact: int, progress: Progress | None
-) -> tuple[Ids, checksums.Sums]:
-    """Write the matrix of all vectors; return the ids of its rows and the checksums of its blocks.
-
-    The file is not memory-mapped: on a full disk that kills the process without a message.
-    """
-    count = store.count_vectors(space.fingerprint)
-    ids = np.empty(count, np.int64)
-    block_rows = _block_rows(count, space, exact)
-    sums: list[int] = []
-    header = {"descr": "<f4", "fortran_order": False, "shape": (count, space.tokens, space.dim)}
-    with path.open("wb") as file:
-        np.lib.format.write_array_header_1_0(file, header)
-        vectors = store.vectors_of(space.fingerprint)
-        for first in range(0, count, block_rows):
-            block = bytearray()
-            for row, (photo, vector) in enumerate(islice(vectors, block_rows), first):
-                ids[row] = photo
-                block += _check_vector(store, space, photo, vector)
-            sums.append(checksum(block))
-            file.write(block)
-            if progress is not None and first // _BLOCK != (first + block_rows) // _BLOCK:
-                progress(first, count)
-    return ids, np.array(sums, np.uint64)
-
-
-def _write_graph(path: Path, matrix: Any, space: Space, progress: Progress | None) -> None:
-    graph = _empty_graph(space)
-    for first in range(0, len(matrix), _GRAPH_ROWS):
-        block = matrix[first : first + _GRAPH_ROWS].reshape(-1, space.dim)
-        graph.add(np.repeat(np.arange(first, first + len(block) // space.tokens), space.tokens), block)
-        if progress is not None:
-            progress(min(first + _GRAPH_ROWS, len(matrix)), len(matrix))
-    try:
-        graph.save(str(path))
-    except RuntimeError as error:  # without the reason of the failure
-        raise OSError(errno.ENOSPC, f"the graph was not written ({error})", str(path)) from None
-
-
-def _empty_graph(space: Space) -> Any:
-    try:
-        from usearch.index import Index, MetricKind, ScalarKind
-    except ModuleNotFoundError:
-        raise MissingExtra(f"a library of this size needs: {install_command('usearch')}") from None
-    return Index(ndim=space.dim, metric=MetricKind.IP, dtype=ScalarKind.F16, multi=space.tokens > 1)
-
-
-def _load(place: Path, space: Space, exact: int, *, verify: bool = False) -> Nearest:
-    """Return the index on disk; raise `DamagedIndex` if a file is missing, truncated, damaged or of another format.
-
-    The ids and the graph are verified here, the vectors when they are read. With `verify` every byte is read here.
-    """
-    try:
-        about = json.loads((place / _ABOUT).read_text("utf-8"))
-        rows, block_rows = int(about["rows"]), int(about["block_rows"])
-        ids, sums, watch = np.load(place / _IDS), np.load(place / _SUMS), checksums.Watch(place / _VECTORS)
-        shape = (rows, space.tokens, space.dim)
-        vectors: Any = np.load(place / _VECTORS, mmap_mode="r") if rows else np.zeros(shape, np.float32)
-        is_sound = (
-            (checksum(ids.tobytes()), checksum(sums.tobytes())) == (about["ids"], about["sums"])
-            and (len(ids), len(sums), vectors.shape) == (rows, -(-rows // block_rows), shape)
-            and vectors.dtype == np.dtype("<f4")
-            and vectors.flags.c_contiguous
-        )
-        graph = Graph(place / _GRAPH, about["graph"], space) if is_sound and rows > exact else None
-    except MissingExtra:
-        raise
-    except Exception:  # numpy raises whatever a damaged header leads to
-        is_sound = False
-    if not is_sound:
-        raise DamagedIndex("a file is missing, cut short or damaged")
-    checked_rows = CheckedRows(np.asarray(vectors), sums if rows else None, block_rows, watch)
-    if verify:
-        checked_rows.map(lambda part: np.zeros(len(part), np.float32))
-    return Nearest(ids, checked_rows, space, graph, _state(place))
