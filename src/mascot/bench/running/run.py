@@ -96,7 +96,7 @@ def _do_all(jobs: Sequence[Job], each: Each, report: Callable[[str, int, int], N
     # Timing comes last, when nothing else is waiting for the cores.
     timed = [portion for portion in portions if portion.points[0].study == "runtime"]
     untimed = sorted((portion for portion in portions if portion not in timed), key=_cost, reverse=True)
-    for counts in ((0,), each(untimed, None), each(timed, 1)):
+    for counts in ((0,), each(untimed, False), each(timed, True)):
         for count in counts:
             finished += count
             if report is not None:
