@@ -200,7 +200,6 @@ class Library(AbstractContextManager["Library"]):
         """
         from mascot.photos.indexing.indexer import Indexer
         from mascot.photos.indexing.library_sink import LibrarySink
-        from mascot.photos.indexing.stages import LocalRunner, encode_with
         from mascot.photos.indexing.text_reading import TextReader, read_texts
 
         limits = Limits(max_megapixels, max_megabytes, max_seconds, max_memory_mb)
@@ -219,11 +218,10 @@ class Library(AbstractContextManager["Library"]):
             encoding = encodings.begin(self.store, model, again)
             confirmed = {*self.confirmed_folders, *(Path(path).resolve() for path in folders)}
             sink = LibrarySink(self.store, self.folders, encoding.stamp, limits, getattr(model, "uses_words", False))
-            with LocalRunner(limits) as runner:
-                summary = Indexer(
-                    self.folders, sink, runner, partial(encode_with, model), confirmed=confirmed, prune=prune,
-                    hidden=hidden, follow_links=follow_links, report=report,
-                ).run()  # fmt: skip
+            summary = Indexer(
+                self.folders, sink, model, limits, confirmed=confirmed, prune=prune, hidden=hidden,
+                follow_links=follow_links, report=report,
+            ).run()  # fmt: skip
             encodings.finish(self.store, encoding)
             remember_city_names(self.store)
             if text_reader is not None:

@@ -96,7 +96,7 @@ def _do_all(jobs: Sequence[Job], each: Each, report: Callable[[str, int, int], N
     # Timing comes last, when nothing else is waiting for the cores.
     timed = [portion for portion in portions if portion.points[0].study == "runtime"]
     untimed = sorted((portion for portion in portions if portion not in timed), key=_cost, reverse=True)
-    for counts in ((0,), each(untimed, None), each(timed, 1)):
+    for counts in ((0,), each(untimed, False), each(timed, True)):
         for count in counts:
             finished += count
             if report is not None:
@@ -135,12 +135,12 @@ def _query_set(source: Any, split: str, n: int, limit: int | None, judged: str |
 def do(job: Job) -> int:
     """Choose, measure and write the points of a job; return how many they are."""
     store = RecordStore(job.folder)
-    for point, record in _records(job):
+    for point, record in records(job):
         store.put(job.key(point), record)
     return len(job.points)
 
 
-def _records(job: Job) -> Iterator[tuple[Point, Record]]:
+def records(job: Job) -> Iterator[tuple[Point, Record]]:
     """Yield the points of a job with their records."""
     first = job.points[0]
     queries = _query_set(job.source, first.split, first.n, job.limit, job.benchmark.judged)

@@ -15,7 +15,7 @@ from typing import Any
 _BLAS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
-Each = Callable[[Sequence[Any], "int | None"], Iterator[int]]  # jobs, and how many at a time (default: all workers)
+Each = Callable[[Sequence[Any], bool], Iterator[int]]  # jobs, and whether they run one at a time
 
 
 @contextmanager
@@ -35,8 +35,8 @@ def job_workers(work: Callable[[Any], int], count: int | None = None) -> Iterato
     alive, parent = context.Pipe(duplex=False)  # workers end when the parent's end is closed
     pool = ProcessPoolExecutor(count or cores, context, initializer=_exit_with_parent, initargs=(alive,))
 
-    def each(jobs: Sequence[Any], width: int | None) -> Iterator[int]:
-        size = width or max(1, len(jobs))
+    def each(jobs: Sequence[Any], one_at_a_time: bool) -> Iterator[int]:
+        size = 1 if one_at_a_time else max(1, len(jobs))
         for first in range(0, len(jobs), size):
             with _interrupts_blocked():
                 running = [pool.submit(work, job) for job in jobs[first : first + size]]

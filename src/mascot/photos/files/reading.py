@@ -39,7 +39,7 @@ class Reading:
     image: Image  # upright, longest side at most 512
     thumbnail: bytes
     look: NDArray[np.float32]
-    quality: float | None  # None if only the header was read
+    quality: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,20 +5,21 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path, PurePosixPath
-from typing import Protocol
 
 from mascot.errors import InputError
-from mascot.photos.encoders.encoder import Report
+from mascot.photos.encoders.encoder import Encoder, Report
+from mascot.photos.files.decode_limits import Limits
+from mascot.photos.files.decoder_pool import DecoderPool
 from mascot.photos.files.walk import Skipped, walk
-from mascot.photos.indexing.stages import Finish, Hashed, IndexRow, Order, Runner, Stage, Unread, read_picture
+from mascot.photos.indexing.library_sink import LibrarySink
+from mascot.photos.indexing.stages import Hashed, IndexRow, Order, Unread, make_rows, read_batches, read_picture
 from mascot.photos.locations import name_of
 
-_BATCH = 32  # photographs encoded together
 _TOP = PurePosixPath(".")
 _UNMOUNTED = "does not exist (drive not mounted?); its photographs stay in the library"
 
@@ -43,48 +44,14 @@ class Summary:
     paired: int = 0  # films and RAW files that belong to another photograph
 
 
-class IndexSink(Protocol):
-    """Stores rows, and decides which rows are needed. The methods are called in this order."""
-
-    is_in_folder: bool  # whether it is inside the first folder, which is therefore mounted
-    missing: set[str]  # paths of rows whose files are gone
-
-    def add(self, order: Order) -> str | None:
-        """Record a file of the walk; return the reason if it is skipped, otherwise None."""
-
-    def paths_without_files(self) -> Iterable[str]: ...
-
-    def prepare(self, runner: Runner, report: Report) -> Iterator[Unread]:
-        """Prepare `plan`; yield the files that give no row."""
-
-    def plan(self) -> int:
-        """Return the number of files to read and encode, which `orders` yields next; called until it returns 0."""
-
-    def orders(self) -> Iterator[Order]: ...
-
-    def wants(self, order: Order, digest: str) -> bool:
-        """Return whether a file with this hash must be decoded; called in threads or workers."""
-
-    def put(self, rows: Sequence[IndexRow], same: Sequence[Hashed]) -> None:
-        """Store complete rows, and record files whose content was not wanted. A kill loses at most the last batch."""
-
-    def drop(self, file: Unread) -> None:
-        """Record that a file of an order gives no row."""
-
-    def remove(self, paths: Sequence[str]) -> None: ...
-
-    def finish(self, skipped: Sequence[Skipped]) -> Mapping[str, int]:
-        """Complete the index; return the counts of the summary."""
-
-
 @dataclass(slots=True)
 class Indexer:
     """One run over folders. Paths of photographs are relative to the first folder."""
 
     folders: Sequence[Path]
-    sink: IndexSink
-    runner: Runner
-    open_encoder: Callable[[], Finish]  # opens the second part of the stage that encodes
+    sink: LibrarySink
+    encoder: Encoder
+    limits: Limits
     confirmed: Collection[Path] | None = None  # the folders that may be walked (default: all)
     prune: bool = False  # remove rows without a file
     hidden: bool = False
@@ -103,8 +70,8 @@ class Indexer:
         paths = _in_sight(root, sink.paths_without_files(), self._skipped)
         self._skipped += _emptied(root, paths, sink.is_in_folder)
         sink.missing = set(_in_sight(root, paths, self._skipped))
-        self._skipped += [_skipped(unread) for unread in sink.prepare(self.runner, self._tell)]
-        self._index()
+        sink.prepare(self._tell)
+        encoding_s = self._index()
         # A file that has become the companion of another photograph loses its own row.
         removed = [path for path in sink.missing if self.prune or path in self._companions]
         if removed:
@@ -116,7 +83,7 @@ class Indexer:
             **sink.finish(self._skipped),
             skipped=tuple(self._skipped),
             seconds=time.monotonic() - start,
-            encoding_s=self.runner.encoding_s,
+            encoding_s=encoding_s,
             unread=tuple(sorted(self._unread.items())),
             paired=len(self._companions),
         )
@@ -155,20 +122,25 @@ class Indexer:
             else:
                 yield folder
 
-    def _index(self) -> None:
-        """Read, encode and store files until the sink has all that it needs."""
-        read = partial(read_picture, wants=self.sink.wants, broken={})
-        stage = Stage(read, self.open_encoder, _BATCH, encodes=True)
-        total = 0
-        while count := self.sink.plan():
-            total = max(total, count)
-            done = total - count
-            self._tell("indexing", done, total)
-            with closing(self.runner.run(stage, self.sink.orders(), count)) as batches:
-                for results in batches:
-                    done += self._store(results)
-                    self._tell("indexing", done, total)
+    def _index(self) -> float:
+        """Read, encode and store files until the sink has all that it needs; return the seconds spent on encoding."""
+        total, encoding_s = 0, 0.0
+        with DecoderPool(self.limits) as decoders:
+            read = partial(read_picture, decoders=decoders, wants=self.sink.wants, broken={})
+            while count := self.sink.plan():
+                total = max(total, count)
+                done = total - count
+                self._tell("indexing", done, total)
+                # Closed on Ctrl-C at once, to end the decoders.
+                with closing(read_batches(read, self.sink.orders(), count, decoders)) as batches:
+                    for batch in batches:
+                        start = time.monotonic()
+                        results = make_rows(batch, self.encoder)
+                        encoding_s += time.monotonic() - start
+                        done += self._store(results)
+                        self._tell("indexing", done, total)
         self._tell("indexing", total, total)
+        return encoding_s
 
     def _store(self, results: Sequence[IndexRow | Hashed | Unread]) -> int:
         """Store the rows of a batch, and return the number of files that are finished."""
@@ -177,12 +149,8 @@ class Indexer:
         for item in results:
             if isinstance(item, Unread):
                 self.sink.drop(item)
-                self._skipped.append(_skipped(item))
+                self._skipped.append(Skipped(item.order.source.path, item.reason))
         return len(results) - len(same)
-
-
-def _skipped(unread: Unread) -> Skipped:
-    return Skipped(unread.order.source.path, unread.reason)
 
 
 def _emptied(root: Path, missing: Iterable[str], is_mounted: bool) -> Iterator[Skipped]:

@@ -22,7 +22,7 @@ from mascot.photos.files.decoder_pool import DecoderPool
 from mascot.photos.files.reading import File, folder_of
 from mascot.photos.files.texts import as_text
 from mascot.photos.files.walk import PictureFile, Skipped
-from mascot.photos.indexing.stages import Hashed, IndexRow, Order, Runner, Unread, in_batches
+from mascot.photos.indexing.stages import Hashed, IndexRow, Order, Unread, in_batches
 from mascot.photos.metadata import validate
 from mascot.photos.metadata.moments import Shot, moments
 from mascot.photos.metadata.quality import quality
@@ -117,13 +117,14 @@ class LibrarySink:
     def paths_without_files(self) -> Collection[str]:
         return self._rows.keys() - self._paths
 
-    def prepare(self, runner: Runner, report: Report) -> Iterator[Unread]:
+    def prepare(self, report: Report) -> None:
+        """Prepare `plan`, once `missing` is known."""
         for path in sorted(self.missing):
             self._orphans[self._rows[path].hash].append(path)
         _measure_quality(self._store, report)
-        return iter(())
 
     def plan(self) -> int:
+        """Return the number of files to read and encode, which `orders` yields next; called until it returns 0."""
         if self._same:  # everything that they may be copies of is encoded by now
             self._shares = False
             self._files = self._adopt()
@@ -155,6 +156,7 @@ class LibrarySink:
         return tuple(path_words(next((absolute.relative_to(top).as_posix() for top in tops), path)))
 
     def put(self, rows: Sequence[IndexRow], same: Sequence[Hashed]) -> None:
+        """Store rows, and record files whose content was not wanted."""
         self._same += same
         if not rows:
             return
@@ -179,6 +181,7 @@ class LibrarySink:
         return self._rows[path].id
 
     def drop(self, file: Unread) -> None:
+        """Record that a file of an order gives no row."""
         if file.is_broken:  # it is not tried again until it changes
             self._states[as_text(str(file.order.source.path))] = self._state(file.order.source)
 
@@ -243,6 +246,7 @@ class LibrarySink:
             connection.executemany("DELETE FROM photos WHERE path = ?", [(path,) for path in paths])
 
     def finish(self, skipped: Sequence[Skipped]) -> Mapping[str, int]:
+        """Complete the library; return the counts of the summary."""
         self._note_skipped(skipped)
         self._name_moments()
         return {"photos": self._store.count(), **self._counts}
