@@ -254,7 +254,7 @@ def test_columns_nested_missing_and_of_vectors_are_read() -> None:
     both = [{**row, "vector": [1.0, 0.0]} for row in rows]  # the option decides, and a named column wins over it
     assert ranked(*asked, "--spread", "vectors", "--vector", "emb", given=lines_of(both)) == [0, 3]
     assert ranked(*asked, "--spread", "vectors:vector", "--vector", "emb", given=lines_of(both)) == [0, 1]
-    for wish in ("vectors", "look", "branches"):
+    for wish in ("vectors", "look"):
         refused = run_command("rerank", *asked, "--spread", wish, stdin=lines_of(rows))
         assert refused.returncode == 2
         assert "vector" in refused.stderr

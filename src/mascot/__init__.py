@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mascot.attributes.attribute import Attribute
-    from mascot.attributes.branches import Branches
     from mascot.attributes.category import Category
     from mascot.attributes.clusters import Clusters
     from mascot.attributes.cycle import Cycle, DayOfYear, HourOfDay, Weekday
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "AnyWish", "AtLeast", "Attribute", "Batch", "Branches", "Candidates", "Category", "Clustering", "Clusters", "Cycle",
+    "AnyWish", "AtLeast", "Attribute", "Batch", "Candidates", "Category", "Clustering", "Clusters", "Cycle",
     "Date", "DayOfYear", "Explanation", "Grid", "HourOfDay", "InputError", "KDpp", "Limit", "Mascot", "MascotError",
     "MissingExtra", "Mmr", "MsDpp", "Number", "OptionError", "Place", "Profile", "Ranking", "Rankings", "Reason",
     "Relevance", "Reranker", "Share", "Vectors", "Weekday", "Wish", "at_least", "focus", "from_dict", "limit",

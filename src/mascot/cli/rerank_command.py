@@ -81,7 +81,6 @@ def rerank(
       cycle:bearing,360                   cycle:bearing,360=90
       category:camera    camera           camera=X100
       look:10            look             (clusters of the vectors)
-      branches:16        branches         (branches of a tree of the vectors)
       vectors:embedding  vectors          (the vectors themselves, by their cosine)
 
     The output consists of the input records in their new order, with rank, was
@@ -261,7 +260,7 @@ def read_request(
     for column in columns:
         table.require(column, "a wish names its columns as in place:lat,lon")
     queries = hit_tables.queries(table, names.score, names.id, names.query, names.vector, columns)
-    of_vectors = [wish for wish in wishes if isinstance(wish.attribute, (mc.Branches, mc.Clusters, mc.Vectors))]
+    of_vectors = [wish for wish in wishes if isinstance(wish.attribute, (mc.Clusters, mc.Vectors))]
     if queries[0].candidates.vectors is None and not all(map(grammar.columns_of, of_vectors)):
         table.require("vector", "name another with --vector")
     return RecordedInput(table, queries, wishes)
