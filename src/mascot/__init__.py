@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from mascot.registry import from_dict
     from mascot.reranker import Reranker
     from mascot.reranking import rerank, rerank_many
-    from mascot.tuning.probe import probe
     from mascot.wishes import AnyWish, Wish, at_least, focus, limit, share, spread
 
 __version__ = "0.1.0"
@@ -39,13 +38,12 @@ __all__ = [
     "Date", "DayOfYear", "Explanation", "Grid", "HourOfDay", "InputError", "KDpp", "Limit", "Mascot", "MascotError",
     "MissingExtra", "Mmr", "MsDpp", "Number", "OptionError", "Place", "Profile", "Ranking", "Rankings", "Reason",
     "Relevance", "Reranker", "Share", "Vectors", "Weekday", "Wish", "at_least", "focus", "from_dict", "limit",
-    "load_profile", "probe", "rerank", "rerank_many", "share", "spread",
+    "load_profile", "rerank", "rerank_many", "share", "spread",
 ]  # fmt: skip
 
 
 _MODULES = (
-    "attributes", "errors", "methods", "profiles", "reasons.explain", "registry", "reranker", "reranking",
-    "tuning.probe", "wishes",
+    "attributes", "errors", "methods", "profiles", "reasons.explain", "registry", "reranker", "reranking", "wishes",
 )  # fmt: skip
 
 
