@@ -72,10 +72,6 @@ def method(make: Callable[[float], Any]) -> Select:
     return lambda vectors, scores, dial: mc.rerank(mc.Candidates(scores, vectors=vectors), [], K, make(dial)).positions
 
 
-def branches(vectors: Floats, scores: Floats, strength: float) -> Ints:
-    return mc.rerank(mc.Candidates(scores, vectors=vectors), mc.spread(mc.Branches()), K, strength=strength).positions
-
-
 def pyversity_strategy(strategy: str) -> Select:
     def select(vectors: Floats, scores: Floats, diversity: float) -> Ints:
         import pyversity
@@ -89,7 +85,6 @@ def pyversity_strategy(strategy: str) -> Select:
 METHODS: dict[str, tuple[Select, Sequence[float]]] = {
     "spread(Vectors()), keep": (ours, KEEP),
     "spread(Vectors())": (by_strength, DIAL),
-    "spread(Branches())": (branches, DIAL),
     "Mmr": (method(mc.Mmr), DIAL),
     "KDpp": (method(mc.KDpp), DIAL[:-1]),
     **{f"pyversity {name}": (pyversity_strategy(name), DIAL) for name in ("mmr", "msd", "dpp", "ssd")},
@@ -262,10 +257,8 @@ def by_pyversity(strategy: str, topic: Topic, weight: float, diversity: float) -
 
 def div400_table(topics: Sequence[Topic]) -> None:
     print(f"\nDiv400, {len(topics)} topics, photographer and look at strength 0.5: P@20, CR@20, F1@20")
-    for name, look in (
-        ("Vectors()", mc.Vectors()), ("Branches()", mc.Branches()), ("Clusters(25)", mc.Clusters(25)),
-        ("Clusters(20)", mc.Clusters(20)),
-    ):  # fmt: skip
+    looks = {"Vectors()": mc.Vectors(), "Clusters(25)": mc.Clusters(25), "Clusters(20)": mc.Clusters(20)}
+    for name, look in looks.items():
         mean = np.mean([topic.measure(by_wishes(topic, look, 1.0, 0.5)) for topic in topics], axis=0)
         print(f"{name:<26}" + "".join(f"{value:8.3f}" for value in mean))
 

@@ -149,7 +149,7 @@ def draw_together(axes: Any) -> None:
 
 
 def draw_vectors(axes: Any) -> None:
-    """Results spread by vectors, of passages with eight aspects and off-topic noise: a tree, and novelty."""
+    """Results spread by vectors, of passages with eight aspects and off-topic noise."""
     rng = np.random.default_rng(4)
     aspects, noise = rng.normal(size=(8, 16)), rng.normal(size=(50, 16)) * 1.5
     member = rng.integers(0, 8, 150)
@@ -157,7 +157,7 @@ def draw_vectors(axes: Any) -> None:
     scores = np.concatenate([rng.uniform(0.5, 1, 150), rng.uniform(0, 0.45, 50)])
     hits = mc.Candidates(scores, vectors=vectors)
     strengths = (0.3, 0.5, 0.7, 0.9)
-    wishes = {"before: Branches": (mc.spread(mc.Branches()), GREY), "after: Vectors": (mc.spread(mc.Vectors()), BLUE)}
+    wishes = {"Clusters": (mc.spread(mc.Clusters(16)), GREY), "Vectors": (mc.spread(mc.Vectors()), BLUE)}
     for label, (wish, colour) in wishes.items():
         pages = [mc.rerank(hits, wish, 16, strength=strength).positions for strength in strengths]
         axes.plot(strengths, [(page < 150).mean() for page in pages], "o-", color=colour, label=f"{label}, on topic")

@@ -21,7 +21,7 @@ COMMAND = [sys.executable, "-m", "mascot.cli"]
 # Commands of the examples that run in this process, with a shell before and after a pipe: a start costs half a second.
 _PLAIN = r"[^|<>;&$`]*"
 _IN_PROCESS = re.compile(
-    rf"({_PLAIN}\| )?mascot ((?:rerank|probe|tune|preview|demo|bench|--version|--help)\b{_PLAIN})([|>].*)?"
+    rf"({_PLAIN}\| )?mascot ((?:rerank|tune|preview|demo|bench|--version|--help)\b{_PLAIN})([|>].*)?"
 )
 
 

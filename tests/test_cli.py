@@ -254,7 +254,7 @@ def test_columns_nested_missing_and_of_vectors_are_read() -> None:
     both = [{**row, "vector": [1.0, 0.0]} for row in rows]  # the option decides, and a named column wins over it
     assert ranked(*asked, "--spread", "vectors", "--vector", "emb", given=lines_of(both)) == [0, 3]
     assert ranked(*asked, "--spread", "vectors:vector", "--vector", "emb", given=lines_of(both)) == [0, 1]
-    for wish in ("vectors", "look", "branches"):
+    for wish in ("vectors", "look"):
         refused = run_command("rerank", *asked, "--spread", wish, stdin=lines_of(rows))
         assert refused.returncode == 2
         assert "vector" in refused.stderr
@@ -365,8 +365,8 @@ def test_a_command_loads_nothing_that_others_need() -> None:
 
 def test_public_names_load_with_the_first_and_stay_functions() -> None:
     code = (
-        "import sys, mascot as mc\nassert 'numpy' not in sys.modules\nimport mascot.reranking, mascot.tuning.probe\n"
-        "assert callable(mc.rerank) and callable(mc.probe)\n"
+        "import sys, mascot as mc\nassert 'numpy' not in sys.modules\nimport mascot.reranking\n"
+        "assert callable(mc.rerank)\n"
         "assert set(mc.__all__) <= set(dir(mc)) and not hasattr(mc, 'nothing')"
     )
     done = process("-c", code)
@@ -379,15 +379,6 @@ def test_many_queries_in_chunks_rank_the_same(monkeypatch: pytest.MonkeyPatch) -
     alone = ranked(*asked, given=lines_of(rows))
     monkeypatch.setattr(rerank_command, "_CHUNK", 2)
     assert ranked(*asked, given=lines_of(rows)) == alone
-
-
-def test_probe_prints_its_verdict(hits: str) -> None:
-    expected = mc.probe(example.candidates(), [mc.focus(mc.Place()), mc.focus(mc.HourOfDay())])
-    asked = ["probe", hits, "--focus", "place", "--focus", "hour"]
-    assert good(*asked) == f"{expected}\n"
-    assert json.loads(good(*asked, "--format", "json")) == [expected.to_dict()]
-    head, _, *rows = (line.split() for line in good("probe", *TWO_NAMES, given=TWO).splitlines() if line.strip())
-    assert (head[0], head[-1], [row[0] for row in rows]) == ("query", "verdict", ["sky", "sea"])
 
 
 def test_a_terminal_gets_a_coloured_table_that_fits_and_progress_over_many_queries() -> None:

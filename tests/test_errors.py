@@ -120,10 +120,6 @@ INPUT = {
     "Clusters needs vectors, got none": lambda: mc.rerank(mc.Candidates([1, 2]), mc.spread(mc.Clusters(2))),
     "Clusters needs column 'none', got columns: lat": lambda: spread(mc.Clusters(3, column="none")),
     "Clusters column 'lat' must hold vectors, N x D numbers, got 1 dim": lambda: spread(mc.Clusters(2, column="lat")),
-    "Branches needs vectors, got none": lambda: mc.Branches().membership({}, None),
-    "Branches compares all pairs and takes at most 10000 rows, got 10001": lambda: mc.Branches().membership(
-        {}, np.ones((10_001, 1))
-    ),
     # Attributes of the user's own
     "Loud.membership must lie in 0..1, got 1.5": lambda: spread(Loud([[1.5], [0]])),
     "Loud.membership must have 2 rows, got 1": lambda: spread(Loud([[1.0]])),
@@ -229,9 +225,6 @@ OPTIONS = {
     "Date.sigma_days must be > 0, got -3": lambda: mc.Date(sigma_days=-3),
     "Clusters.count must be a whole number >= 1, got 2.5": lambda: mc.Clusters(2.5),
     "Clusters.seed must be a whole number >= 0, got -1": lambda: mc.Clusters(2, seed=-1),
-    "Branches.counts must be whole numbers >= 1, such as (15, 30, 60), got 10": lambda: mc.Branches(10),
-    "Branches.counts must be whole numbers >= 1, such as (15, 30, 60), got (2.5,)": lambda: mc.Branches((2.5,)),
-    "Branches.counts must be whole numbers >= 1, such as (15, 30, 60), got ()": lambda: mc.Branches(()),
     "Category.missing must be 'last', 'neutral' or 'drop', got 'skip'": lambda: mc.Category("x", missing="skip"),
     "Loud.missing must be 'last', 'neutral' or 'drop', got None": lambda: mc.focus(Loud([], missing=None)),
     # Methods
@@ -307,7 +300,7 @@ OPTIONS = {
     ),
     # Dictionaries
     "from_dict needs a dictionary as returned by to_dict(), got [1]": lambda: mc.from_dict([1]),
-    "kind must be one of Branches, Category, Clustering,": lambda: mc.from_dict({"kind": ["Mmr"]}),
+    "kind must be one of Category, Clustering,": lambda: mc.from_dict({"kind": ["Mmr"]}),
     "Place does not take {'latitude': 'x'}": lambda: mc.from_dict({"kind": "Place", "latitude": "x"}),
     "a wish needs an attribute such as": lambda: mc.from_dict({"spread": 3}),
     "spread does not take {'near': 3}": lambda: mc.from_dict({"spread": "who", "near": 3}),

@@ -46,7 +46,6 @@ ATTRIBUTES = st.one_of(
     st.builds(mc.Number, of("number"), sigma=of(None, 0.7, 1e5), missing=MISSING),
     st.builds(mc.Category, of("label"), missing=MISSING),
     st.builds(mc.Clusters, of(3), missing=MISSING),
-    st.builds(mc.Branches, of((2, 5)), missing=MISSING),
     st.builds(mc.Date, of("date"), sigma_days=of(None, 40.0), missing=MISSING),
     st.builds(mc.DayOfYear, of("date"), missing=MISSING),
     st.builds(mc.Weekday, of("date"), missing=MISSING),

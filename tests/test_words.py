@@ -12,7 +12,6 @@ from mascot import grammar
 ATTRIBUTES = {
     "place": mc.Place("lat", "lon"),
     "place: latitude , longitude ": mc.Place("latitude", "longitude"),
-    "branches:4": mc.Branches((4,)),
     "hour": mc.HourOfDay("taken"),
     "season:uploaded": mc.DayOfYear("uploaded"),
     "number:altitude": mc.Number("altitude"),

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mascot.attributes.attribute import Attribute
-    from mascot.attributes.branches import Branches
     from mascot.attributes.category import Category
     from mascot.attributes.clusters import Clusters
     from mascot.attributes.cycle import Cycle, DayOfYear, HourOfDay, Weekday
@@ -30,23 +29,21 @@ if TYPE_CHECKING:
     from mascot.registry import from_dict
     from mascot.reranker import Reranker
     from mascot.reranking import rerank, rerank_many
-    from mascot.tuning.probe import probe
     from mascot.wishes import AnyWish, Wish, at_least, focus, limit, share, spread
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "AnyWish", "AtLeast", "Attribute", "Batch", "Branches", "Candidates", "Category", "Clustering", "Clusters", "Cycle",
+    "AnyWish", "AtLeast", "Attribute", "Batch", "Candidates", "Category", "Clustering", "Clusters", "Cycle",
     "Date", "DayOfYear", "Explanation", "Grid", "HourOfDay", "InputError", "KDpp", "Limit", "Mascot", "MascotError",
     "MissingExtra", "Mmr", "MsDpp", "Number", "OptionError", "Place", "Profile", "Ranking", "Rankings", "Reason",
     "Relevance", "Reranker", "Share", "Vectors", "Weekday", "Wish", "at_least", "focus", "from_dict", "limit",
-    "load_profile", "probe", "rerank", "rerank_many", "share", "spread",
+    "load_profile", "rerank", "rerank_many", "share", "spread",
 ]  # fmt: skip
 
 
 _MODULES = (
-    "attributes", "errors", "methods", "profiles", "reasons.explain", "registry", "reranker", "reranking",
-    "tuning.probe", "wishes",
+    "attributes", "errors", "methods", "profiles", "reasons.explain", "registry", "reranker", "reranking", "wishes",
 )  # fmt: skip
 
 

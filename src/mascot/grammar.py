@@ -455,7 +455,6 @@ _KINDS = {
     "number": _Kind("number:COLUMN", attributes.Number, (str,), (), _number),
     "cycle": _Kind("cycle:COLUMN,PERIOD", attributes.Cycle, (str, _number), (), _number),
     "category": _Kind("category:COLUMN", Category, (str,), (), str),
-    "branches": _Kind("branches[:COUNT]", attributes.Branches, (lambda word: (_integer(word),),), ("16",)),
     "look": _Kind("look[:CLUSTERS]", attributes.Clusters, (_integer,), ("10",)),
     "vectors": _Kind("vectors[:COLUMN]", attributes.Vectors, (str,), None),
 }

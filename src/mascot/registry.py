@@ -10,8 +10,7 @@ from mascot.errors import OptionError
 
 ATTRIBUTES: tuple[Any, ...] = (
     attributes.Place, attributes.Grid, attributes.HourOfDay, attributes.DayOfYear, attributes.Weekday, attributes.Date,
-    attributes.Number, attributes.Cycle, attributes.Category, attributes.Clusters, attributes.Branches,
-    attributes.Vectors,
+    attributes.Number, attributes.Cycle, attributes.Category, attributes.Clusters, attributes.Vectors,
 )  # fmt: skip
 METHODS: tuple[Any, ...] = (
     methods.Mascot, methods.Mmr, methods.KDpp, methods.MsDpp, methods.Clustering, methods.Relevance,

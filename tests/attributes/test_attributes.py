@@ -17,7 +17,7 @@ ALL = [
     mc.Place(), mc.Place(sigma_km=3.5, missing="drop"), mc.Place.grid("lat", "lon", cells=12, sigma=7.0),
     mc.HourOfDay("taken", bins=48), mc.DayOfYear("taken"), mc.Weekday("taken"), mc.Cycle("bearing", 360.0),
     mc.Date("taken", sigma_days=2.0), mc.Number("price"), mc.Category("camera", missing="neutral"),
-    mc.Clusters(5, seed=3), mc.Branches((2, 5)),
+    mc.Clusters(5, seed=3),
 ]  # fmt: skip
 
 

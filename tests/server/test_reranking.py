@@ -83,7 +83,7 @@ def test_every_attribute_and_method_is_accepted_as_to_dict_writes_it(service: ht
     }  # fmt: skip
     vectors = [[1, 0], [0, 1], [1, 1]]
     attributes = [mc.Place(), mc.HourOfDay(), mc.DayOfYear(), mc.Weekday(), mc.Date(), mc.Number("n"),
-                  mc.Cycle("n", 360.0), mc.Category("tags"), mc.Category("mixed"), mc.Clusters(2), mc.Branches((2, 3)),
+                  mc.Cycle("n", 360.0), mc.Category("tags"), mc.Category("mixed"), mc.Clusters(2),
                   mc.Grid(), mc.Vectors()]  # fmt: skip
     methods = [mc.Mascot(), mc.Mascot.paper(0.4), mc.Mascot(keep=0.9), mc.Mmr(), mc.KDpp(), mc.MsDpp(),
                mc.Clustering(clusters=2), mc.Relevance()]  # fmt: skip
@@ -294,7 +294,7 @@ def test_all_formats_give_the_same_answer(service: httpx.Client) -> None:
     options = {
         "k": 2, "protect": 1, "gains": True,
         "wishes": [{"spread": "flag"}, {"focus": {"kind": "Number", "column": "n"}, "near": 2}, {"spread": "tags"},
-                   {"spread": {"kind": "HourOfDay"}}, {"spread": {"kind": "Branches", "counts": [2]}}],
+                   {"spread": {"kind": "HourOfDay"}}, {"spread": {"kind": "Clusters", "count": 2}}],
     }  # fmt: skip
     request = {"scores": [0.9, 0.8, 0.7], "ids": ["a", "b", "c"], "columns": columns | {"taken": times}}
     request |= {"vectors": vectors} | options

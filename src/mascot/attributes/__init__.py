@@ -5,7 +5,6 @@ Those here are frozen dataclasses, and also say what a missing value means and h
 """
 
 from mascot.attributes.attribute import Attribute, Columns
-from mascot.attributes.branches import Branches
 from mascot.attributes.category import Category
 from mascot.attributes.clusters import Clusters
 from mascot.attributes.cycle import Cycle, DayOfYear, HourOfDay, Weekday
@@ -14,6 +13,6 @@ from mascot.attributes.place import Grid, Place
 from mascot.attributes.vectors import Vectors
 
 __all__ = [
-    "Attribute", "Branches", "Category", "Clusters", "Columns", "Cycle", "Date", "DayOfYear", "Grid", "HourOfDay",
+    "Attribute", "Category", "Clusters", "Columns", "Cycle", "Date", "DayOfYear", "Grid", "HourOfDay",
     "Number", "Place", "Vectors", "Weekday",
 ]  # fmt: skip

@@ -14,7 +14,6 @@ import mascot
 
 MODULES = {  # the module of each command; it holds a function, or for a group a Typer, with the name of the command
     "rerank": "rerank_command",
-    "probe": "rerank_command",
     "tune": "tune_command",
     "preview": "preview_command",
     "demo": "rerank_command",

@@ -80,7 +80,7 @@ QUERY = typer.Option(
     None, metavar="COLUMN", help="Column to group by, one result list per value (default: 'query' if there is one)."
 )
 VECTOR = typer.Option(
-    None, metavar="COLUMN", help="Column that vectors, look and branches compare (default: 'vector' if there is one)."
+    None, metavar="COLUMN", help="Column that vectors and look compare (default: 'vector' if there is one)."
 )
 EXPLAIN = typer.Option(False, "--explain", help="Say why each result was selected.")
 LIBRARY = typer.Option(

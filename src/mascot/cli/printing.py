@@ -18,7 +18,6 @@ from mascot.grammar import columns_of
 from mascot.ranking import Ranking
 from mascot.reasons.explain import Reason
 from mascot.serialize import plain
-from mascot.tuning.probe import Probe
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -190,16 +189,6 @@ def ranking_table(query: RecordedQuery, ranking: Ranking, explain: bool) -> Grid
         grid.add_row(rank, str(reason.was), id_, relevance, *cells, style="dim" if reason.step is None else None)
     if explanation.notes:
         grid.caption, grid.caption_justify = "\n".join(map(visible, explanation.notes)), "left"
-    return grid
-
-
-def probe_table(names: Sequence[Any], probes: Sequence[Probe]) -> Grid:
-    grid = new_grid(("query", FOLD), ("kept", RIGHT), ("worst step", {}), ("survives", RIGHT), ("verdict", {}))
-    for name, probe in zip(names, probes, strict=True):
-        worst = probe.worst
-        step = f"{worst.parameter} {worst.value:.4g} to {worst.stepped:.4g}" if worst else ""
-        survives = f"{worst.survives:.1%}" if worst else ""
-        grid.add_row(_cell(name), f"{probe.kept:.1%}", step, survives, probe.verdict)
     return grid
 
 

@@ -1,4 +1,4 @@
-"""The commands that re-rank records: `mascot rerank`, `probe` and `demo`."""
+"""The commands that re-rank records: `mascot rerank` and `demo`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from mascot.candidates import value_of
 from mascot.cli import example, hit_tables, options, printing
 from mascot.errors import require
 from mascot.methods.method import Method
-from mascot.tuning.probe import probe as run_probe
 
 _CHUNK = 500  # queries per batch and step of the progress bar
 _BAR = 100  # the smallest number of queries with a progress bar
@@ -81,7 +80,6 @@ def rerank(
       cycle:bearing,360                   cycle:bearing,360=90
       category:camera    camera           camera=X100
       look:10            look             (clusters of the vectors)
-      branches:16        branches         (branches of a tree of the vectors)
       vectors:embedding  vectors          (the vectors themselves, by their cosine)
 
     The output consists of the input records in their new order, with rank, was
@@ -126,47 +124,6 @@ def _note_missed_rules(rankings: Sequence[mc.Ranking]) -> None:
             printing.note(printing.visible(rule))
     elif count:
         printing.note(f"{count} of {len(rankings)} queries do not meet every rule; --format table names the rules")
-
-
-def probe(
-    path: str | None = options.INPUT_PATH,
-    k: int = typer.Option(10, "-k", help="Number of results to examine."),
-    spread: list[str] = options.SPREAD,
-    focus: list[str] = options.FOCUS,
-    strength: float | None = options.STRENGTH,
-    protect: int | None = options.PROTECT,
-    keep: float | None = options.KEEP,
-    order: options.Order | None = options.ORDER,
-    method: options.MethodName | None = options.METHOD,
-    paper: bool = options.PAPER,
-    missing: Missing = options.MISSING,
-    score: str = options.SCORE,
-    id: str | None = options.ID,
-    query: str | None = options.QUERY,
-    vector: str | None = options.VECTOR,
-    input_format: options.InputName | None = options.INPUT_FORMAT,
-    format: options.OutputFormat = typer.Option("table", help="Output format."),
-) -> None:
-    """Measure how sensitive the results are to each parameter.
-
-    Each parameter is changed by one step, strength by 0.1 and widths by a factor
-    of 1.5, and the results are compared. A step is steady if 90% of the relevance
-    survives, collapses if less than half does, and drifts in between. Wishes are
-    written as for rerank.
-    """
-    steering = _method(method, paper, strength, protect, keep, order)
-    wishes = options.TypedWishes(spread, focus)
-    request = read_request(path, input_format, wishes, InputColumns(missing, score, id, query, vector))
-    groups = request.queries
-    with line_in_errors(request):
-        probes = list(_bar((run_probe(q.candidates, request.wishes, steering, k) for q in groups), len(groups)))
-    if format == "table":
-        is_grouped = len(groups) > 1
-        printing.show(printing.probe_table([q.name for q in groups], probes) if is_grouped else str(probes[0]))
-        return
-    pairs = zip(groups, probes, strict=True)
-    records = [({} if q.name is None else {"query": q.name}) | probe.to_dict() for q, probe in pairs]
-    printing.show_records(records, format == "json")
 
 
 def demo(
@@ -261,7 +218,7 @@ def read_request(
     for column in columns:
         table.require(column, "a wish names its columns as in place:lat,lon")
     queries = hit_tables.queries(table, names.score, names.id, names.query, names.vector, columns)
-    of_vectors = [wish for wish in wishes if isinstance(wish.attribute, (mc.Branches, mc.Clusters, mc.Vectors))]
+    of_vectors = [wish for wish in wishes if isinstance(wish.attribute, (mc.Clusters, mc.Vectors))]
     if queries[0].candidates.vectors is None and not all(map(grammar.columns_of, of_vectors)):
         table.require("vector", "name another with --vector")
     return RecordedInput(table, queries, wishes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import InitVar, dataclass, field, replace
@@ -227,17 +226,12 @@ def _join_by_name(parts: list[Any]) -> Any:
     """Join bins, one part after the other. Labels, which each part numbers for itself, get one numbering by name."""
     if not all(isinstance(part, SparseBins) and part.labels is not None for part in parts):
         return _join_bins(parts)
-    names: dict[tuple[str, int], int] = {}  # cuts of `Branches` may share names: count them
+    names: dict[str, int] = {}
     renumbered: list[Bins] = []
     for part in parts:
-        occurrences = Counter[str]()
-        codes = []
-        for label in part.labels:
-            codes.append(names.setdefault((label, occurrences[label]), len(names)))
-            occurrences[label] += 1
-        codes = codes or [0]
+        codes = [names.setdefault(label, len(names)) for label in part.labels] or [0]
         renumbered.append(replace(part, indices=np.array(codes, np.int64)[part.indices], labels=None))
-    return replace(_join_bins(renumbered), count=max(len(names), 1), labels=tuple(name for name, _ in names))  # type: ignore[type-var]
+    return replace(_join_bins(renumbered), count=max(len(names), 1), labels=tuple(names))  # type: ignore[type-var]
 
 
 def _join_bins(parts: Sequence[Bins]) -> Bins:

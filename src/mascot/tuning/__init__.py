@@ -1,1 +1,1 @@
-"""Choose parameters from judged results, and measure what each of them does."""
+"""Choose parameters from judged results, and preview what rules change."""

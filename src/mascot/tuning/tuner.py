@@ -29,7 +29,7 @@ FACTORS = (0.25, 0.5, 2.0, 4.0)  # of the width an attribute has, or takes from 
 FEW_QUERIES = 20
 FIGURES = (".png", ".pdf", ".svg")
 _RESAMPLES = 2000
-_PROBED = 30  # queries from which an open width is taken
+_SAMPLED = 30  # queries from which an open width is taken
 _DEFAULT_STRENGTH = mc.Mascot().strength or 0.0
 
 
@@ -271,21 +271,20 @@ def _grid(queries: Sequence[mc.Candidates[Any]], wishes: Sequence[mc.AnyWish], k
     protects = [None, *(count for count in sorted({0, 1, k // 2}) if count != usual)]
     widths: list[tuple[tuple[int, float], ...]] = [()]
     for at, wish in enumerate(wishes):
-        widths += [((at, width),) for width in _widths(queries, wish, k)]
+        widths += [((at, width),) for width in _widths(queries, wish)]
     settings = [Setting(*setting) for setting in product(STRENGTHS, protects, widths)]
     return sorted(settings, key=lambda setting: (setting.changes, abs(setting.strength - _DEFAULT_STRENGTH)))
 
 
-def _widths(queries: Sequence[mc.Candidates[Any]], wish: mc.AnyWish, k: int) -> Iterator[float]:
+def _widths(queries: Sequence[mc.Candidates[Any]], wish: mc.AnyWish) -> Iterator[float]:
     """Yield other widths for a wish's attribute, unless it has no width or the wish names a value."""
     name = _width_field(wish)
     if name is None or not isinstance(wish, mc.Wish) or wish.near is not None:
         return
     usual = getattr(wish.attribute, name)
     if usual is None:
-        probes = [mc.probe(query, wish, k=k) for query in queries[:_PROBED]]
-        values = [step.value for probe in probes for step in probe.steps if step.parameter.endswith(f".{name}")]
-        usual = float(np.median(values)) if values else None
+        taken = [width for query in queries[:_SAMPLED] if (width := _width_here(wish, query, name))]
+        usual = float(np.median(taken)) if taken else None
     for factor in FACTORS if usual else ():
         width = float(f"{usual * factor:.2g}")
         try:
@@ -294,6 +293,13 @@ def _widths(queries: Sequence[mc.Candidates[Any]], wish: mc.AnyWish, k: int) -> 
         except mc.MascotError:  # narrower than the attribute allows
             continue
         yield width
+
+
+def _width_here(wish: mc.Wish, query: mc.Candidates[Any], name: str) -> float | None:
+    """Return the width that the wish takes from the candidates of a query."""
+    bins: Any = wish.bins(query.columns, query.vectors, len(query)).resolve()
+    axes: Any = getattr(bins, "axes", ())
+    return axes[0].sigma if len(axes) == 1 else getattr(bins, name, None)
 
 
 def _width_field(wish: mc.AnyWish) -> str | None:

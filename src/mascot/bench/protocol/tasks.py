@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 import mascot as mc
 from mascot import metrics
+from mascot.bench.protocol.branches import Branches, unit_vectors
 from mascot.bench.running.own_method import OwnMethod
 from mascot.bench.running.pyversity import Pyversity
 
@@ -159,20 +160,16 @@ def recorded(wish: mc.Wish) -> dict[str, Any]:
 
 def name_of(attribute: mc.Attribute) -> str:
     """Return the name of an attribute in records and tables."""
-    names: dict[mc.Attribute, str] = {PLACE: "geo", HOUR_OF_DAY: "hour", mc.Branches(): "look"}
+    names: dict[mc.Attribute, str] = {PLACE: "geo", HOUR_OF_DAY: "hour"}
     return names.get(attribute, attribute.name)
 
 
 def metric_features(attribute: mc.Attribute, columns: Columns, vectors: Floats | None) -> Floats:
-    """Return the [M, d] points that the Vendi score compares: zeros for a missing value, unit vectors of `Branches`."""
+    """Return the [M, d] points that the Vendi score compares: zeros if missing, unit vectors for `Branches`."""
     if attribute == HOUR_OF_DAY:
         return PublishedHour().features(columns, vectors)
-    if isinstance(attribute, mc.Branches):
-        if vectors is None:
-            raise mc.InputError("Branches needs vectors, got none")
-        present = np.nan_to_num(vectors)
-        lengths = np.linalg.norm(present, axis=1, keepdims=True)
-        return np.asarray(present / np.where(lengths > 0, lengths, 1.0))
+    if isinstance(attribute, Branches):
+        return unit_vectors(vectors)
     return attribute.features(dict(columns), vectors)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import mascot as mc
 from mascot import metrics
 from mascot.bench.datasets.dataset import Bools, Dataset, DatasetHits, Floats, Ints
+from mascot.bench.protocol.branches import Branches
 from mascot.bench.protocol.tasks import SPREAD, BenchTask, Widths, metric_features
 from mascot.tuning.judge import padded
 
@@ -114,7 +115,7 @@ def appearance(dataset: Dataset, images: Ints) -> Floats | None:
     """Return the normalised Vendi score of the images of each list, [Q, K] rows; None without vectors."""
     if dataset.vectors is None:
         return None
-    unit = features(dataset, mc.Branches())
+    unit = features(dataset, Branches())
     parts = [unit[images[first : first + _LISTS]] for first in range(0, len(images), _LISTS)]
     return np.concatenate([metrics.normalised_vendi(_similarities(part)) for part in parts])
 
@@ -132,7 +133,7 @@ def primary_bins(dataset: Dataset, task: BenchTask, widths: Widths) -> Ints:
     Branches are bins of one query's candidates, not of the whole set: k-means clusters stand in for them.
     """
     usual = [wish.attribute for wish in task.wishes(SPREAD, widths)]
-    attributes = [mc.Clusters(25) if isinstance(attribute, mc.Branches) else attribute for attribute in usual]
+    attributes = [mc.Clusters(25) if isinstance(attribute, Branches) else attribute for attribute in usual]
     parts = [attribute.membership(dict(dataset.columns), dataset.vectors) for attribute in attributes]
     bins = np.concatenate([part.resolve().sparse().compact()[0].dense() for part in parts], axis=1)
     # Narrow bins of a coarse grid may miss every image of a small set: then all images share no bin at all.

@@ -15,6 +15,7 @@ import numpy as np
 
 import mascot as mc
 from mascot.bench.datasets.dataset import Floats, Ints
+from mascot.bench.protocol.branches import Branches
 from mascot.bench.protocol.search_space import is_dpp
 from mascot.bench.protocol.tasks import SPREAD, Method, Point
 from mascot.bench.running.query_set import QuerySet
@@ -109,4 +110,4 @@ def _ranker(wishes: tuple[mc.Wish, ...], queries: QuerySet) -> Callable[[Method,
 
 def _is_tree(wishes: Sequence[mc.Wish]) -> bool:
     """Return whether an attribute is a tree, which is grown from each query's own candidates."""
-    return any(isinstance(wish.attribute, mc.Branches) for wish in wishes)
+    return any(isinstance(wish.attribute, Branches) for wish in wishes)

@@ -211,4 +211,4 @@ def _is_built_in(attribute: Any) -> bool:
 
 
 def _compares_vectors(attribute: Any) -> bool:
-    return isinstance(attribute, (mc.Clusters, mc.Branches, mc.Vectors)) and getattr(attribute, "column", None) is None
+    return isinstance(attribute, (mc.Clusters, mc.Vectors)) and getattr(attribute, "column", None) is None

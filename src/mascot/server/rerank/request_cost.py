@@ -12,7 +12,7 @@ import mascot as mc
 from mascot.attributes.category import Combination, labels_of
 from mascot.kernels import native
 
-_MOST_PAIRED = {mc.MsDpp: 500, mc.Branches: 2000}  # candidates, of which all pairs are compared
+_MOST_PAIRED = {mc.MsDpp: 500}  # candidates, of which all pairs are compared
 _MOST_REACHED = 10_000_000  # candidates x bins per candidate
 _MOST_DENSE = 30_000_000  # candidates x bins, for methods that compute all of them
 _MOST_FEATURES = 5_000_000  # candidates x labels and clusters, for the methods that compare candidates
@@ -44,7 +44,7 @@ def check(candidates: mc.Candidates, wishes: Sequence[mc.AnyWish], method: Any, 
     _require(count * reach, _MOST_REACHED // (_KEEP if keep else 1), "candidates x bins per candidate")
     work = sum(count * _width(it, candidates) * it.count for it in attributes if isinstance(it, mc.Clusters))
     if isinstance(method, (mc.Clustering, mc.KDpp, mc.Mmr, mc.MsDpp)):
-        labelled = (mc.Branches, mc.Category, mc.Clusters)
+        labelled = (mc.Category, mc.Clusters)
         pairs = zip(sizes, attributes, strict=True)
         features = sum(size[0] if isinstance(attribute, labelled) else 3 for size, attribute in pairs)
         _require(count * features, _MOST_FEATURES, f"candidates x labels, for {type(method).__name__}")
@@ -66,7 +66,7 @@ def check(candidates: mc.Candidates, wishes: Sequence[mc.AnyWish], method: Any, 
     _require(work, _MOST_CLUSTERED, "candidates x dimension x clusters")
     if not native.available():
         _require(count * bins, _NUMPY, "candidates x bins, without the native kernel")
-    has_clusters = any(isinstance(attribute, (mc.Branches, mc.Clusters, mc.Vectors)) for attribute in attributes)
+    has_clusters = any(isinstance(attribute, (mc.Clusters, mc.Vectors)) for attribute in attributes)
     is_plain = isinstance(method, (mc.Mascot, mc.Relevance)) and not keep and not has_clusters
     return is_plain and count * reach <= _SMALL and labels <= _SMALL
 
@@ -124,8 +124,6 @@ def _bins(attribute: Any, candidates: mc.Candidates) -> tuple[int, int]:
         return distinct, max(map(len, labels), default=0)
     if isinstance(attribute, mc.Clusters):
         return attribute.count, 1
-    if isinstance(attribute, mc.Branches):
-        return sum(attribute.counts), len(attribute.counts)
     if isinstance(attribute, mc.Vectors):
         return 1, 1
     if isinstance(attribute, mc.Weekday):
