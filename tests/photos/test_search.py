@@ -167,7 +167,7 @@ def test_pins_and_names_that_cannot_be(shared: Library) -> None:
             checked_name(name)
 
 
-def test_choices_survive_moving_indexing_and_repair(library: Library) -> None:
+def test_choices_survive_moving_and_indexing(library: Library) -> None:
     root = library.root
     ids = {photo.path: photo.id for photo in photos_in(library)}
     paths = ["Tokyo/t1.jpg", "plain3.jpg", "Sydney/s0.jpg", "Lisbon/burst 4.jpg"]
@@ -204,7 +204,7 @@ def test_the_file_of_choices(library: Library, monkeypatch: pytest.MonkeyPatch) 
                 write()
     assert [choice.name for choice in library.choices.all()] == names
     (library.folder / "choices.sqlite").write_bytes(b"no database" * 100)
-    with pytest.raises(mc.InputError, match="`mascot library --repair"):
+    with pytest.raises(mc.InputError, match="is damaged"):
         library.choices.all()
 
 
