@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
-import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -137,7 +136,7 @@ Library(sys.argv[2]).index(BagOfWords())
     assert not list(root.glob(".mascot/building-*"))
 
 
-@pytest.mark.parametrize("name", ["", ".gitignore", "library.sqlite", "choices.sqlite", "nearest-x"])
+@pytest.mark.parametrize("name", ["", ".gitignore", "library.sqlite", "choices", "choices/x.json", "nearest-x"])
 def test_links_inside_an_index_are_refused(root: Path, tmp_path: Path, name: str) -> None:
     """`mascot index` wrote through a link at .gitignore, and `mascot library` into any linked database."""
     link, target = root / ".mascot" / name, tmp_path / "target"
@@ -202,36 +201,33 @@ def test_an_empty_database_is_damage(root: Path) -> None:
         library.check()
 
 
-def _update(assignment: str) -> Callable[[Path], None]:
-    def run(path: Path) -> None:
-        with closing(sqlite3.connect(path)) as connection:
-            connection.execute(f"UPDATE choices SET {assignment} WHERE name = 'wall'")
-            connection.commit()
-
-    return run
+_CHOICE: dict[str, object] = {"name": "wall", "photos": [["a.jpg", "h"]], "rejected": [], "query": None}
 
 
-_HARMS: dict[str, Callable[[Path], None]] = {
-    "empty": lambda path: os.truncate(path, 0),
-    "gone": Path.unlink,
-    "cut": _cut,
-    "not a database": lambda path: path.write_bytes(b"no database" * 100) and None,
-    "bytes": lambda path: path.write_bytes(path.read_bytes().replace(b"boats", b"\xff\xfe\x00\x01\xff")) and None,
-    "query": _update("query = '{{{'"),
-    "photos": _update("""photos = '[["a.jpg"]]'"""),
-    "rejected": _update("rejected = 7"),
-    "nesting": _update(f"query = '{'[' * 9000}'"),
-    "name": _update("name = x'ff00'"),
-}
-
-
-@pytest.mark.parametrize("harm", _HARMS)
-def test_damaged_choices_are_named(root: Path, harm: str) -> None:
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"\xff\xfe", b"[]", b"7", b"[" * 9000, b"{}"]
+    + [
+        json.dumps(_CHOICE | harm).encode()
+        for harm in (
+            {"name": 7},
+            {"name": " wall"},
+            {"photos": [["a.jpg"]]},
+            {"rejected": 7},
+            {"query": "x"},
+            {"more": 1},
+        )
+    ],
+)
+def test_damaged_choices_are_named(root: Path, content: bytes) -> None:
+    """`mascot choices` raised a traceback."""
     with Library(root) as library:
         library.choices.put("wall", [3, 4], [5], {"text": "boats", "k": 4})
-        _HARMS[harm](library.folder / "choices.sqlite")
-        with pytest.raises(DamagedLibrary):
+        (file,) = (library.folder / "choices").glob("*.json")
+        file.write_bytes(content)
+        with pytest.raises(mc.InputError, match="is not a choice, or is damaged"):
             library.check()
+        assert file.read_bytes() == content
 
 
 def test_choices_are_exported_and_imported(root: Path, tmp_path: Path) -> None:
