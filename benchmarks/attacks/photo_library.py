@@ -27,7 +27,6 @@ from benchmarks.attacks.frame import Arena, NotHere, Trial, attack, mutated
 from mascot.errors import MascotError
 from mascot.photos import Library
 from mascot.photos.database.filters import matching
-from mascot.photos.database.repair import check, repair
 from mascot.photos.encoders.encoder import Picture
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.files.decoder_pool import DecoderPool
@@ -121,7 +120,7 @@ def mutated_pictures(arena: Arena) -> Iterator[Trial]:
 
 
 @attack(
-    "one line that names the damage, or an answer; after --repair and `mascot index` all is there",
+    "one line that names the damage, or an answer; after `mascot index --again` all is there",
     rounds=60,
     short=4,
     limit_s=60,
@@ -132,7 +131,7 @@ def damaged_database(arena: Arena) -> Iterator[Trial]:
         for path in root.glob(".mascot/nearest-*"):
             path.unlink()
         damage(root / ".mascot" / "library.sqlite", arena.chance, arena.chance.choice([1, 20, 4096]))
-        yield compared("library.sqlite", partial(_is_repaired, root))
+        yield compared("library.sqlite", partial(_is_made_again, root))
 
 
 @attack(
@@ -291,7 +290,7 @@ def opened(root: Path) -> Library:
     return Library(root)
 
 
-def _is_repaired(root: Path) -> bool:
+def _is_made_again(root: Path) -> bool:
     actions: tuple[Callable[[Library], object], ...] = (
         lambda library: library.search("harbour", encoder=WordEncoder()),
         lambda library: library.hits(where="camera = 'X100'"),
@@ -306,10 +305,10 @@ def _is_repaired(root: Path) -> bool:
                 if "\n" in str(error):
                     return False
     with Library(root) as library:
-        repair(library)
-        library.index(WordEncoder())
+        library.index(WordEncoder(), again=True)
         results = library.search("harbour", encoder=WordEncoder())
-        return not check(library) and library.store.count() == _PHOTOS and len(results) == 24
+        library.check()
+        return library.store.count() == _PHOTOS and len(results) == 24
 
 
 def _is_completed(root: Path, truth: dict[str, tuple[object, ...]]) -> bool:

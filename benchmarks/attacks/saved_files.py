@@ -8,7 +8,6 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,10 +17,9 @@ from PIL import ExifTags, Image
 
 import mascot as mc
 from benchmarks.attacks.frame import Arena, NotHere, Trial, attack
-from benchmarks.attacks.photo_library import WordEncoder, compared, copied, damage, opened, small_disk
+from benchmarks.attacks.photo_library import WordEncoder, copied, damage, opened, small_disk
 from mascot.errors import InputError, MascotError
 from mascot.photos import Library
-from mascot.photos.database.repair import check, repair
 from mascot.photos.sharing.album import section_of, write_album
 from mascot.photos.sharing.export import copy_originals, originals, write_zip
 
@@ -125,28 +123,6 @@ def _edited(array: Any, chance: random.Random) -> Any:
     return changes[kind]()
 
 
-@attack("the damage is found, and no saved choice is lost", rounds=150, short=6, limit_s=30)
-def damaged_choices(arena: Arena) -> Iterator[Trial]:
-    root = copied(arena.indexed, arena.folder / "chosen")
-    with opened(root) as library:
-        saved = [library.choices.put("prints", [1, 2]), library.choices.put("wall", [3, 4], [5], {"text": "harbour"})]
-    for _ in range(arena.rounds):
-        place = copied(root, arena.folder / "library")
-        name = arena.chance.choice(["choices.sqlite", "choices.sqlite", "choices.json"])
-        damage(place / ".mascot" / name, arena.chance, arena.chance.choice([1, 20, 4096]))
-        yield compared(name, partial(_are_restored, place, saved))
-
-
-def _are_restored(root: Path, saved: list[Any]) -> bool:
-    with opened(root) as library:
-        is_found = bool(check(library))
-        with suppress(MascotError):
-            is_found |= library.choices.all() == saved
-        repair(library)
-        choices = {choice.name: asdict(choice) for choice in library.choices.all()}
-        return is_found and not check(library) and all(choices.get(one.name) == asdict(one) for one in saved)
-
-
 @attack("one line that names the disk, and no half-written file; then all is there", rounds=6, short=2, limit_s=20)
 def export_to_a_full_disk(arena: Arena) -> Iterator[Trial]:
     with opened(arena.indexed) as library:
@@ -188,7 +164,8 @@ def index_on_another_disk(arena: Arena) -> Iterator[Trial]:
             ballast.unlink()
             with Library(photos, index=disk / "index") as library:
                 count = library.index(WordEncoder()).photos
-                sound = count == len(list(photos.iterdir())) and not check(library)
+                library.check()
+                sound = count == len(list(photos.iterdir()))
             survived = str(disk) in message and "\n" not in message and sound and not (photos / ".mascot").exists()
             yield Trial("disk", survived, f"{count} photographs, {message}")
 

@@ -1,30 +1,26 @@
-"""Damage is found when it is read, named, and repaired."""
+"""Damage is named when it is read, with the command that indexes again; nothing is lost of the choices."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
-import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 import mascot as mc
 from mascot.photos import Library
-from mascot.photos.database.repair import DAMAGED, check, repair
 from mascot.photos.database.store import DamagedLibrary
+from mascot.photos.locations import DAMAGED
 from mascot.photos.sharing.overview import overview
 from tests.photos.bag_of_words import BagOfWords
+from tests.photos.jpegs import small_library
 from tests.photos.libraries import indexed_library
-from tests.retelling import run_command
-
-
-def _opened(root: Path) -> Library:
-    return Library(root)
+from tests.retelling import environment, run_command
 
 
 @pytest.fixture
@@ -36,9 +32,17 @@ def _cut(path: Path) -> None:
     os.truncate(path, path.stat().st_size // 2)
 
 
-def test_a_damaged_schema_gives_one_clear_error_and_is_repaired(root: Path) -> None:
+def _index_again(root: Path) -> None:
+    """Index a damaged library again, and search it."""
+    with Library(root) as library:
+        assert library.index(BagOfWords(), again=True).photos == 30
+        assert len(library.search("sunset", encoder=BagOfWords())) == 24
+        library.check()
+
+
+def test_a_damaged_schema_gives_one_clear_error(root: Path) -> None:
     """The message of SQLite quotes the schema, and Python cannot decode the message."""
-    with _opened(root) as library:
+    with Library(root) as library:
         library.store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     database = root / ".mascot" / "library.sqlite"
     database.write_bytes(database.read_bytes().replace(b"NOT NULL", b"NOT N\xd5LL", 1))
@@ -50,72 +54,69 @@ def test_a_damaged_schema_gives_one_clear_error_and_is_repaired(root: Path) -> N
         lambda library: library.index(BagOfWords()),
         lambda library: overview(library.root, library.folder, library.store),
     ):
-        with _opened(root) as library, pytest.raises(DamagedLibrary, match="--repair"):
+        with Library(root) as library, pytest.raises(DamagedLibrary, match=r"mascot index .* --again"):
             action(library)
-    with _opened(root) as library:
-        repair(library)
-        assert check(library) == ()
-        assert library.index(BagOfWords()).photos == 30
-        assert len(library.search("sunset", encoder=BagOfWords())) == 24
-        assert check(library) == ()
+    _index_again(root)
 
 
-def test_a_repair_saves_what_can_be_read_and_says_what_was_lost(root: Path) -> None:
-    with _opened(root) as library:
-        before = {row["path"]: tuple(row) for row in library.store.connection.execute("SELECT * FROM photos")}
+def test_indexing_again_sets_a_damaged_database_aside_and_keeps_the_choices(root: Path) -> None:
+    with Library(root) as library:
+        saved = library.choices.put("wall", [3, 4], [5])
         library.store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         query = "SELECT rootpage FROM sqlite_master WHERE name = 'photos_by_hash'"
-        with suppress(mc.InputError):  # where SQLite was built with dbstat
-            library.store.connection.execute("SELECT 1 FROM dbstat LIMIT 1").fetchone()
-            query = "SELECT pageno FROM dbstat WHERE name = 'pixels' AND pagetype = 'leaf' LIMIT 1 OFFSET 1"
         page = library.store.connection.execute(query).fetchone()[0]
+        paths = [photo.path for photo in library.store.photos(saved.photos)]
     database = root / ".mascot" / "library.sqlite"
     content = bytearray(database.read_bytes())
     content[(page - 1) * 4096 : page * 4096] = b"\x5a" * 4096
     database.write_bytes(content)
-    with _opened(root) as library:
-        assert check(library)
-        done = repair(library)
-        assert done.damaged == root / ".mascot" / DAMAGED
-        assert done.damaged.is_file()
-        assert 15 <= done.photos == 30 - done.lost
-        rows = {row["path"]: tuple(row) for row in library.store.connection.execute("SELECT * FROM photos")}
-        assert rows == {path: before[path] for path in rows}
-        again = library.index(BagOfWords())
-        assert (again.photos, again.unchanged) == (30, done.photos)
+    with Library(root) as library, pytest.raises(DamagedLibrary):
+        library.check()
+    _index_again(root)
+    assert (root / ".mascot" / DAMAGED).read_bytes() == content
+    with Library(root) as library:
+        assert [photo.path for photo in library.store.photos(library.choices.get("wall").photos)] == paths
 
 
-def test_values_that_cannot_be_right_are_found_and_made_again(root: Path) -> None:
-    with _opened(root) as library:
-        with library.store.writing() as connection:
-            connection.execute("UPDATE photos SET taken = '\"019-07-25T10:00:00' WHERE id = 6")
-            connection.execute("UPDATE vectors SET vector = zeroblob(length(vector)) WHERE photo = 7")
-            connection.execute("UPDATE vectors SET vector = x'00' WHERE photo = 8")
-        damages = [line.partition(": ")[2] for line in check(library)]
-        assert damages == [f"photograph {id_} is damaged" for id_ in (6, 7, 8)]
-        with pytest.raises(mc.InputError, match="vector of photograph 8 has the wrong length"):
-            library.search("sunset", encoder=BagOfWords())
-        with pytest.raises(DamagedLibrary, match="mascot library --repair"):
-            library.index(BagOfWords())
-        done = repair(library)
-        assert (done.photos, done.encoded, done.lost) == (29, 27, 1)
-        summary = library.index(BagOfWords())
-        assert (summary.changed, summary.new) == (2, 1)
-        assert check(library) == ()
+def test_values_that_cannot_be_right_are_named(root: Path) -> None:
+    harms = (
+        "UPDATE photos SET taken = '\"019-07-25T10:00:00' WHERE id = 6",
+        "UPDATE vectors SET vector = x'00' WHERE photo = 8",
+    )
+    for harm, reason in zip(harms, ("photograph 6: ", "the vector of photograph 8 has the wrong length"), strict=True):
+        with Library(root) as library:
+            with library.store.writing() as connection:
+                connection.execute(harm)
+            with pytest.raises(DamagedLibrary, match=reason):
+                library.check()
+        _index_again(root)
 
 
-def test_the_commands(root: Path) -> None:
-    sound = run_command("library", str(root), "--check")
+def test_the_commands(root: Path, tmp_path: Path) -> None:
+    variables = environment(XDG_STATE_HOME=str(tmp_path / "state"))
+    sound = run_command("library", "check", str(root), variables=variables)
     assert (sound.returncode, sound.stdout) == (0, "no damage found: 30 photographs\n")
     (root / ".mascot" / "library.sqlite").write_bytes(b"this is not a database at all " * 500)
-    with _opened(root) as library, pytest.raises(DamagedLibrary, match=r"`mascot library --repair \S+/photos` saves"):
-        library.search("x")
-    damaged = run_command("library", str(root), "--check")
-    assert (damaged.returncode, "file is not a database" in damaged.stdout) == (1, True)
-    assert "--repair" in damaged.stderr
-    repaired = run_command("library", str(root), "--repair")
-    assert repaired.returncode == 0
-    assert re.search(r"0 photographs saved, an unknown number lost.*Next: mascot index", repaired.stdout, re.S)
+    for words in (("library", "check", str(root)), ("search", "sunset", "--library", str(root)), ("index", str(root))):
+        damaged = run_command(*words, variables=variables)
+        assert (damaged.returncode, damaged.stderr.count("\n")) == (2, 1)
+        assert "file is not a database" in damaged.stderr
+        command = re.search("`mascot (index .* --again)`", damaged.stderr)
+    assert command
+    again = run_command(*command[1].split(), "--encoder", "lite", variables=variables)
+    assert again.returncode == 0
+    assert run_command("library", "check", str(root), variables=variables).returncode == 0
+
+
+def test_an_index_elsewhere_is_made_again(tmp_path: Path) -> None:
+    photos, index = small_library(tmp_path / "photos"), tmp_path / "index"
+    variables = environment(XDG_STATE_HOME=str(tmp_path / "state"))
+    words = ("index", str(photos), "--index", str(index), "--encoder", "lite")
+    assert run_command(*words, variables=variables).returncode == 0
+    (index / "library.sqlite").write_bytes(b"this is not a database at all " * 500)
+    assert f"`mascot index {index} --again`" in run_command("library", str(index), variables=variables).stderr
+    again = run_command("index", str(index), "--again", "--encoder", "lite", variables=variables)
+    assert again.stdout.startswith("30 photographs: 30 new")
 
 
 def test_a_limit_on_the_size_of_files(root: Path) -> None:
@@ -135,7 +136,7 @@ Library(sys.argv[2]).index(BagOfWords())
     assert not list(root.glob(".mascot/building-*"))
 
 
-@pytest.mark.parametrize("name", ["", ".gitignore", "library.sqlite", "choices.sqlite", "nearest-x"])
+@pytest.mark.parametrize("name", ["", ".gitignore", "library.sqlite", "choices", "choices/x.json", "nearest-x"])
 def test_links_inside_an_index_are_refused(root: Path, tmp_path: Path, name: str) -> None:
     """`mascot index` wrote through a link at .gitignore, and `mascot library` into any linked database."""
     link, target = root / ".mascot" / name, tmp_path / "target"
@@ -162,128 +163,76 @@ def test_links_inside_an_index_are_refused(root: Path, tmp_path: Path, name: str
 
 def test_a_schema_version_that_is_too_low_is_corrected(root: Path) -> None:
     """SQLite said "duplicate column name"."""
-    with _opened(root) as library:
+    with Library(root) as library:
         library.store.connection.execute("PRAGMA user_version = 1")
-    with _opened(root) as library:
-        assert (library.store.count(), check(library)) == (30, ())
+    with Library(root) as library:
+        assert (library.store.count(), library.check()) == (30, None)
 
 
 @pytest.mark.parametrize("version", [0, 7])
 def test_a_damaged_schema_version_is_named_with_its_remedy(root: Path, version: int) -> None:
-    with _opened(root) as library:
+    with Library(root) as library:
         library.store.connection.execute(f"PRAGMA user_version = {version}")
     for use in (lambda library: library.index(BagOfWords()), lambda library: library.store):
-        with _opened(root) as library, pytest.raises(DamagedLibrary, match="mascot library --repair"):
+        with Library(root) as library, pytest.raises(DamagedLibrary, match=r"mascot index .* --again"):
             use(library)
-    with _opened(root) as library:
-        done = repair(library)
-        assert (done.photos, done.lost, check(library)) == (30, 0, ())
+    _index_again(root)
 
 
 @pytest.mark.parametrize("name", ["dim", "tokens", "epoch", "fingerprint", "next_encoding", "folders", "changes"])
 @pytest.mark.parametrize("value", ["abc", b"\xff\xfe"])
-def test_damaged_facts_are_found_and_repaired(root: Path, name: str, value: object) -> None:
-    """`--check` found nothing, `--repair` kept the fact, and `mascot index` raised a traceback."""
-    with _opened(root) as library:
+def test_damaged_facts_are_replaced(root: Path, name: str, value: object) -> None:
+    """`mascot index` raised a traceback, or named `--again`, which failed with the same message."""
+    with Library(root) as library:
         connection = library.store.connection
         connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
-    with _opened(root) as library, suppress(mc.MascotError):
+    with Library(root) as library, suppress(mc.MascotError):
         library.index(BagOfWords())
-    with _opened(root) as library:
-        assert check(library)
-        assert repair(library).photos == 30
-    with _opened(root) as library:
-        assert library.index(BagOfWords()).photos == 30
-        assert (check(library), len(library.search("sunset", encoder=BagOfWords()))) == ((), 24)
-
-
-def test_an_unreadable_encoding_in_progress_names_the_repair(root: Path) -> None:
-    """The message named `--again`, which failed with the same message."""
-    with _opened(root) as library:
-        library.store.set_facts({"next_encoding": "{"})
-        with pytest.raises(DamagedLibrary, match="mascot library --repair"):
-            library.index(BagOfWords(), again=True)
-        repair(library)
-    with _opened(root) as library:
-        assert library.index(BagOfWords(), again=True).photos == 30
+    _index_again(root)
 
 
 def test_an_empty_database_is_damage(root: Path) -> None:
-    """`--check` said "no damage found: 0 photographs"."""
+    """The check said "no damage found: 0 photographs"."""
     (root / ".mascot" / "library.sqlite").write_bytes(b"")
-    checked = run_command("library", str(root), "--check")
-    assert (checked.returncode, "is damaged" in checked.stdout) == (1, True)
+    assert "is damaged" in run_command("library", "check", str(root)).stderr
     assert run_command("search", "sunset", "--library", str(root)).stderr.count("\n") == 1
-    with _opened(root) as library:
+    with Library(root) as library:
         assert library.index(BagOfWords()).photos == 30
-        assert check(library) == ()
+        library.check()
 
 
-def _update(assignment: str) -> Callable[[Path], None]:
-    def run(path: Path) -> None:
-        with closing(sqlite3.connect(path)) as connection:
-            connection.execute(f"UPDATE choices SET {assignment} WHERE name = 'wall'")
-            connection.commit()
-
-    return run
+_CHOICE: dict[str, object] = {"name": "wall", "photos": [["a.jpg", "h"]], "rejected": [], "query": None}
 
 
-_HARMS: dict[str, Callable[[Path], None]] = {
-    "empty": lambda path: os.truncate(path, 0),
-    "gone": Path.unlink,
-    "cut": _cut,
-    "not a database": lambda path: path.write_bytes(b"no database" * 100) and None,
-    "bytes": lambda path: path.write_bytes(path.read_bytes().replace(b"boats", b"\xff\xfe\x00\x01\xff")) and None,
-    "query": _update("query = '{{{'"),
-    "photos": _update("""photos = '[["a.jpg"]]'"""),
-    "rejected": _update("rejected = 7"),
-    "nesting": _update(f"query = '{'[' * 9000}'"),
-    "name": _update("name = x'ff00'"),
-    "text": _update("photos = replace(photos, 'jpg', 'jpe')"),
-}
-
-
-@pytest.mark.parametrize("with_backup", [True, False])
-@pytest.mark.parametrize("harm", _HARMS)
-def test_damaged_choices_are_found_and_restored(root: Path, harm: str, with_backup: bool) -> None:
-    """`--check` found no damage in any of these files, and `mascot choices` raised a traceback."""
-    with _opened(root) as library:
-        saved = [
-            library.choices.put("prints", [1, 2]),
-            library.choices.put("wall", [3, 4], [5], {"text": "boats", "k": 4}),
-        ]
-        assert check(library) == ()
-        if not with_backup:
-            (library.folder / "choices.json").unlink()
-        _HARMS[harm](library.folder / "choices.sqlite")
-        if with_backup or harm not in ("empty", "gone", "text"):
-            assert check(library)
-        with suppress(DamagedLibrary):
-            library.choices.all()
-        with suppress(DamagedLibrary):
-            library.choices.put("new", [1])
-            library.choices.delete("new")
-        repair(library)
-        assert check(library) == ()
-        choices = library.choices.all()
-        assert choices == saved if with_backup else len(choices) <= 2
-        if harm in ("query", "photos", "rejected", "nesting", "name"):
-            assert choices[:1] == saved[:1]
-
-
-def test_a_damaged_backup_is_found_and_restored(root: Path) -> None:
-    with _opened(root) as library:
-        saved = [library.choices.put("wall", [3, 4])]
-        backup = library.folder / "choices.json"
-        backup.write_text(backup.read_text("utf-8").replace("wall", "hall"), "utf-8")
-        assert "does not match its checksum" in check(library)[0]
-        repair(library)
-        assert (check(library), library.choices.all()) == ((), saved)
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"\xff\xfe", b"[]", b"7", b"[" * 9000, b"{}"]
+    + [
+        json.dumps(_CHOICE | harm).encode()
+        for harm in (
+            {"name": 7},
+            {"name": " wall"},
+            {"photos": [["a.jpg"]]},
+            {"rejected": 7},
+            {"query": "x"},
+            {"more": 1},
+        )
+    ],
+)
+def test_damaged_choices_are_named(root: Path, content: bytes) -> None:
+    """`mascot choices` raised a traceback."""
+    with Library(root) as library:
+        library.choices.put("wall", [3, 4], [5], {"text": "boats", "k": 4})
+        (file,) = (library.folder / "choices").glob("*.json")
+        file.write_bytes(content)
+        with pytest.raises(mc.InputError, match="is not a choice, or is damaged"):
+            library.check()
+        assert file.read_bytes() == content
 
 
 def test_choices_are_exported_and_imported(root: Path, tmp_path: Path) -> None:
     file, place = tmp_path / "choices.json", ("--library", str(root))
-    with _opened(root) as library:
+    with Library(root) as library:
         saved = [library.choices.put("prints", [1, 2]), library.choices.put("wall", [3], [5], {"text": "boats"})]
         assert "2 choices in" in run_command("choices", "--export", str(file), *place).stderr
         assert "never overwritten" in run_command("choices", "--export", str(file), *place).stderr

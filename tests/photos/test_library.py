@@ -264,7 +264,7 @@ def test_a_library_that_does_not_exist_is_refused_with_a_remedy(tmp_path: Path, 
 def test_a_library_of_another_schema_version_is_refused_with_a_remedy(library: Library) -> None:
     library.store.connection.execute("PRAGMA user_version = 99")
     library.close()
-    with pytest.raises(mc.InputError, match=r"it has schema version 99, .*: `mascot library --repair \S+`"):
+    with pytest.raises(mc.InputError, match=r"it has schema version 99, .*: `mascot index \S+ --again`"):
         Library.open(library.root).search("x")
 
 

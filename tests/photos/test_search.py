@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import mascot as mc
 from mascot.photos import Library, SearchRequest
 from mascot.photos.database.filters import SearchCancelled, matching
-from mascot.photos.sharing.choices import ChoiceFile, checked_name
+from mascot.photos.sharing.choices import checked_name
 from tests.photos.bag_of_words import BagOfWords
 from tests.photos.jpegs import write_jpeg
 from tests.photos.libraries import photos_in
@@ -167,7 +167,7 @@ def test_pins_and_names_that_cannot_be(shared: Library) -> None:
             checked_name(name)
 
 
-def test_choices_survive_moving_indexing_and_repair(library: Library) -> None:
+def test_choices_survive_moving_and_indexing(library: Library) -> None:
     root = library.root
     ids = {photo.path: photo.id for photo in photos_in(library)}
     paths = ["Tokyo/t1.jpg", "plain3.jpg", "Sydney/s0.jpg", "Lisbon/burst 4.jpg"]
@@ -191,21 +191,50 @@ def test_choices_survive_moving_indexing_and_repair(library: Library) -> None:
             again.choices.get("Été")
 
 
-def test_the_file_of_choices(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_files_of_choices(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda number: library.choices.put(f"choice {number % 10}", [number % 30 + 1]), range(40)))
     names = [f"choice {number}" for number in range(10)]
     assert [choice.name for choice in library.choices.all()] == names
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
     with monkeypatch.context() as patch:
-        opened = ChoiceFile._connect
-        patch.setattr(ChoiceFile, "_connect", lambda self, _: opened(self, "ro"))  # as SQLite opens it there
+        patch.setattr("os.replace", refuse)
+        patch.setattr(Path, "replace", refuse)
         for write in (lambda: library.choices.put("new", [1]), lambda: library.choices.delete("choice 1")):
             with pytest.raises(mc.InputError, match=r"choices cannot be saved: .* is read-only for this user"):
                 write()
     assert [choice.name for choice in library.choices.all()] == names
-    (library.folder / "choices.sqlite").write_bytes(b"no database" * 100)
-    with pytest.raises(mc.InputError, match="`mascot library --repair"):
-        library.choices.all()
+
+
+def test_names_of_choices_that_look_alike_as_files(library: Library) -> None:
+    names = ["Wall", "a/b", "a_b", "wall", "../../x", "con", "x" * 200, "\u00e9" * 200]
+    saved = {name: library.choices.put(name, [number + 1]) for number, name in enumerate(names)}
+    assert [choice.name for choice in library.choices.all()] == sorted(names)
+    assert all(library.choices.get(name) == choice for name, choice in saved.items())
+    assert {path.parent for path in library.folder.rglob("*.json")} == {library.folder / "choices"}
+
+
+def test_the_choice_of_an_earlier_day_is_kept(library: Library) -> None:
+    first = library.choices.put("wall", [1])
+    (file,) = (library.folder / "choices").glob("*.json")
+    os.utime(file, (0, 0))
+    library.choices.put("wall", [2])
+    assert library.choices.get("wall").photos == (2,)
+    earlier = file.with_name(f"{file.name}.earlier")
+    file.write_text("{", "utf-8")
+    for use in (
+        library.choices.all, library.check, lambda: library.choices.put("wall", [4]),
+        lambda: library.choices.delete("wall"),
+    ):  # fmt: skip
+        with pytest.raises(mc.InputError, match=r"is damaged .*: replace it by .*earlier"):
+            use()
+    earlier.replace(file)
+    assert library.choices.get("wall") == first
+    library.choices.delete("wall")
+    assert (library.choices.all(), earlier.is_file()) == ([], True)
 
 
 def _run(root: Path, *words: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import date
 from functools import cached_property, partial
@@ -21,7 +21,7 @@ from mascot.errors import InputError, OptionError, require
 from mascot.photos import locations
 from mascot.photos.database import encodings
 from mascot.photos.database.filters import Cancelled, SearchCancelled, matching
-from mascot.photos.database.store import FOLDER, Store, UnknownPhoto, is_full, write_failure
+from mascot.photos.database.store import FOLDER, DamagedLibrary, Store, UnknownPhoto, is_full, write_failure
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.files.texts import as_text, is_text, require_text
 from mascot.photos.request import CANDIDATES, K, SearchRequest
@@ -186,7 +186,8 @@ class Library(AbstractContextManager["Library"]):
         folders
             Folders to add to the library; those added before stay in it.
         prune, again
-            Remove photographs whose files are gone; read and encode everything again.
+            Remove photographs whose files are gone; read and encode everything again, into a new database if the old
+            one is damaged.
         text
             Also read the text in photographs that was not read before, such as signs and receipts. Needs the extra
             `ocr`.
@@ -206,6 +207,8 @@ class Library(AbstractContextManager["Library"]):
         text_reader = TextReader() if text else None
         self._make_folder()
         with self.lock(report):
+            if again and self.store_path.is_file():
+                encoder, folders = self._set_aside_if_damaged(encoder, folders)
             if "store" not in self.__dict__:
                 self.__dict__["store"] = Store(self.store_path, create=True)
             if not self._is_confirmed:
@@ -232,6 +235,35 @@ class Library(AbstractContextManager["Library"]):
             self._photos.open_nearest(by_look=True)
         locations.remember(self.root, self.folder if self.is_elsewhere else None)
         return summary
+
+    def _set_aside_if_damaged(
+        self, encoder: str | Encoder | None, folders: Sequence[_Path]
+    ) -> tuple[str | Encoder | None, Sequence[_Path]]:
+        """Rename a damaged database; return encoder and folders of the new one: the same, if they can be read."""
+        try:
+            self._check_database()
+        except DamagedLibrary:
+            with suppress(DamagedLibrary):
+                folders = [*self._folders.confirmed(), *folders]
+                encoder = self._encoders.named(self.encoder) if encoder is None else encoder
+            self.close()
+            for ending in ("-wal", "-shm", ""):
+                with suppress(FileNotFoundError):
+                    os.replace(f"{self.store_path}{ending}", f"{self.folder / locations.DAMAGED}{ending}")
+            for path in self.folder.rglob("nearest-*"):  # the new database counts its changes from zero
+                path.unlink()
+        return encoder, folders
+
+    def check(self) -> None:
+        """Raise `InputError`, which names the remedy, if the database or the saved choices are damaged."""
+        self._check_database()
+        self.choices.all()
+
+    def _check_database(self) -> None:
+        self.store.check()
+        encodings.serving(self.store)
+        encodings.replacement(self.store)
+        self._folders.added()
 
     def _make_folder(self) -> None:
         locations.refuse_links(self.folder)
@@ -562,8 +594,12 @@ class Library(AbstractContextManager["Library"]):
 def _root_of(index: Path) -> Path:
     """Return the first folder of an index that is elsewhere."""
     locations.refuse_links(index)
-    with closing(Store(index / locations.DATABASE)) as store:
-        root = store.fact(locations.ROOT)
+    remedy = f"`mascot index FOLDER --index {index}`"
+    try:
+        with closing(Store(index / locations.DATABASE)) as store:
+            root = store.fact(locations.ROOT)
+    except DamagedLibrary:
+        root, remedy = locations.root_of(index), f"{remedy[:-1]} --again`"
     if root is None:
-        raise InputError(f"{index} does not say which folder it is the index of: `mascot index FOLDER --index {index}`")
+        raise InputError(f"{index} does not say which folder it is the index of: {remedy}")
     return Path(root)

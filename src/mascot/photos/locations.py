@@ -17,6 +17,7 @@ from mascot.photos.database.store import FOLDER, DamagedLibrary, Store
 from mascot.photos.files.texts import is_text, require_text
 
 DATABASE = "library.sqlite"  # in a library's `.mascot`
+DAMAGED = "library.damaged.sqlite"  # a damaged database that was replaced
 _CONFIRMED = "folders.json"  # the folders that this user added to libraries, by index
 ROOT, _FOLDERS = "root", "folders"  # facts: the first folder if the index is elsewhere, and the added folders
 
@@ -62,6 +63,11 @@ def index_of(root: Path) -> Path | None:
     """Return where the index of a folder is, if it was written elsewhere and still exists."""
     index = _pairs("indexes.json").get(str(root))
     return Path(index) if isinstance(index, str) and os.path.isfile(os.path.join(index, DATABASE)) else None
+
+
+def root_of(index: Path) -> str | None:
+    """Return the first folder of an index elsewhere, if it was written by this user."""
+    return next((root for root, path in _pairs("indexes.json").items() if path == str(index)), None)
 
 
 def _pairs(name: str) -> dict[str, Any]:

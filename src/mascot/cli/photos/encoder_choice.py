@@ -11,7 +11,7 @@ from mascot.cli.printing import note, progress_bar
 from mascot.errors import InputError, OptionError
 from mascot.extras import mascot_command
 from mascot.photos.database import encodings
-from mascot.photos.database.store import Store
+from mascot.photos.database.store import DamagedLibrary, Store
 from mascot.photos.encoders import parse_spec
 from mascot.photos.encoders.hub import Download, HubError, locate_model, plan_download
 from mascot.photos.encoders.model_folders import Form
@@ -28,7 +28,7 @@ def choose_encoder(library: Library, encoder: str | None, again: bool, device: s
     A model is on this machine when this returns. A change of encoder is confirmed before the download: by `again`, or
     by the user on a terminal.
     """
-    current = _current_encoder(library)
+    current = _current_encoder(library, again)
     if encoder in (None, AUTO):
         return (_automatic(device) if current is None else None), again
     spec = current if current is not None and encodings.is_same(str(encoder), current) else str(encoder)
@@ -46,13 +46,18 @@ def choose_encoder(library: Library, encoder: str | None, again: bool, device: s
     return spec, again or is_change
 
 
-def _current_encoder(library: Library) -> str | None:
-    """Return the name of the encoder of the library, or of its replacement; None for a new library."""
+def _current_encoder(library: Library, again: bool) -> str | None:
+    """Return the name of the encoder of the library, or of its replacement; None for a new or a damaged library."""
     path = library.folder / DATABASE
     if not path.is_file():
         return None
-    with closing(Store(path)) as store:
-        encoding = encodings.replacement(store) or encodings.serving(store)
+    try:
+        with closing(Store(path)) as store:
+            encoding = encodings.replacement(store) or encodings.serving(store)
+    except DamagedLibrary:
+        if again:
+            return None
+        raise
     return None if encoding is None else encoding.encoder
 
 

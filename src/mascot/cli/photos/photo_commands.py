@@ -46,7 +46,9 @@ def index(
     watch: bool = typer.Option(False, "--watch", help="Keep running and index new and changed files, until Ctrl-C."),
     interval: float = typer.Option(2.0, help="Seconds between two polls with --watch."),
     prune: bool = typer.Option(False, "--prune", help="Remove photographs whose files no longer exist."),
-    again: bool = typer.Option(False, "--again", help="Read and encode every photograph again."),
+    again: bool = typer.Option(
+        False, "--again", help="Read and encode every photograph again, also if the index is damaged."
+    ),
     text: bool = typer.Option(
         False, "--text", help="Also read the text in photographs, such as signs and receipts. Needs the extra ocr."
     ),
@@ -158,28 +160,37 @@ def _summary_lines(summary: Summary) -> list[str]:
 
 
 def library(
-    path: Path | None = typer.Argument(
+    words: list[str] | None = typer.Argument(
         None,
-        metavar="FOLDER",
+        metavar="[check] [FOLDER]",
         help="A folder that was indexed (default: the library that contains the current folder, or the library that "
-        "was indexed last).",
+        "was indexed last). With the word check before it, look for damage.",
     ),
     library: list[Path] | None = options.LIBRARY,
     format: Literal["text", "json"] = typer.Option("text", help="Text for people, or everything as JSON."),
-    check: bool = typer.Option(False, "--check", help="Look for damage; the exit code is 1 if there is any."),
-    repair: bool = typer.Option(False, "--repair", help="Look for damage, repair it, and report what was lost."),
     remove_folder: Path | None = typer.Option(
         None, metavar="FOLDER", help="Remove an added folder from the library; its files are not touched."
     ),
 ) -> None:
-    """Show what a library contains: counts, missing values, a map and a clock. Or check and repair it."""
+    """Show what a library contains: counts, missing values, a map and a clock. Or check it.
+
+    \b
+    mascot library
+    mascot library ~/Pictures --format json
+    mascot library check ~/Pictures
+
+    Damage is named in one line, with the command that indexes the photographs again; the exit status is not 0.
+    """
     from mascot.cli.photos.photo_printing import overview_text
 
-    with Library.open(path or options.single_library(library)) as opened:
-        if repair:
-            _repair(opened)
-        elif check:
-            _check(opened)
+    is_check = bool(words) and words[0] == "check"
+    folders = (words or [])[is_check:]
+    if len(folders) > 1:
+        raise mc.OptionError(f"mascot library takes one FOLDER, got {', '.join(folders)}")
+    with Library.open(folders[0] if folders else options.single_library(library)) as opened:
+        if is_check:
+            opened.check()
+            printing.show(f"no damage found: {number_of(opened.store.count(), 'photograph')}")
         elif remove_folder is not None:
             count = opened.remove_folder(remove_folder)
             printing.show(f"{number_of(count, 'photograph')} forgotten; no file was touched")
@@ -191,34 +202,6 @@ def library(
             folder_lines = "".join(f"\n  and {visible(str(folder))}" for folder in opened.folders[1:])
             first, _, details = overview_text(summary, points(opened.store)).partition("\n")
             printing.show(f"{first}{folder_lines}\n{details}")
-
-
-def _check(library: Library) -> None:
-    from mascot.photos.database.repair import check as find_damage
-
-    findings = find_damage(library)
-    printing.show(*findings or (f"no damage found: {number_of(library.store.count(), 'photograph')}",))
-    if findings:
-        note(f"{library.folder} is damaged: `mascot library --repair {library.location}` repairs it")
-        raise typer.Exit(1)
-
-
-def _repair(library: Library) -> None:
-    from mascot.photos.database.repair import repair as repair_library
-
-    result = repair_library(library)
-    lines = [*result.findings] or ["no damage found"]
-    if result.damaged is not None:
-        lost_count = "an unknown number" if result.lost is None else str(result.lost)
-        saved = f"{number_of(result.photos, 'photograph')} saved, {lost_count} lost"
-        lines.append(f"{saved}; the old database is {result.damaged}")
-    lines.append(f"index of {number_of(result.encoded, 'photograph')} built from the database")
-    if result.choices is not None:
-        lines.append(result.choices)
-    if result.lost != 0 or result.encoded < result.photos:
-        where = f"{library.root} --index {library.folder}" if library.is_elsewhere else library.root
-        lines.append(f"Next: mascot index {where} reads again what was lost")
-    printing.show(*lines)
 
 
 def sample(

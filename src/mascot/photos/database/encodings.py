@@ -7,9 +7,7 @@ was stopped or killed is continued by the next run.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from mascot.errors import InputError, OptionError
@@ -17,7 +15,6 @@ from mascot.photos.database.store import DamagedLibrary, Store, stamp_of
 from mascot.photos.encoders import Encoder, open_encoder, parse_spec
 
 _NEXT = "next_encoding"
-_NUMBER = re.compile("[0-9]{1,9}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,29 +47,6 @@ def replacement(store: Store) -> Encoding | None:
         return Encoding(**json.loads(text)) if text else None
     except (ValueError, TypeError):
         raise DamagedLibrary(store.path, "the encoding in progress") from None
-
-
-def damaged_facts(facts: Mapping[str, str], lengths: Mapping[str, int]) -> set[str]:
-    """Return the facts about encodings that cannot be right, if one of them cannot.
-
-    `lengths` has the bytes of a vector by fingerprint.
-    """
-    names = {part.name for part in fields(Encoding)} & facts.keys()
-    if not names and _NEXT not in facts:
-        return set()
-    numbers = [facts.get(name, "") for name in ("dim", "tokens", "epoch")]
-    is_sound = len(names) == len(fields(Encoding)) and all(map(_NUMBER.fullmatch, numbers))
-    if is_sound:
-        length, own = 4 * int(numbers[0]) * int(numbers[1]), lengths.get(facts["fingerprint"])
-        is_sound = length > 0 and facts["sees"] in ("yes", "no") and own in (None, length)
-        is_sound &= own is not None or not lengths or _NEXT in facts
-    if is_sound and _NEXT in facts:
-        try:
-            next_encoding = Encoding(**json.loads(facts[_NEXT]))
-            return set() if type(next_encoding.epoch) is int else {_NEXT}
-        except (ValueError, TypeError, RecursionError):
-            return {_NEXT}
-    return set() if is_sound else {*names, _NEXT}
 
 
 def is_same(spec: str, name: str) -> bool:

@@ -53,7 +53,8 @@ class DamagedLibrary(InputError):
     def __init__(self, path: Path, reason: object) -> None:
         text = " ".join(str(reason).split())
         super().__init__(
-            f"{path} is damaged ({text}): `mascot library --repair {library_of(path)}` saves what can be read"
+            f"{path} is damaged ({text}): `mascot index {library_of(path)} --again` makes it anew from the "
+            "photographs, and keeps the saved choices"
         )
 
 
@@ -222,6 +223,18 @@ class Store:
             yield
         finally:
             self.connection.execute("ROLLBACK")
+
+    def check(self) -> None:
+        """Raise `DamagedLibrary` if SQLite finds damage, or if a row or a vector cannot be right."""
+        answer = self.connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+        if answer != "ok":
+            raise DamagedLibrary(self.path, answer)
+        self.photos(self.ids().tolist())
+        space = self.space
+        query = "SELECT photo FROM vectors WHERE space = ? AND length(vector) != ? LIMIT 1"
+        row = self.connection.execute(query, (space.fingerprint, 4 * space.dim * space.tokens)).fetchone()
+        if row is not None:
+            raise DamagedLibrary(self.path, f"the vector of photograph {row[0]} has the wrong length")
 
     # Facts about the library itself
 

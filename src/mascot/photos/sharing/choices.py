@@ -1,38 +1,34 @@
 """Saved choices: sets of photographs that a person picked and named, the rejected ones, and their search.
 
-Choices cannot be rebuilt, so there is a backup, and what is read is checked.
+Choices cannot be made again. Each has a JSON file, which is replaced as a whole; the file of an earlier day is kept.
 """
 
 from __future__ import annotations
 
+import errno
 import json
-import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+import shutil
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from mascot.errors import InputError, MascotError, OptionError, require
-from mascot.photos.database.checksums import checksum
-from mascot.photos.database.schema import transaction
-from mascot.photos.database.store import DamagedLibrary, Store, connect, database_errors, write_failure
+from mascot.photos.database.store import Store, write_failure
 from mascot.photos.files.texts import composed, require_text
 from mascot.photos.request import SearchRequest, check_choice
-from mascot.photos.sharing.export import finished
+from mascot.photos.sharing.export import finished, safe_name
 
-FILE = "choices.sqlite"  # separate from the library's database, which can be rebuilt; choices cannot
-BACKUP = "choices.json"
-COLUMNS = ("name", "photos", "rejected", "query")
+FOLDER = "choices"  # in the folder of the index
 _LONGEST_NAME = 200
 _LONGEST_QUERY = 100_000  # characters of its JSON
-_LARGEST_FILE = 256 << 20  # bytes of an export
 _MOST = 1000  # choices of a library
-_TABLE = (
-    "CREATE TABLE IF NOT EXISTS choices "
-    "(name TEXT PRIMARY KEY, photos TEXT NOT NULL, rejected TEXT NOT NULL, query TEXT)"
-)
-Identity = tuple[str, str]  # path and hash of a photograph: a repair may assign new ids
+_DAY_S = 24 * 3600
+_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
+Identity = tuple[str, str]  # path and hash of a photograph: its id may change
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +45,34 @@ class Choice:
 class Choices:
     """The saved choices of one library. Several processes may read and write them at once.
 
-    Photographs are saved by path and content, so that a choice stays the same when they are moved, indexed
-    again or repaired.
+    Photographs are saved by path and content, so that a choice stays the same when they are moved or indexed again.
     """
 
     def __init__(self, folder: Path, store: Store) -> None:
-        self._file, self._store = ChoiceFile(folder), store
+        self._folder, self._store = folder / FOLDER, store
 
     def all(self) -> list[Choice]:
         """Return every choice, by name."""
-        return self._with_ids(self._file.read())
+        return self._with_ids(self._saved())
 
     def get(self, name: str) -> Choice:
-        normal_name = checked_name(name)
-        for choice in self._with_ids(self._file.read(normal_name)):
-            return choice
-        names = ", ".join(repr(choice.name) for choice in self._file.read()[:8])
-        raise InputError(f"no choice is called {normal_name!r}; {f'there are: {names}' if names else 'none is saved'}")
+        return self._with_ids([self._saved_choice(checked_name(name))])[0]
+
+    def _saved(self) -> list[SavedChoice]:
+        choices = []
+        for path in self._folder.glob("*.json"):
+            with suppress(FileNotFoundError):  # another process has deleted it
+                choices.append(_read(path))
+        return sorted(choices, key=lambda choice: choice.name)
+
+    def _saved_choice(self, name: str) -> SavedChoice:
+        with suppress(FileNotFoundError):
+            return _read(self._path(name))
+        names = ", ".join(repr(choice.name) for choice in self._saved()[:8])
+        raise InputError(f"no choice is called {name!r}; {f'there are: {names}' if names else 'none is saved'}")
+
+    def _path(self, name: str) -> Path:
+        return self._folder / f"{safe_name(name)}-{sha256(name.encode()).hexdigest()[:16]}.json"
 
     def _with_ids(self, saved: Sequence[SavedChoice]) -> list[Choice]:
         ids = self._ids(identity for choice in saved for identity in (*choice.photos, *choice.rejected))
@@ -93,31 +100,62 @@ class Choices:
             query = replace(SearchRequest.from_dict(query), pin=(), reject=(), already=()).to_dict()
         photos, rejected = list(dict.fromkeys(photos)), list(dict.fromkeys(rejected))
         saved = SavedChoice(normal_name, self._identities(photos), self._identities(rejected), query)
-        self._file.put([saved])
+        self._write([saved])
         return Choice(normal_name, tuple(photos), tuple(rejected), saved.query)
 
     def delete(self, name: str) -> None:
         """Delete a choice; the photographs stay."""
-        normal_name = checked_name(name)
-        if not self._file.delete(normal_name):
-            self.get(normal_name)  # raises, and lists the names there are
+        path = self._path(self._saved_choice(checked_name(name)).name)
+        try:
+            path.replace(_earlier(path))
+        except OSError as error:
+            raise self._failure(error) from None
 
     def write_json(self, path: Path) -> int:
         """Write all choices to a new JSON file; return their number."""
-        choices = self._file.read()
+        choices = self._saved()
         if path.exists():
             raise InputError(f"{path} exists already, and is never overwritten")
-        write_choices(path, choices)
+        try:
+            _write_json(path, {"choices": [asdict(choice) for choice in choices]})
+        except OSError as error:
+            raise InputError(write_failure(path.parent, error)) from None
         return len(choices)
 
     def add_json(self, path: Path) -> int:
         """Add the choices of a JSON file; return their number. A name that has another choice is refused."""
         try:
-            choices = read_choices(path)
+            choices = [SavedChoice(**entry) for entry in json.loads(path.read_bytes())["choices"]]
         except FileNotFoundError:
             raise InputError(f"there is no file {path}") from None
-        self._file.put(choices, is_new=True)
+        except _UNREADABLE as error:
+            raise InputError(f"{path} is not a file of choices, or is damaged: {_reason(error)}") from None
+        saved = {choice.name: choice for choice in self._saved()}
+        for choice in choices:
+            if saved.get(choice.name, choice) != choice:
+                raise InputError(f"there is another choice called {choice.name!r}: delete it first")
+        self._write(choices)
         return len(choices)
+
+    def _write(self, choices: Sequence[SavedChoice]) -> None:
+        files = {self._path(choice.name): choice for choice in choices}
+        count = len(files.keys() | set(self._folder.glob("*.json")))
+        require(count <= _MOST, "choices", f"must be at most {_MOST}: delete some first, then save", count)
+        try:
+            self._folder.mkdir(exist_ok=True)
+            for path, choice in files.items():
+                with suppress(FileNotFoundError):
+                    _read(path)  # a damaged file is not replaced
+                    if path.stat().st_mtime // _DAY_S < time.time() // _DAY_S:
+                        shutil.copyfile(path, _earlier(path))
+                _write_json(path, asdict(choice))
+        except OSError as error:
+            raise self._failure(error) from None
+
+    def _failure(self, error: OSError) -> InputError:
+        if error.errno in _FORBIDDEN:
+            return InputError(f"choices cannot be saved: {self._folder.parent} is read-only for this user")
+        return InputError(write_failure(self._folder, error))
 
     def _identities(self, ids: Sequence[int]) -> tuple[Identity, ...]:
         return tuple((photo.path, photo.hash) for photo in self._store.photos(ids))
@@ -158,136 +196,35 @@ class SavedChoice:
             length = len(json.dumps(self.query))
             require(length <= _LONGEST_QUERY, "query", f"must be at most {_LONGEST_QUERY} characters", length)
 
-    @classmethod
-    def from_row(cls, row: Iterable[Any]) -> SavedChoice:
-        name, photos, rejected, query = row
-        return cls(name, _parsed(photos), _parsed(rejected), None if query is None else _parsed(query))
 
-    def to_row(self) -> tuple[str | None, ...]:
-        query = None if self.query is None else json.dumps(self.query)
-        return self.name, json.dumps(self.photos), json.dumps(self.rejected), query
+_UNREADABLE = (MascotError, ValueError, TypeError, KeyError, RecursionError, OSError)
 
 
-class ChoiceFile:
-    """The saved choices of an index. A backup of all choices is written with every change."""
-
-    def __init__(self, folder: Path) -> None:
-        self.path, self.backup_path = folder / FILE, folder / BACKUP
-
-    def read(self, name: str | None = None) -> list[SavedChoice]:
-        """Return all choices by name, or the one of this name."""
-        if not self._exists():
-            return []
-        with self._connect("ro") as connection:
-            return self._rows(connection, "ORDER BY name" if name is None else "WHERE name = ?", name)
-
-    def put(self, choices: Iterable[SavedChoice], is_new: bool = False) -> None:
-        """Save choices in one transaction. Those of the same name are replaced, or refused if they must be new."""
-        with self._writing() as connection:
-            for choice in choices:
-                if is_new and self._rows(connection, "WHERE name = ?", choice.name) not in ([], [choice]):
-                    raise InputError(f"there is another choice called {choice.name!r}: delete it first")
-                connection.execute("INSERT OR REPLACE INTO choices VALUES (?, ?, ?, ?)", choice.to_row())
-            count = int(connection.execute("SELECT count(*) FROM choices").fetchone()[0])
-            require(count <= _MOST, "choices", f"must be at most {_MOST}: delete some first, then save", count)
-
-    def delete(self, name: str) -> bool:
-        """Delete the choice of this name; return whether there was one."""
-        if not self._exists():
-            return False
-        with self._writing() as connection:
-            return bool(connection.execute("DELETE FROM choices WHERE name = ?", (name,)).rowcount)
-
-    def backup(self) -> list[SavedChoice]:
-        """Return the choices of the backup, none if there is no backup. Raises `InputError` if it is damaged."""
-        try:
-            return read_choices(self.backup_path, must_match=True)
-        except FileNotFoundError:
-            return []
-
-    def findings(self) -> list[str]:
-        """Return a line for each damage."""
-        try:
-            if self._exists():
-                with self._connect("ro") as connection:
-                    self._check(connection)
-        except MascotError as error:
-            return [str(error)]
-        return []
-
-    def _exists(self) -> bool:
-        """Return whether choices were saved; raise `DamagedLibrary` if only the backup contains them."""
-        if self.path.exists() and self.path.stat().st_size:
-            return True
-        if self.backup():
-            raise DamagedLibrary(self.path, f"missing or empty, and its backup {BACKUP} is not")
-        return False
-
-    def _rows(self, connection: sqlite3.Connection, condition: str, *values: str | None) -> list[SavedChoice]:
-        query = f"SELECT {', '.join(COLUMNS)} FROM choices {condition}"
-        rows = connection.execute(query, [value for value in values if value is not None]).fetchall()
-        try:
-            return [SavedChoice.from_row(row) for row in rows]
-        except MascotError as error:
-            raise DamagedLibrary(self.path, error) from None
-
-    def _check(self, connection: sqlite3.Connection) -> None:
-        """Raise if the file or its backup is damaged, or if they differ."""
-        answer = str(connection.execute("PRAGMA integrity_check(1)").fetchone()[0])
-        if answer != "ok":
-            raise DamagedLibrary(self.path, answer)
-        choices = self._rows(connection, "ORDER BY name")
-        if self.backup_path.exists() and choices != self.backup():
-            raise DamagedLibrary(self.path, f"its choices are not those of its backup {BACKUP}")
-
-    @contextmanager
-    def _connect(self, mode: str) -> Iterator[sqlite3.Connection]:
-        with database_errors(self.path), closing(connect(self.path, f"mode={mode}")) as connection:
-            yield connection
-
-    @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        """Yield a connection in a transaction. The backup is written first, so it is never older than the file."""
-        self._exists()
-        try:
-            with self._connect("rwc") as connection:
-                connection.execute(_TABLE)
-                with transaction(connection):
-                    self._check(connection)
-                    yield connection
-                    write_choices(self.backup_path, self._rows(connection, "ORDER BY name"))
-        except InputError as error:
-            if any(reason in str(error) for reason in ("readonly", "read-only", "unable to open")):
-                raise InputError(f"choices cannot be saved: {self.path.parent} is read-only for this user") from None
-            raise
-
-
-def write_choices(path: Path, choices: Iterable[SavedChoice]) -> None:
-    """Write choices as JSON. The file is complete whenever it exists."""
-    content = [asdict(choice) for choice in choices]
-    text = json.dumps({"checksum": _sum(content), "choices": content}, indent=1)
+def _read(path: Path) -> SavedChoice:
+    """Read the file of a choice. Raises `FileNotFoundError`, or `InputError` if it is damaged."""
     try:
-        with finished(path, replace=True) as part:
-            part.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(write_failure(path.parent, error)) from None
-
-
-def read_choices(path: Path, must_match: bool = False) -> list[SavedChoice]:
-    """Read what `write_choices` wrote, perhaps edited by a person unless its checksum `must_match`."""
-    try:
-        size = path.stat().st_size
-        require(size <= _LARGEST_FILE, str(path), f"must be at most {_LARGEST_FILE} bytes", size)
-        content = _parsed(path.read_bytes())
-        choices = [SavedChoice(**entry) for entry in content["choices"]]
-        if must_match and content["checksum"] != _sum(content["choices"]):
-            raise InputError("it does not match its checksum")
-        return choices
+        return SavedChoice(**json.loads(path.read_bytes()))
     except FileNotFoundError:
         raise
-    except (MascotError, TypeError, KeyError, OSError) as error:
-        reason = str(error) or type(error).__name__
-        raise InputError(f"{path} is not a file of choices, or is damaged: {reason}") from None
+    except _UNREADABLE as error:
+        earlier = _earlier(path)
+        remedy = f"replace it by {earlier}, its copy of an earlier day" if earlier.exists() else "remove it"
+        raise InputError(f"{path} is not a choice, or is damaged ({_reason(error)}): {remedy}") from None
+
+
+def _reason(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _earlier(path: Path) -> Path:
+    """Return where the file of an earlier day is kept."""
+    return path.with_name(f"{path.name}.earlier")
+
+
+def _write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a file that is complete whenever it exists."""
+    with finished(path, replace=True) as part:
+        part.write_text(json.dumps(content, indent=1), encoding="utf-8")
 
 
 def checked_name(name: Any) -> str:
@@ -300,13 +237,6 @@ def checked_name(name: Any) -> str:
     return normal
 
 
-def _parsed(text: Any) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, TypeError, RecursionError):
-        raise InputError(f"{str(text)[:40]!r} is not JSON") from None
-
-
 def _identities(field: str, pairs: Any) -> tuple[Identity, ...]:
     is_valid = isinstance(pairs, (list, tuple)) and all(
         isinstance(pair, (list, tuple)) and len(pair) == 2 and all(isinstance(part, str) for part in pair)
@@ -314,7 +244,3 @@ def _identities(field: str, pairs: Any) -> tuple[Identity, ...]:
     )
     require(is_valid, field, "must be pairs of a path and a hash", str(pairs)[:80])
     return tuple((path, hash_) for path, hash_ in pairs)
-
-
-def _sum(content: list[Any]) -> str:
-    return f"{checksum(json.dumps(content).encode()):016x}"
