@@ -7,7 +7,7 @@ import gzip
 import io
 import json
 import sys
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -80,7 +80,7 @@ def test_parquet_holds_the_same_records_and_times_of_any_precision(tmp_path: Pat
     moment = datetime(2023, 6, 14, 20, 21)
     columns = {unit: pa.array([moment], pa.timestamp(unit)) for unit in ("s", "ms", "us", "ns")}
     (record,) = parquet(tmp_path, columns | {"aware": pa.array([moment], pa.timestamp("ns", "UTC"))})
-    assert record.pop("aware") == moment.replace(tzinfo=timezone.utc)
+    assert record.pop("aware") == moment.replace(tzinfo=UTC)
     assert record == dict.fromkeys(columns, moment)
 
 
