@@ -234,7 +234,7 @@ def load(port: int, clients: int, *, seconds: float = float("inf"), requests: in
                 if not head.startswith(b"HTTP/1.1 200"):
                     raise ConnectionError(head[:40].decode("latin-1"))
                 result.seconds.append(time.monotonic() - started)
-        except (OSError, EOFError, ValueError, asyncio.TimeoutError) as error:
+        except (TimeoutError, OSError, EOFError, ValueError) as error:
             result.failures.append(repr(error)[:200])
         finally:
             if writer is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -41,8 +40,6 @@ within = 100
 
 @pytest.mark.parametrize(("suffix", "text"), [("json", json.dumps(RULES)), ("toml", TOML), ("json", "\ufeff{}")])
 def test_a_file_gives_the_results_of_its_rules(tmp_path: Path, suffix: str, text: str) -> None:
-    if suffix == "toml" and sys.version_info < (3, 11):
-        pytest.skip("TOML needs Python 3.11")
     path = tmp_path / f"home-page.{suffix}"
     path.write_text(text, encoding="utf-8")
     profile = mc.load_profile(path)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from mascot.candidates import Id
-from mascot.errors import InputError, MissingExtra, OptionError, check_positive, require
+from mascot.errors import InputError, OptionError, check_positive, require
 from mascot.methods.method import Method
 from mascot.ranking import Ranking
 from mascot.registry import from_dict
@@ -270,10 +270,7 @@ def _read(path: Path) -> Any:
             return json.loads(text, object_pairs_hook=_distinct)
         except json.JSONDecodeError as error:
             raise InputError(f"not JSON: {error}") from None
-    try:
-        return import_module("tomllib").loads(text)
-    except ModuleNotFoundError:
-        raise MissingExtra("TOML needs Python 3.11: write the profile in JSON") from None
+    return tomllib.loads(text)
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -205,7 +205,7 @@ def _certificate(path: Path) -> Path:
 
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test")])
-    now, day = datetime.datetime.now(datetime.timezone.utc), datetime.timedelta(days=1)
+    now, day = datetime.datetime.now(datetime.UTC), datetime.timedelta(days=1)
     builder = x509.CertificateBuilder(name, name, key.public_key(), 1, now - day, now + day)
     pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
     secret = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain)

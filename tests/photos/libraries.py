@@ -25,7 +25,7 @@ sys.path[:] = sys.argv[1:]
 import mascot.photos.files.decoder_pool as process
 read, read_sidecars = process.read, process.read_sidecars
 process.read = lambda file, most, beside: os.abort() if "crash" in file.name else read(file, most, beside)
-process.read_sidecars = lambda paths: os.abort() if any("fatal" in path for path in paths) else read_sidecars(paths)
+process.read_sidecars = lambda paths: os.abort() if "fatal" in str(paths) else read_sidecars(paths)
 process.main()
 """
 

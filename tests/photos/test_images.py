@@ -6,7 +6,6 @@ import io
 import struct
 import zlib
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from PIL import ExifTags, Image, ImageCms, features
 
 from mascot.errors import InputError
 from mascot.photos.files.images import Unreadable, in_srgb, open_image, shown_size, thumbnail, upright
+from mascot.photos.files.raw import raw_tags
 from mascot.photos.files.reading import read
 
 RED, LIME, BLUE, WHITE = (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 255)
@@ -242,99 +242,99 @@ def test_bombs_are_refused_by_their_header() -> None:
 
 # RAW files by their previews; they are written here, byte by byte
 
-SMALL, LARGE = (160, 120), (900, 600)
+SENSOR, LARGE = (1200, 800), (900, 600)
+NUMBER_BYTES = {1: 1, 2: 1, 3: 2, 4: 4}  # of a value, by the type of a TIFF tag
+SUB_DIRECTORY, IN_FILE = 0x014A, 0x0111  # tags whose value is an offset
 
 
-def jpeg(size: tuple[int, int], colour: str = "red") -> bytes:
-    return saved(Image.new("RGB", size, colour), "JPEG")
+def tags_of(size: tuple[int, int], compression: int, colours: int, content: bytes) -> dict[int, tuple[int, Any]]:
+    return {
+        0x0100: (4, size[0]), 0x0101: (4, size[1]), 0x0103: (3, compression), 0x0106: (3, colours),
+        IN_FILE: (4, content), 0x0115: (3, 1), 0x0116: (4, size[1]), 0x0117: (4, len(content)),
+    }  # fmt: skip
 
 
-def tiff(magic: bytes, directories: list[list[tuple[int, int, object]]], tail: bytes = b"") -> bytes:
-    """A little-endian TIFF: each directory is a list of tag, type and value; bytes are stored behind."""
-    out, blobs = bytearray(magic + struct.pack("<I", 8)), list[tuple[int, bytes]]()
-    for number, entries in enumerate(directories):
-        out += struct.pack("<H", len(entries))
-        for tag, kind, value in entries:
-            if isinstance(value, bytes):
-                out += struct.pack("<HHI", tag, kind, len(value))
-                blobs.append((len(out), value))
-                out += bytes(4)
-            else:
-                out += struct.pack("<HHII", tag, kind, 1, value)
-        out += struct.pack("<I", 0 if number == len(directories) - 1 else len(out) + 4)
-    for at, content in blobs:
+def tiff(*directories: dict[int, tuple[int, Any]]) -> bytes:
+    """A little-endian TIFF: the first directory, and those that it refers to; bytes are stored behind."""
+    out, behind = bytearray(struct.pack("<2sHI", b"II", 42, 8)), list[tuple[int, bytes]]()
+    reference = 0  # position of the offset of the next directory
+    for tags in directories:
+        if reference:
+            struct.pack_into("<I", out, reference, len(out))
+        out += struct.pack("<H", len(tags))
+        for tag, (kind, value) in sorted(tags.items()):
+            is_block = isinstance(value, bytes) and tag != IN_FILE
+            out += struct.pack("<HHI", tag, kind, len(value) // NUMBER_BYTES[kind] if is_block else 1)
+            reference = len(out) if tag == SUB_DIRECTORY else reference
+            if isinstance(value, bytes) and (tag == IN_FILE or len(value) > 4):
+                behind.append((len(out), value))
+                value = 0
+            out += value.ljust(4, b"\0") if isinstance(value, bytes) else struct.pack("<I", value)
+        out += bytes(4)
+    for at, content in behind:
         struct.pack_into("<I", out, at, len(out))
-        out += content
-    return bytes(out) + tail
+        out += content + bytes(len(content) % 2)
+    return bytes(out)
 
 
-OFFSET = 1000
+def dng(*previews: tuple[int, int], turn: int = 6) -> bytes:
+    """Sensor values in the first directory, and a preview in the second."""
+    tags = tags_of(SENSOR, 1, 32803, bytes(2 * SENSOR[0] * SENSOR[1])) | {
+        0x00FE: (4, 0), 0x0102: (3, 16), 0x010F: (2, b"Google\0"), 0x0110: (2, b"Pixel 6\0"), 0x0112: (3, turn),
+        0x828D: (3, struct.pack("<HH", 2, 2)), 0x828E: (1, bytes([0, 1, 1, 2])), 0xC612: (1, bytes([1, 4, 0, 0])),
+    }  # fmt: skip
+    if not previews:
+        return tiff(tags)
+    content = saved(Image.new("RGB", previews[0], "red"), "JPEG")
+    preview = tags_of(previews[0], 7, 6, content) | {0x00FE: (4, 1), 0x0115: (3, 3)}
+    return tiff(tags | {SUB_DIRECTORY: (4, 0)}, preview)
 
 
-def nef() -> bytes:
-    """IFD0 with make, model, orientation and sensor data; IFD1 with a large preview."""
-    preview = jpeg(LARGE)
-    sensor: list[tuple[int, int, object]] = [
-        (0x0100, 4, 6000), (0x0101, 4, 4000), (0x0103, 3, 34713), (0x0106, 3, 32803), (0x010F, 2, b"NIKON\0\0\0"),
-        (0x0110, 2, b"NIKON D750\0"), (0x0112, 3, 6),
-    ]  # fmt: skip
-    content = tiff(b"II*\0", [sensor, [(0x0201, 4, OFFSET), (0x0202, 4, len(preview))]])
-    return content.ljust(OFFSET, b"\0") + preview
-
-
-def raf() -> bytes:
-    preview = jpeg(LARGE)
-    head = b"FUJIFILMCCD-RAW 0201FF383501X-T3".ljust(84, b"\0") + struct.pack(">II", 200, len(preview))
-    return head.ljust(200, b"\0") + preview + bytes(500)
-
-
-def box(kind: bytes, content: bytes) -> bytes:
-    return struct.pack(">I", len(content) + 8) + kind + content
-
-
-def cr3() -> bytes:
-    first = tiff(b"II*\0", [[(0x010F, 2, b"Canon\0\0\0"), (0x0110, 2, b"Canon EOS R\0"), (0x0112, 3, 1)]])
-    exposure = tiff(b"II*\0", [[(0x9003, 2, b"2019:07:14 18:05:00\0")]])
-    canon = bytes.fromhex("85c0b687820f11e08111f4ce462b6a48") + box(b"CMT1", first) + box(b"CMT2", exposure)
-    return box(b"ftyp", b"crx \0\0\0\1crx isom") + box(b"moov", box(b"uuid", canon)) + box(b"mdat", jpeg(LARGE))
-
-
-def rw2() -> bytes:
-    return tiff(b"IIU\0", [[(0x0110, 2, b"DMC-G9\0\0"), (0x002E, 7, jpeg(LARGE))]])
-
-
-def unlisted() -> bytes:
-    """A DNG whose tables name a thumbnail only."""
-    return tiff(b"II*\0", [[(0xC612, 1, 1), (0x0110, 2, b"Pixel 6\0")]], jpeg(SMALL, "blue") + bytes(99) + jpeg(LARGE))
-
-
-RAW = {"nef": nef, "raf": raf, "cr3": cr3, "rw2": rw2, "dng": unlisted}
-CAMERAS = {"nef": "NIKON D750", "raf": None, "cr3": "Canon EOS R", "rw2": "DMC-G9", "dng": "Pixel 6"}
-
-
-@pytest.mark.parametrize("name", RAW)
-def test_the_largest_preview_is_the_picture(name: str) -> None:
-    content = RAW[name]()
+@pytest.mark.parametrize("turn", [1, 6])
+def test_the_preview_of_a_raw_file_is_the_picture(turn: int) -> None:
+    content = dng(LARGE, turn=turn)
     with open_image(content) as image:
         assert image.size == LARGE
-        assert shown_size(image) == ((4000, 6000) if name == "nef" else LARGE)
+        assert shown_size(image) == (SENSOR if turn == 1 else SENSOR[::-1])
         picture = upright(image, 64)
     assert quarter_colours(picture) == [RED] * 4
-    assert picture.size == ((43, 64) if name == "nef" else (64, 43))
+    assert picture.size == ((64, 43) if turn == 1 else (43, 64))
     metadata = read(content).metadata
-    assert metadata.camera == CAMERAS[name]
-    assert metadata.taken == (datetime(2019, 7, 14, 18, 5) if name == "cr3" else None)
+    assert (metadata.camera, metadata.taken) == ("Google Pixel 6", None)
+
+
+def test_raw_files_contain_tiff_blocks() -> None:
+    picture, exposure = Image.Exif(), Image.Exif()
+    picture.endian = "<"
+    picture[ExifTags.Base.Model], exposure[ExifTags.Base.DateTimeOriginal] = "Camera", "2019:07:14 18:05:00"
+    blocks = [tags.tobytes().removeprefix(b"Exif\0\0") for tags in (picture, exposure)]
+    boxes = [struct.pack(">I", len(block) + 8) + b"CMT%d" % number + block for number, block in enumerate(blocks, 1)]
+    canon = raw_tags(io.BytesIO(struct.pack(">I", 16) + b"ftypcrx \0\0\0\1" + b"".join(boxes)))
+    assert canon.picture[ExifTags.Base.Model] == "Camera"
+    assert canon.exposure[ExifTags.Base.DateTimeOriginal] == "2019:07:14 18:05:00"
+    panasonic = raw_tags(io.BytesIO(b"IIU\0" + blocks[0][4:]))
+    assert panasonic.picture[ExifTags.Base.Model] == "Camera"
+    assert raw_tags(io.BytesIO(b"FUJIFILMCCD-RAW")).picture == {}
 
 
 def test_raw_files_without_a_preview() -> None:
-    with pytest.raises(Unreadable, match="a RAW file without a JPEG preview"):
-        open_image(tiff(b"II*\0", [[(0x0106, 3, 32803), (0xC612, 1, 1)]]))
+    with pytest.raises(Unreadable, match="a RAW file without a preview"):
+        open_image(dng())
 
 
-@given(st.sampled_from([*RAW]), st.integers(0, 400), st.binary(min_size=1, max_size=8), st.integers(0, 3000))
+@pytest.mark.parametrize("mode", ["1", "L", "I;16", "RGB"])
+def test_a_tiff_of_a_camera_is_no_raw_file(mode: str) -> None:
+    tags = Image.Exif()
+    tags[ExifTags.Base.Make], tags[ExifTags.Base.Model] = "Nikon", "NIKON D750"
+    with open_image(saved(Image.new(mode, (300, 200)), "TIFF", exif=tags)) as image:
+        assert (image.format, image.mode) == ("TIFF", mode)
+        assert upright(image, 64).size == (64, 43)
+
+
+@given(st.integers(0, 400), st.binary(min_size=1, max_size=8), st.integers(0, 3000))
 @settings(deadline=None, max_examples=60)
-def test_damaged_tables_give_a_picture_or_a_reason(name: str, at: int, patch: bytes, length: int) -> None:
-    content = bytearray(RAW[name]())
+def test_damaged_tables_give_a_picture_or_a_reason(at: int, patch: bytes, length: int) -> None:
+    content = bytearray(dng(LARGE))
     content[at : at + len(patch)] = patch
     for damaged in (bytes(content), bytes(content[:length])):
         with suppress(Unreadable), open_image(damaged) as image:

@@ -1,29 +1,23 @@
 """Decode pictures in worker processes. A file that crashes or stalls a decoder is skipped, and the run continues.
 
-A worker reads requests from standard input, a JSON object per line, and writes messages to standard output: the length
-of a JSON object in four bytes, the object, then the parts whose lengths the object lists. Pickle is not used, so a
-picture that takes over a decoder cannot run code in the process that reads the answer.
+A worker receives a function of this module and its arguments, and answers with the result or with an exception. Workers
+are started directly, because `multiprocessing` would run the main script again in each of them.
 """
 
 from __future__ import annotations
 
-import hashlib
 import io
-import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any, BinaryIO, TypeVar
-
-import numpy as np
-from PIL import Image
+from typing import IO, Any, BinaryIO
 
 import mascot
 from mascot.errors import MascotError
@@ -31,9 +25,7 @@ from mascot.photos.files.decode_limits import Limits
 from mascot.photos.files.images import Unreadable, open_image, upright
 from mascot.photos.files.reading import SIDE, Reading, read
 from mascot.photos.metadata.metadata import Metadata, metadata_of
-from mascot.photos.metadata.sidecars import Sidecars, read_sidecars
-
-T = TypeVar("T")
+from mascot.photos.metadata.sidecars import read_sidecars
 
 # Isolated mode: neither the current folder nor the environment can add modules.
 _COMMAND = (
@@ -43,7 +35,6 @@ _COMMAND = (
 )
 # Address space that threads reserve would count as memory of the worker.
 _THREADS = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
-_CHUNK = 1 << 20  # bytes hashed at a time
 _QUALITY = 90  # of a JPEG made for a browser
 
 
@@ -64,43 +55,20 @@ class DecoderPool(AbstractContextManager["DecoderPool"]):
         self.close()
 
     def close(self) -> None:
-        """End all workers at once; reads in progress raise `MascotError`."""
+        """End all workers at once; calls in progress raise `MascotError`."""
         with self._lock:
             self.closed = True
             workers, self._workers, self._idle = list(self._workers), set(), []
         for worker in workers:
             worker.kill()
 
-    def read(
-        self, path: Path, is_wanted: Callable[[str], bool] = lambda digest: True, sidecars: Sequence[Path] = ()
-    ) -> Reading | None:
-        """Hash a file, and decode it with its sidecars; return None unless `is_wanted(hash)`. Raises `Unreadable`."""
-
-        def exchange(worker: _Decoder, request: dict[str, Any]) -> Reading | None:
-            if is_wanted(worker.ask(request).header["hash"]):
-                return worker.ask({"decode": True}).reading()
-            worker.tell({"decode": False})
-            return None
-
-        return self._exchange({"task": "read", "path": os.fspath(path)}, sidecars, exchange)
+    def read(self, path: Path, sidecars: Sequence[Path] = ()) -> Reading:
+        """Decode a file with its sidecars. Raises `Unreadable`."""
+        return self._with_sidecars(_read, path, sidecars)
 
     def look(self, path: Path, decode: bool = False, sidecars: Sequence[Path] = ()) -> Metadata:
         """Read a file's metadata; with `decode`, also check that its pixels can be decoded. Raises `Unreadable`."""
-        request = {"task": "look", "path": os.fspath(path), "decode": decode}
-        return self._exchange(request, sidecars, lambda worker, request: worker.ask(request).metadata())
-
-    def _exchange(
-        self, request: dict[str, Any], sidecars: Sequence[Path], exchange: Callable[[_Decoder, dict[str, Any]], T]
-    ) -> T:
-        """Lend a worker; if the sidecars break the decoder, try again without them and report the problem."""
-        try:
-            with self._worker() as worker:
-                return exchange(worker, request | {"sidecars": [*map(os.fspath, sidecars)], "problems": []})
-        except BrokenDecoder as error:
-            if not sidecars:
-                raise
-            with self._worker() as worker:
-                return exchange(worker, request | {"sidecars": [], "problems": [f"sidecar: {error}"]})
+        return self._with_sidecars(_look, path, sidecars, decode)
 
     def is_dated(self, path: Path) -> bool:
         """Return whether the file itself, not only its name, has the time at which the photograph was taken."""
@@ -111,26 +79,34 @@ class DecoderPool(AbstractContextManager["DecoderPool"]):
 
     def convert(self, path: Path, side: int, max_megapixels: float) -> bytes:
         """Return a picture as JPEG, its longest side at most `side` pixels. Raises `Unreadable`."""
-        request = {"task": "convert", "path": os.fspath(path), "side": side, "max_megapixels": max_megapixels}
-        with self._worker() as worker:
-            return worker.ask(request).parts[0]
+        return self._call(_convert, path, side, max_megapixels)
 
-    @contextmanager
-    def _worker(self) -> Iterator[_Decoder]:
-        """Lend a worker. It is reused unless it has ended or the exchange was interrupted."""
+    def _with_sidecars(self, task: Callable[..., Any], path: Path, sidecars: Sequence[Path], *arguments: Any) -> Any:
+        """Run a task; if the sidecars break the decoder, try again without them and report the problem."""
+        try:
+            return self._call(task, path, sidecars, (), *arguments)
+        except BrokenDecoder as error:
+            if not sidecars:
+                raise
+            return self._call(task, path, (), (f"sidecar: {error}",), *arguments)
+
+    def _call(self, task: Callable[..., Any], path: Path, *arguments: Any) -> Any:
+        """Run a task in a worker, which is reused unless it has ended or the call was interrupted."""
         with self._lock:
             if self.closed:
                 raise MascotError("decoding was stopped")
             while self._idle and not self._idle[-1].is_alive:
                 self._workers.discard(self._idle.pop())
-            worker = self._idle.pop() if self._idle else _Decoder(self)
+            worker = self._idle.pop() if self._idle else _Decoder(self.limits)
             self._workers.add(worker)
         try:
-            worker.start()
-            yield worker
-        except BaseException as error:
-            if not isinstance(error, Unreadable):
-                worker.kill()
+            answer = worker.call(task, path, arguments)
+        except EOFError:
+            if self.closed:
+                raise MascotError("decoding was stopped") from None
+            raise worker.reason_of_end(self.limits) from None
+        except BaseException:
+            worker.kill()
             raise
         finally:
             with self._lock:
@@ -138,30 +114,13 @@ class DecoderPool(AbstractContextManager["DecoderPool"]):
                     self._idle.append(worker)
                 else:
                     self._workers.discard(worker)
-
-
-@dataclass(frozen=True, slots=True)
-class _DecoderAnswer:
-    header: dict[str, Any]
-    parts: list[bytes]
-
-    def reading(self) -> Reading:
-        thumbnail, look, pixels = self.parts
-        image = Image.frombytes("RGB", tuple(self.header["size"]), pixels)
-        return Reading(self.metadata(), image, thumbnail, np.frombuffer(look, np.float32), self.header["quality"])
-
-    def metadata(self) -> Metadata:
-        values = dict(self.header["metadata"])
-        for name in ("taken", "taken_utc"):
-            values[name] = None if values[name] is None else datetime.fromisoformat(values[name])
-        for name in ("keywords", "problems"):
-            values[name] = tuple(values[name])
-        return Metadata(**values)
+        if isinstance(answer, Unreadable):
+            raise answer
+        return answer
 
 
 class _Decoder:
-    def __init__(self, pool: DecoderPool) -> None:
-        self._pool, self._is_ready = pool, False
+    def __init__(self, limits: Limits) -> None:
         paths = [os.path.dirname(mascot.__path__[0]), *filter(None, sys.path)]
         self._process = subprocess.Popen(
             [sys.executable, *_COMMAND, *paths],
@@ -170,62 +129,47 @@ class _Decoder:
             stderr=subprocess.DEVNULL,
             env=os.environ | _THREADS,
         )
-
-    def start(self) -> None:
-        """Wait until the process is ready."""
-        try:
-            if not self._is_ready:
-                self.ask(asdict(self._pool.limits))
-        except Unreadable:
-            raise MascotError(
-                f"the process that decodes pictures did not start (status {self._process.returncode}): "
-                f"{sys.executable} must be able to import mascot"
-            ) from None
-        self._is_ready = True
+        self._is_ready = False
+        self._send(limits)
 
     @property
     def is_alive(self) -> bool:
         return self._process.poll() is None
 
-    def tell(self, request: dict[str, Any]) -> None:
+    def call(self, *request: Any) -> Any:
+        """Send a request and return the answer. Raises `EOFError` if the process ends instead."""
+        if not self._is_ready:
+            self._receive()
+            self._is_ready = True
+        self._send(request)
+        return self._receive()
+
+    def _send(self, message: Any) -> None:
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):  # reported when the answer is read
-            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            pickle.dump(message, self._process.stdin, pickle.HIGHEST_PROTOCOL)
             self._process.stdin.flush()
 
-    def ask(self, request: dict[str, Any]) -> _DecoderAnswer:
-        """Send a request and wait for the answer. Raises `Unreadable` with the reason if there is none."""
-        self.tell(request)
-        try:
-            header = json.loads(self._receive(int.from_bytes(self._receive(4), "big")))
-            parts = [self._receive(length) for length in header["parts"]]
-        except EOFError:
-            raise self._end() from None
-        if "unreadable" in header:
-            raise Unreadable(header["unreadable"])
-        if "out_of_memory" in header:
-            raise BrokenDecoder(
-                f"needs more than {self._pool.limits.max_memory_mb:g} megabytes of memory to decode (--max-memory-mb)"
-            )
-        return _DecoderAnswer(header, parts)
-
-    def _receive(self, length: int) -> bytes:
+    def _receive(self) -> Any:
         assert self._process.stdout is not None
-        content = self._process.stdout.read(length)
-        if len(content) < length:
-            raise EOFError
-        return content
+        try:
+            return pickle.load(self._process.stdout)
+        except pickle.UnpicklingError:
+            raise EOFError from None
 
-    def _end(self) -> MascotError:
+    def reason_of_end(self, limits: Limits) -> MascotError:
         """Return the reason why the process ended."""
         status = self._process.wait()
-        if self._pool.closed:
-            return MascotError("decoding was stopped")
+        if not self._is_ready:
+            return MascotError(
+                f"the process that decodes pictures did not start (status {status}): "
+                f"{sys.executable} must be able to import mascot"
+            )
         name = f"status {status}"
         with suppress(ValueError):
             name = signal.Signals(-status).name
         if name == "SIGPROF":
-            return BrokenDecoder(f"takes more than {self._pool.limits.max_seconds:g} seconds to decode (--max-seconds)")
+            return BrokenDecoder(f"takes more than {limits.max_seconds:g} seconds to decode (--max-seconds)")
         if name == "SIGKILL":  # no limit does this, so the file may succeed next time
             return Unreadable("its decoder was killed, perhaps for lack of memory")
         return BrokenDecoder(f"crashes its decoder ({name})")
@@ -241,75 +185,57 @@ class _Decoder:
 def _serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     """Answer requests until the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is left to the process that started this one
-    limits = Limits(**json.loads(requests.readline()))
+    limits: Limits = pickle.load(requests)
     _limit_memory(limits.max_memory_mb)
-    _send(answers, {"ready": True})
-    for line in requests:
-        request = json.loads(line)
-        try:
-            with open(request["path"], "rb") as file:
-                if request["task"] == "read":
-                    _send(answers, {"hash": _digest(file, limits)})
-                    if not json.loads(requests.readline())["decode"]:
-                        continue
-                with _time_limit(limits.max_seconds):
-                    header, *parts = _TASKS[request["task"]](file, limits, request)
-            _send(answers, header, *parts)
-        except Unreadable as error:
-            _send(answers, {"unreadable": str(error)})
-        except OSError as error:
-            _send(answers, {"unreadable": f"cannot be read: {error.strerror or error}"})
-        except MemoryError:
-            _send(answers, {"out_of_memory": True})
+    answer = pickle.dumps("ready")
+    with suppress(EOFError):
+        while True:
+            answers.write(answer)
+            answers.flush()
+            answer = _answer(limits, *pickle.load(requests))
 
 
-def _digest(file: BinaryIO, limits: Limits) -> str:
-    digest, size = hashlib.blake2b(digest_size=16), 0
-    while chunk := file.read(_CHUNK):
-        digest.update(chunk)
-        size += len(chunk)
-        if size > limits.max_megabytes * 1e6:  # it has grown since its size was read
-            raise Unreadable(f"more than the {limits.max_megabytes:g} megabytes allowed (--max-megabytes)")
-    file.seek(0)
-    return digest.hexdigest()
+def _answer(limits: Limits, task: Callable[..., Any], path: Path, arguments: tuple[Any, ...]) -> bytes:
+    """Return the result of a task, or the exception that says why there is none, as a pickle."""
+    try:
+        with open(path, "rb") as file, _time_limit(limits.max_seconds):
+            return pickle.dumps(task(file, limits, *arguments), pickle.HIGHEST_PROTOCOL)
+    except Unreadable as error:
+        reason = error
+    except OSError as error:
+        reason = Unreadable(f"cannot be read: {error.strerror or error}")
+    except MemoryError:
+        limit = f"{limits.max_memory_mb:g} megabytes"
+        reason = BrokenDecoder(f"needs more than {limit} of memory to decode (--max-memory-mb)")
+    return pickle.dumps(reason)
 
 
-def _read(file: BinaryIO, limits: Limits, request: dict[str, Any]) -> tuple[Any, ...]:
+def _read(file: BinaryIO, limits: Limits, sidecars: Sequence[Path], problems: tuple[str, ...]) -> Reading:
     """Return everything that the library stores."""
-    reading = read(file, limits.max_megapixels, _sidecars(request))
-    header = {"metadata": asdict(reading.metadata), "size": reading.image.size, "quality": reading.quality}
-    return header, reading.thumbnail, reading.look.tobytes(), reading.image.tobytes()
+    refusal = limits.refusal(os.fstat(file.fileno()).st_size)
+    if refusal is not None:
+        raise Unreadable(refusal)
+    packets = read_sidecars(sidecars)
+    return read(file, limits.max_megapixels, replace(packets, problems=packets.problems + problems))
 
 
-def _look(file: BinaryIO, limits: Limits, request: dict[str, Any]) -> tuple[Any, ...]:
+def _look(
+    file: BinaryIO, limits: Limits, sidecars: Sequence[Path], problems: tuple[str, ...], decode: bool
+) -> Metadata:
     """Return the metadata of a picture; its pixels are decoded only to check that they can be."""
+    packets = read_sidecars(sidecars)
     with open_image(file, limits.max_megapixels) as image:
-        metadata = metadata_of(image, _sidecars(request))
-        if request["decode"]:
+        metadata = metadata_of(image, replace(packets, problems=packets.problems + problems))
+        if decode:
             upright(image, SIDE)
-    return ({"metadata": asdict(metadata)},)
+    return metadata
 
 
-def _sidecars(request: dict[str, Any]) -> Sidecars:
-    sidecars = read_sidecars(request["sidecars"])
-    return replace(sidecars, problems=(*sidecars.problems, *request["problems"]))
-
-
-def _convert(file: BinaryIO, limits: Limits, request: dict[str, Any]) -> tuple[Any, ...]:
+def _convert(file: BinaryIO, limits: Limits, side: int, max_megapixels: float) -> bytes:
     content = io.BytesIO()
-    with open_image(file, request["max_megapixels"]) as image:
-        upright(image, request["side"]).save(content, "JPEG", quality=_QUALITY)
-    return {}, content.getvalue()
-
-
-_TASKS = {"read": _read, "look": _look, "convert": _convert}
-
-
-def _send(answers: IO[bytes], header: dict[str, Any], *parts: bytes) -> None:
-    lengths = {"parts": [len(part) for part in parts]}
-    content = json.dumps(header | lengths, default=datetime.isoformat).encode()
-    answers.writelines([len(content).to_bytes(4, "big"), content, *parts])
-    answers.flush()
+    with open_image(file, max_megapixels) as image:
+        upright(image, side).save(content, "JPEG", quality=_QUALITY)
+    return content.getvalue()
 
 
 @contextmanager

@@ -7,10 +7,9 @@ import logging
 import math
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
-from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +20,15 @@ from mascot.extras import install_extra
 try:
     import pillow_heif
     from PIL import Image, ImageCms, UnidentifiedImageError, features
-    from PIL.ContainerIO import ContainerIO
+    from PIL.ExifTags import Base
     from PIL.PngImagePlugin import PngStream
+    from PIL.TiffImagePlugin import TiffImageFile
+
+    from mascot.photos.files.raw import SIZE, NoPreview, open_preview
 except ModuleNotFoundError:
     raise MissingExtra(f"reading photographs needs: {install_extra('photos')}") from None
 
 from mascot.photos.files.file_groups import RAW_SUFFIXES
-from mascot.photos.files.raw import NoPreview, RawPreview, preview_of
 from mascot.photos.metadata import exif
 from mascot.photos.metadata.exif import quietly
 
@@ -37,8 +38,6 @@ SUFFIXES = RAW_SUFFIXES | {
 
 _FORMATS = ("JPEG", "PNG", "WEBP", "AVIF", "HEIF", "TIFF", "GIF", "BMP")
 _KINDS = "JPEG, PNG, WebP, HEIC, TIFF, GIF, AVIF, BMP or RAW"
-_SIZE = "mascot.size"  # key in `Image.info` of a preview: width and height of its RAW file
-_XMP_TAG, _ORIENTATION_TAG = 0x02BC, 0x0112
 _TURNED_ON_LOADING = ("TIFF", "HEIF")
 _TURN = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -75,7 +74,7 @@ def open_image(source: Path | bytes | BinaryIO, max_megapixels: float = 150) -> 
         content = source.read_bytes() if isinstance(source, Path) else source
         stream = io.BytesIO(content) if isinstance(content, bytes) else content
         with quietly():
-            image = _open_preview(stream) or _open(stream)
+            image = _open(stream)
             if image.format == "PNG":
                 _take_late_chunks(image, stream)
     except UnidentifiedImageError:
@@ -102,17 +101,17 @@ def orientation(image: Image.Image) -> int:
     try:
         with quietly():
             # Not `PngImageFile.getexif`, which decodes the picture first.
-            code = Image.Image.getexif(image).get(_ORIENTATION_TAG)
+            code = Image.Image.getexif(image).get(Base.Orientation)
     except Exception:  # a damaged block has no orientation
         return 1
     if code is None and exif.CONTAINER in image.info:
-        code = image.info[exif.CONTAINER].picture.get(_ORIENTATION_TAG)
+        code = image.info[exif.CONTAINER].picture.get(Base.Orientation)
     return code if isinstance(code, int) and code in _TURN else 1
 
 
 def shown_size(image: Image.Image) -> tuple[int, int]:
     """Return width and height after rotation, for an image that `upright` has not decoded yet."""
-    width, height = image.info.get(_SIZE, image.size)
+    width, height = image.info.get(SIZE, image.size)
     return (height, width) if orientation(image) >= 5 else (width, height)
 
 
@@ -173,39 +172,23 @@ def thumbnail(image: Image.Image, side: int = 512) -> bytes:
     return out.getvalue()
 
 
-def _open(stream: IO[bytes]) -> Image.Image:
+def _open(stream: BinaryIO) -> Image.Image:
+    """Open a picture, or the preview of a RAW file. To Pillow, many RAW files are a TIFF with a small picture."""
     # The limit of Pillow is global to the process; ours is checked from the same header.
     limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
     try:
-        return Image.open(stream, formats=_FORMATS)
+        image = Image.open(stream, formats=_FORMATS)
+        if isinstance(image, TiffImageFile) and Base.Make in image.tag_v2:
+            with suppress(NoPreview):
+                return open_preview(stream) or image
+        return image
+    except UnidentifiedImageError:
+        preview = open_preview(stream)
+        if preview is None:
+            raise
+        return preview
     finally:
         Image.MAX_IMAGE_PIXELS = limit
-
-
-def _open_preview(stream: BinaryIO) -> Image.Image | None:
-    """Return the largest preview of a RAW file; None for a file of another kind."""
-    preview = preview_of(stream)
-    if preview is None:
-        return None
-    tags = _raw_tags(stream, preview)
-    image = _open(ContainerIO(stream, preview.offset, preview.length))
-    image.info[_SIZE] = preview.size
-    if tags.exposure or not exif.read(image).picture:
-        image.info[exif.CONTAINER] = tags
-        packet = tags.picture.get(_XMP_TAG)
-        if isinstance(packet, bytes):
-            image.info.setdefault("xmp", packet)
-    return image
-
-
-def _raw_tags(file: BinaryIO, preview: RawPreview) -> exif.Exif:
-    if preview.is_tiff:
-        file.seek(0)
-        return exif.read_block(lambda block: block.load_from_fp(file))
-    blocks = [exif.read_block(partial(Image.Exif.load, data=content)) for content in preview.exif]
-    if len(blocks) == 3:  # each has its tags in a directory of its own
-        return replace(blocks[0], exposure=blocks[1].picture, gps=blocks[2].picture)
-    return blocks[0] if blocks else exif.Exif()
 
 
 def _take_late_chunks(image: Image.Image, file: BinaryIO) -> None:

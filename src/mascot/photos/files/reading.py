@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -51,6 +53,15 @@ class File:
     mtime_ns: int
     hash: str
     sidecars: str = ""  # the state of its sidecars
+
+
+def content_hash(path: Path) -> str:
+    """Return the hash by which equal files are recognized. Raises `Unreadable`."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, partial(hashlib.blake2b, digest_size=16)).hexdigest()
+    except OSError as error:
+        raise Unreadable(f"cannot be read: {error.strerror or error}") from None
 
 
 def read(
@@ -126,12 +137,10 @@ def read_file(path: Path, limits: Limits | None = None) -> Reading:
 
     try:
         with DecoderPool(limits or Limits()) as decoders:
-            reading = decoders.read(path)
+            return decoders.read(path)
     except Unreadable as error:
         separator = " " if str(error).startswith("cannot be read") else ": "
         raise Unreadable(f"{path}{separator}{error}") from None
-    assert reading is not None
-    return reading
 
 
 def folder_of(path: str) -> str:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mascot.photos.encoders.encoder import Encoder
 from mascot.photos.files.decoder_pool import BrokenDecoder, DecoderPool
 from mascot.photos.files.images import Unreadable
-from mascot.photos.files.reading import File, Reading, photos_of, picture
+from mascot.photos.files.reading import File, Reading, content_hash, photos_of, picture
 from mascot.photos.files.walk import PictureFile
 from mascot.photos.photo import Photo
 
@@ -91,25 +91,17 @@ def read_picture(
 
     `broken` has the reasons, by hash, of contents that broke a decoder; they are not tried again.
     """
-    digest = ""
-
-    def is_wanted(hash_: str) -> bool:
-        nonlocal digest
-        digest = hash_
-        return hash_ not in broken and wants(order, hash_)
-
     try:
-        reading = decoders.read(order.source.path, is_wanted, order.source.sidecars)
+        digest = content_hash(order.source.path)
+        if digest not in broken and not wants(order, digest):
+            return Hashed(order, digest)
+        if digest not in broken:
+            return ReadFile(order, digest, decoders.read(order.source.path, order.source.sidecars))
     except BrokenDecoder as error:
         broken[digest] = str(error)
-        return Unread(order, str(error), is_broken=True)
     except Unreadable as error:
         return Unread(order, str(error))
-    if reading is not None:
-        return ReadFile(order, digest, reading)
-    if digest in broken:
-        return Unread(order, broken[digest], is_broken=True)
-    return Hashed(order, digest)
+    return Unread(order, broken[digest], is_broken=True)
 
 
 def interruptible(call: Callable[[], T]) -> T:

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from mascot.photos.metadata import validate, xmp
@@ -103,7 +103,7 @@ def local_time(utc: datetime, zone_name: str | None, lon: float | None) -> tuple
 
     The time zone is that of the place; without a place, that of this machine.
     """
-    moment = utc.replace(tzinfo=timezone.utc)
+    moment = utc.replace(tzinfo=UTC)
     zone = zone_named(zone_name)
     if zone is not None:
         local = moment.astimezone(zone)

@@ -7,7 +7,7 @@ import sys
 import threading
 import zlib
 from collections.abc import Callable
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -75,7 +75,7 @@ class AuditLog:
         request, trace = (scope[name].decode("latin-1") for name in ("request_id", "traceparent"))
 
         def record(profile: Any, ranking: mc.Ranking[Any], candidates: mc.Candidates, seconds: float) -> None:
-            now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+            now = datetime.now(UTC).isoformat(timespec="milliseconds")
             ids, missed = list(candidates.ids), ranking.missed_rules()
             line = AuditLine(now, request, trace, profile, ranking.k, round(seconds, 6), ids, _results(ranking), missed)
             self.append(msgspec.json.encode(line) + b"\n")
