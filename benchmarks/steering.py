@@ -35,9 +35,9 @@ import mascot as mc
 from mascot.bench.datasets.dataset import Dataset, Floats, Ints
 from mascot.bench.datasets.div400 import Div400
 from mascot.bench.datasets.pixelprose_sim import PixelProseSim
+from mascot.bench.metrics import relevance_kept
 from mascot.bench.protocol.tasks import hours_of
 from mascot.bench.running.pyversity import STRATEGIES, Pyversity, relevance
-from mascot.metrics import relevance_kept
 
 K = 20
 STRENGTHS = (0.0, 0.25, 0.5, 0.75, 1.0)

@@ -11,7 +11,6 @@ import pytest
 import mascot as mc
 from mascot.attributes.columns import as_array
 from mascot.kernels.constants import CUTOFF, EARTH_KM
-from mascot.metrics import place_features
 
 ALL = [
     mc.Place(), mc.Place(sigma_km=3.5, missing="drop"), mc.Place.grid("lat", "lon", cells=12, sigma=7.0),
@@ -48,6 +47,11 @@ def test_attributes_are_values_with_a_row_of_bins_and_features_per_candidate(att
     assert np.isfinite(features).all()
 
 
+def on_globe(lat: Any, lon: Any) -> Any:
+    """Return the unit vectors of places."""
+    return mc.Place().features({"lat": np.asarray(lat, float), "lon": np.asarray(lon, float)}, None)
+
+
 @pytest.mark.parametrize("sigma_km", [None, 0.2, 30000.0])
 def test_place_bins_are_gaussians_of_the_chord(sigma_km: float | None) -> None:
     table = columns(20)
@@ -56,8 +60,8 @@ def test_place_bins_are_gaussians_of_the_chord(sigma_km: float | None) -> None:
     rows, used = fixed.sparse().compact()
     rings, ring, cell = fixed.rings, used >> 32, used & 0xFFFFFFFF
     cells = np.maximum(np.floor(2 * rings * np.cos((ring + 0.5) * np.pi / rings - np.pi / 2) + 0.5), 1)
-    centres = place_features([-90 + (ring + 0.5) * 180 / rings], [-180 + (cell + 0.5) * 360 / cells])[0]
-    points = place_features([table["lat"]], [table["lon"]])[0]
+    centres = on_globe(-90 + (ring + 0.5) * 180 / rings, -180 + (cell + 0.5) * 360 / cells)
+    points = on_globe(table["lat"], table["lon"])
     chords = EARTH_KM * np.linalg.norm(points[:, None] - centres, axis=-1)
     p, bins = np.exp(-((chords / fixed.sigma_km) ** 2) / 2), rows.dense()
     within = p >= CUTOFF * (1 + 1e-9)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import mascot as mc
-from mascot import metrics
+from mascot.bench import metrics
 from mascot.bench.datasets.dataset import Dataset
 from mascot.bench.datasets.pixelprose_sim import PixelProseSim
 from mascot.bench.protocol.published import Published

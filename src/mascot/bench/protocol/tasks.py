@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mascot as mc
-from mascot import metrics
+from mascot.bench import metrics
 from mascot.bench.protocol.branches import Branches, unit_vectors
 from mascot.bench.running.own_method import OwnMethod
 from mascot.bench.running.pyversity import Pyversity

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mascot as mc
-from mascot import metrics
+from mascot.bench import metrics
 from mascot.errors import quoted
 from mascot.grammar import columns_of
 

@@ -1,0 +1,1 @@
+"""Preview what rules change over recorded queries, before they go live."""

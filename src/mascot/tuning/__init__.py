@@ -1,1 +1,0 @@
-"""Choose parameters from judged results, and preview what rules change."""
