@@ -20,12 +20,13 @@ import pyversity
 
 import mascot as mc
 from benchmarks.latency import interleave
+from mascot.bench.methods import KDpp
 
 K, SIZES, DIMENSION = 10, (100, 1_000, 10_000), 768
 METHODS: dict[str, tuple[Any, str]] = {
     "Mmr()": (mc.Mmr(), "mmr"),
     "Mmr(keep=0.9)": (mc.Mmr(keep=0.9), "mmr"),
-    "KDpp(0.5)": (mc.KDpp(0.5), "dpp"),
+    "KDpp(0.5)": (KDpp(0.5), "dpp"),
 }
 
 

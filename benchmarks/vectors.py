@@ -33,7 +33,8 @@ import mascot as mc
 from benchmarks.latency import interleave
 from mascot.bench.datasets.dataset import Floats, Ints
 from mascot.bench.datasets.div400 import Div400
-from mascot.bench.running.pyversity import relevance
+from mascot.bench.methods import KDpp
+from mascot.bench.methods.pyversity import relevance
 
 K = 20
 DIAL = tuple(step / 20 for step in range(21))
@@ -86,7 +87,7 @@ METHODS: dict[str, tuple[Select, Sequence[float]]] = {
     "spread(Vectors()), keep": (ours, KEEP),
     "spread(Vectors())": (by_strength, DIAL),
     "Mmr": (method(mc.Mmr), DIAL),
-    "KDpp": (method(mc.KDpp), DIAL[:-1]),
+    "KDpp": (method(KDpp), DIAL[:-1]),
     **{f"pyversity {name}": (pyversity_strategy(name), DIAL) for name in ("mmr", "msd", "dpp", "ssd")},
 }
 

@@ -127,10 +127,10 @@ INPUT = {
     "Loud.membership must be numbers in rows of one length, got [['a']]": lambda: spread(Loud([["a"]])),
     "Loud.membership must be numbers in rows of one length, got [[1], [1, 0]]": lambda: spread(Loud([[1], [1, 0]])),
     "Loud.features must have 2 rows, got 3": lambda: spread(Loud(COVER, np.ones((3, 1))), mc.Mmr()),
-    "Loud.features must be an array of two dimensions, got 1": lambda: spread(Loud(COVER, [1.0, 2.0]), mc.Clustering()),
-    "Loud.features must be finite, got nan": lambda: spread(Loud(COVER, [[1.0], [NAN]]), mc.MsDpp()),
+    "Loud.features must be an array of two dimensions, got 1": lambda: spread(Loud(COVER, [1.0, 2.0]), mc.Mmr()),
+    "Loud.features must be finite, got nan": lambda: spread(Loud(COVER, [[1.0], [NAN]]), mc.Mmr()),
     "Loud.features must be numbers in rows of one length, got [[1], [1, 2]]": lambda: spread(
-        Loud(COVER, [[1], [1, 2]]), mc.KDpp()
+        Loud(COVER, [[1], [1, 2]]), mc.Mmr()
     ),
     "Silent.features(columns, vectors) is what this method compares by, got": lambda: spread(Silent(), mc.Mmr()),
     "Loud.point must return a dict of columns by name, got 4.0": lambda: near(Loud([], point=lambda value: 4.0), 4),
@@ -190,7 +190,7 @@ OPTIONS = {
     f"{WISHES}, got {{'spread': 'a'}}; mc.from_dict makes a wish": lambda: mc.rerank(hits(), {"spread": "a"}),
     f"{WISHES}, got None": lambda: mc.rerank(hits(), None),
     "strength is not a parameter of Relevance, got 1": lambda: mc.rerank(hits(), [], 1, mc.Relevance(), strength=1),
-    "keep is not a parameter of Clustering, got 0.9": lambda: mc.rerank(hits(), [], method=mc.Clustering(), keep=0.9),
+    "keep is not a parameter of Relevance, got 0.9": lambda: mc.rerank(hits(), [], method=mc.Relevance(), keep=0.9),
     # Attributes
     "Place.names must name a column, got 5": lambda: mc.Place(names=5),
     "Place.sigma_km must be > 0, got 0": lambda: mc.Place(sigma_km=0),
@@ -241,17 +241,6 @@ OPTIONS = {
     "Mmr.strength must be in 0..1, got '1'": lambda: mc.Mmr("1"),
     "Mmr.keep must be in 0..1 and above 0, got 0": lambda: mc.Mmr(keep=0),
     "Mmr.normalize must be True or False, got 'no'": lambda: mc.Mmr(normalize="no"),
-    "KDpp.keep searches for the strength: give keep or strength": lambda: mc.KDpp(0.5, keep=0.9),
-    "KDpp.normalize must be True or False, got 1": lambda: mc.KDpp(normalize=1),
-    "KDpp.beta must be in 0..1, got 1.5": lambda: mc.KDpp(beta=1.5),
-    "KDpp.released must be True or False, got 1": lambda: mc.KDpp(released=1),
-    "MsDpp.normalize must be None, 'tn' or 'tn+tvms', got 'tvms'": lambda: mc.MsDpp(normalize="tvms"),
-    "Clustering.strength must be in 0..1, got 2": lambda: mc.Clustering(2),
-    "Clustering.clusters must be a whole number >= 1, got 2.5": lambda: mc.Clustering(clusters=2.5),
-    "Clustering.seed must be a whole number >= 0, got None": lambda: mc.Clustering(seed=None),
-    "Clustering has one direction: wishes must be all spread or all focus": lambda: mc.rerank(
-        hits(), [mc.spread("who"), mc.focus("lat")], method=mc.Clustering()
-    ),
     "Mmr cannot focus: it would select what spread selects. Name a value": lambda: mc.rerank(
         hits(), mc.focus("who"), method=mc.Mmr()
     ),
@@ -300,7 +289,7 @@ OPTIONS = {
     ),
     # Dictionaries
     "from_dict needs a dictionary as returned by to_dict(), got [1]": lambda: mc.from_dict([1]),
-    "kind must be one of Category, Clustering,": lambda: mc.from_dict({"kind": ["Mmr"]}),
+    "kind must be one of Category, Clusters,": lambda: mc.from_dict({"kind": ["Mmr"]}),
     "Place does not take {'latitude': 'x'}": lambda: mc.from_dict({"kind": "Place", "latitude": "x"}),
     "a wish needs an attribute such as": lambda: mc.from_dict({"spread": 3}),
     "spread does not take {'near': 3}": lambda: mc.from_dict({"spread": "who", "near": 3}),
@@ -317,14 +306,6 @@ def test_the_error_names_owner_rule_and_value(text: str, call: Any) -> None:
     assert str(caught.value).startswith(text)
 
 
-@pytest.mark.parametrize("wish", [mc.limit("who", 1), mc.share("who", {"a": 0.5})], ids=["limit", "share"])
-@pytest.mark.parametrize("method", [mc.KDpp(), mc.MsDpp(), mc.Clustering()], ids=repr)
-def test_methods_without_quotas_refuse_limits_and_shares(method: Any, wish: Any) -> None:
-    name = type(method).__name__
-    with pytest.raises(mc.OptionError, match=rf"^{name} cannot obey limit\(...\) or share\(...\): use Mascot, Mmr or"):
-        mc.rerank(hits(), [mc.spread("who"), wish], 2, method)
-
-
 def test_a_value_that_no_candidate_has_is_reported_and_is_not_an_error() -> None:
     ranking = mc.rerank(hits(), [mc.share("who", {"a": 0.5, "zoe": 0.5})], 2)
     assert ranking.ids == [0, 1]
@@ -334,7 +315,7 @@ def test_a_value_that_no_candidate_has_is_reported_and_is_not_an_error() -> None
 
 def test_no_candidates_give_an_empty_ranking() -> None:
     empty = mc.Candidates(scores=[], columns={"who": []})
-    for method in (mc.Mascot(), mc.Mascot(keep=0.9), mc.Mmr(), mc.KDpp(), mc.MsDpp(), mc.Clustering(), mc.Relevance()):
+    for method in (mc.Mascot(), mc.Mascot(keep=0.9), mc.Mmr(), mc.Relevance()):
         for backend in ("numpy", "native"):
             ranking = mc.rerank(empty, mc.spread("who"), 5, method, backend=backend)
             assert (ranking.ids, ranking.to_dict()["results"], ranking.explain().results) == ([], [], [])

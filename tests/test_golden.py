@@ -37,7 +37,6 @@ RULES: list[list[mc.AnyWish]] = [
 METHODS: list[Any] = [
     mc.Mascot(), mc.Mascot(0.9), mc.Mascot(keep=0.95), mc.Mascot.paper(0.5), mc.Mmr(0.5), mc.Relevance(),
 ]  # fmt: skip
-METHODS_WITHOUT_RULES: list[Any] = [mc.KDpp(0.3), mc.MsDpp(0.3), mc.Clustering()]
 OPTIONS: list[dict[str, Any]] = [{}, {"pin": [7, 3]}, {"already": [0, 1, 2, 3, 4]}]
 
 
@@ -111,7 +110,6 @@ def current_problems() -> list[dict[str, Any]]:
     """Return the problems to store, as JSON reads them."""
     cases = [
         *product(random_lists(), WISHES + RULES, METHODS, OPTIONS[:1]),
-        *product(random_lists(), WISHES, METHODS_WITHOUT_RULES, OPTIONS[:1]),
         *product(random_lists(), WISHES + RULES, METHODS[:1], OPTIONS[1:]),
     ]
     problems = [

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mascot.candidates import Batch, Candidates
     from mascot.constraints import AtLeast, Limit, Share
     from mascot.errors import InputError, MascotError, MissingExtra, OptionError
-    from mascot.methods import Clustering, KDpp, Mascot, Mmr, MsDpp, Relevance
+    from mascot.methods import Mascot, Mmr, Relevance
     from mascot.profiles import Profile, load_profile
     from mascot.ranking import Ranking, Rankings
     from mascot.reasons.explain import Explanation, Reason
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "AnyWish", "AtLeast", "Attribute", "Batch", "Candidates", "Category", "Clustering", "Clusters", "Cycle",
-    "Date", "DayOfYear", "Explanation", "Grid", "HourOfDay", "InputError", "KDpp", "Limit", "Mascot", "MascotError",
-    "MissingExtra", "Mmr", "MsDpp", "Number", "OptionError", "Place", "Profile", "Ranking", "Rankings", "Reason",
+    "AnyWish", "AtLeast", "Attribute", "Batch", "Candidates", "Category", "Clusters", "Cycle",
+    "Date", "DayOfYear", "Explanation", "Grid", "HourOfDay", "InputError", "Limit", "Mascot", "MascotError",
+    "MissingExtra", "Mmr", "Number", "OptionError", "Place", "Profile", "Ranking", "Rankings", "Reason",
     "Relevance", "Reranker", "Share", "Vectors", "Weekday", "Wish", "at_least", "focus", "from_dict", "limit",
     "load_profile", "rerank", "rerank_many", "share", "spread",
 ]  # fmt: skip

@@ -158,7 +158,7 @@ def test_one_call_has_its_own_k_wishes_and_already(framework: Framework) -> None
 
 def test_a_saved_object_does_the_same(framework: Framework) -> None:
     wishes = [BY_CITY, mc.focus(mc.Number("n"), near=2, weight=2)]
-    for method in (None, mc.Mascot(keep=0.9), mc.KDpp(0.2, beta=0.1)):
+    for method in (None, mc.Mascot(keep=0.9), mc.Mmr(0.2, normalize=False)):
         steered = framework.steered(wishes=wishes, k=4, method=method, columns=["city", "n"], explain=True)
         again = framework.loaded(steered)
         assert again._steering == steered._steering

@@ -15,12 +15,12 @@ from mascot.bench.datasets.dataset import Dataset
 from mascot.bench.datasets.div400 import Div400
 from mascot.bench.datasets.folder import Folder, read_folder
 from mascot.bench.datasets.pixelprose_sim import PixelProseSim
+from mascot.bench.methods.pyversity import STRATEGIES, Pyversity
 from mascot.bench.protocol.branches import Branches
 from mascot.bench.protocol.published import Published
 from mascot.bench.protocol.search_space import DPPS, GUARDED, LABELS, dpp
 from mascot.bench.protocol.studies import Benchmark
 from mascot.bench.protocol.tasks import GEO, GEO_HOUR, HOUR, SPREAD, BenchTask, Point
-from mascot.bench.running.pyversity import STRATEGIES, Pyversity
 
 SEEDS = (0, 1, 2)
 PIXELPROSE_TASKS = (GEO_HOUR, HOUR, GEO)

@@ -8,6 +8,8 @@ from itertools import product
 from typing import Any
 
 import mascot as mc
+from mascot.bench.methods import MsDpp
+from mascot.bench.methods.own_method import OwnMethod
 from mascot.bench.protocol import search_space
 from mascot.bench.protocol.search_space import DPPS, GUARDED, Chosen, OwnSpace
 from mascot.bench.protocol.tasks import (
@@ -24,7 +26,6 @@ from mascot.bench.protocol.tasks import (
     Study,
     Widths,
 )
-from mascot.bench.running.own_method import OwnMethod
 
 Case = tuple[str, BenchTask, Direction]  # label, task and direction
 
@@ -223,7 +224,7 @@ def _mixed(benchmark: Benchmark, chosen: Chosen) -> Iterator[Point]:
         points = {
             "base": Point(label, task, direction, mc.Relevance(), Widths(), point="default"),
             "mascot": Point(label, task, direction, mc.Mascot.paper(strength), widths, point="inferred"),
-            "ms-dpp": Point(label, task, direction, mc.MsDpp(0.1, 0.5), Widths(), point="default"),
+            "ms-dpp": Point(label, task, direction, MsDpp(0.1, 0.5), Widths(), point="default"),
             "guarded": Point(label, task, direction, GUARDED["guarded"], point="default"),
         }
         if label in benchmark.own_labels:

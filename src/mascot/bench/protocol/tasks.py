@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 import mascot as mc
 from mascot.bench import metrics
+from mascot.bench.methods import Clustering, KDpp, MsDpp
+from mascot.bench.methods.own_method import OwnMethod
+from mascot.bench.methods.pyversity import Pyversity
 from mascot.bench.protocol.branches import Branches, unit_vectors
-from mascot.bench.running.own_method import OwnMethod
-from mascot.bench.running.pyversity import Pyversity
 
 Floats = NDArray[np.float64]
 Columns = Mapping[str, NDArray[Any]]
-Method = mc.Relevance | mc.Clustering | mc.Mmr | mc.KDpp | mc.MsDpp | mc.Mascot | Pyversity | OwnMethod
+Method = mc.Relevance | Clustering | mc.Mmr | KDpp | MsDpp | mc.Mascot | Pyversity | OwnMethod
 
 Direction = Literal["spread", "focus", "geo+hour-", "geo-hour+"]  # the last two: spread one attribute, focus the other
 Study = Literal[
@@ -27,7 +28,7 @@ Study = Literal[
 SPREAD: Direction = "spread"
 FOCUS: Direction = "focus"
 _RESTARTS = 10
-_COMPARING = (mc.Clustering, mc.KDpp, mc.Mmr, mc.MsDpp)  # methods that compare features, not bins
+_COMPARING = (Clustering, KDpp, mc.Mmr, MsDpp)  # methods that compare features, not bins
 _MIXED_SIGNS = {"geo+hour-": (1, -1), "geo-hour+": (-1, 1)}
 # In a task these two stand for bins that depend on the method: the published ones, or the defaults of the library. The
 # defaults were picked for their HM at the default strength among over a hundred combinations, on the test queries of

@@ -104,8 +104,7 @@ class Service:
         library = self.current
         wishes = library.wishes(request)
         settled = request.settled(wishes)
-        most = request_cost.most_candidates(settled.build_method(), wishes, CANDIDATES)
-        hits = self._candidates(library, replace(request, candidates=request.candidates or most).retrieval())
+        hits = self._candidates(library, replace(request, candidates=request.candidates or CANDIDATES).retrieval())
         retrieval_end = time.perf_counter()
         results = library.steer(hits, replace(settled, wishes=tuple(wishes)), _check_cost)
         answer = _answer(results, settled)
