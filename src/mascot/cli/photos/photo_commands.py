@@ -207,8 +207,9 @@ def library(
     """
     from mascot.cli.photos.photo_printing import overview_text
 
-    is_check = bool(words) and words[0] == "check"
-    folders = (words or [])[is_check:]
+    words = words or []
+    is_check = words[:1] == ["check"]
+    folders = words[is_check:]
     if len(folders) > 1:
         raise mc.OptionError(f"mascot library takes one FOLDER, got {', '.join(folders)}")
     with Library.open(folders[0] if folders else options.single_library(library)) as opened:
