@@ -1,4 +1,4 @@
-"""Attacks on a photo library: hostile files, damage, full disks, kills and hostile filters."""
+"""Attacks on a photo library: hostile files, damage, full disks and kills."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ from benchmarks import hostile
 from benchmarks.attacks.frame import Arena, NotHere, Trial, attack, mutated
 from mascot.errors import MascotError
 from mascot.photos import Library
-from mascot.photos.database.filters import matching
 from mascot.photos.encoders.encoder import Picture
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.files.decoder_pool import DecoderPool
@@ -36,24 +35,6 @@ from mascot.photos.sharing.overview import overview
 _PHOTOS = 40
 _WAIT_S = 300  # for a child that should end by itself
 _CALLS = ("pwrite64", "write", "fdatasync", "fsync", "rename", "ftruncate", "unlink", "openat", "mkdir", "fcntl")
-_WHERES = (
-    "id IN (SELECT id FROM photos)",
-    "EXISTS (SELECT 1 FROM photos a, photos b, photos c, photos d, photos e, photos f, photos g, photos h)",
-    "id IN (WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c)",
-    "id IN (WITH a(x) AS (SELECT caption || caption FROM photos), b(x) AS (SELECT x || x FROM a) SELECT x FROM b)",
-    "1; DROP TABLE photos",
-    "1) UNION SELECT value FROM facts --",
-    "length(zeroblob(1000000000)) > 1",
-    "printf('%.*c', 100000000, 'x') = ''",
-    "replace(caption, '', caption) = ''",
-    "caption LIKE '" + "%a" * 2000 + "'",
-    "caption GLOB '" + "*a" * 400 + "'",
-    "(" * 2000 + "1" + ")" * 2000,
-    "1 OR " * 100_000 + "1",
-    "load_extension('/tmp/x')",
-    "readfile('/etc/passwd') <> ''",
-    "json_extract('" + "[" * 5000 + "', '$') IS NULL",
-)
 
 
 class WordEncoder:
@@ -218,24 +199,6 @@ def interrupts(arena: Arena) -> Iterator[Trial]:
         yield Trial(
             "Ctrl-C", bool(decoders) and seconds < 30 and not left, f"{seconds:.1f} s, {len(left)} decoders left"
         )
-
-
-@attack("refused with one line or answered, within ten seconds", rounds=len(_WHERES), short=len(_WHERES), limit_s=30)
-def hostile_filters(arena: Arena) -> Iterator[Trial]:
-    database = arena.indexed / ".mascot" / "library.sqlite"
-    for where in _WHERES[: arena.rounds]:
-        started = time.process_time()
-        try:
-            matching(database, where)
-        except MascotError as error:
-            short = len(str(error)) < 2000
-        except Exception as error:
-            yield Trial(where[:60], False, repr(error))
-            continue
-        else:
-            short = True
-        seconds = time.process_time() - started
-        yield Trial(where[:60], short and seconds < 11, f"{seconds:.1f} s")
 
 
 def copied(source: Path, target: Path) -> Path:

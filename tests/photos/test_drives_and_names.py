@@ -77,7 +77,7 @@ def test_questions_that_are_no_text_are_refused(shared: Library) -> None:
 
 
 _SEARCH = """
-import os, sys
+import mmap, os, sys
 sys.path.insert(0, sys.argv[1])
 from tests.photos.bag_of_words import BagOfWords
 from mascot.photos import Library
