@@ -23,11 +23,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import numpy as np
 
 import mascot as mc
-from mascot.server.client import Client
 
 _ROWS, _K = 200, 20
 _BLOCKS, _CALLS = 9, 60
@@ -187,8 +187,7 @@ def served(*options: str) -> Iterator[tuple[int, int]]:
         try:
             assert process.stderr is not None
             address = process.stderr.readline().split()[1]
-            while not Client(address).ready():
-                time.sleep(0.2)
+            urlopen(f"{address}readyz").close()
             yield process.pid, int(address.rstrip("/").rpartition(":")[2])
         finally:
             process.terminate()

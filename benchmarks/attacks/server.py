@@ -114,19 +114,6 @@ def _expensive() -> dict[str, bytes]:
     return {name: json.dumps(content, separators=(",", ":")).encode() for name, content in requests.items()}
 
 
-@attack(_BOUNDED, rounds=3, short=1, limit_s=45)
-def streams_of_short_lines(arena: Arena) -> Iterator[Trial]:
-    small = json.dumps({"scores": [0.9, 0.8], "columns": {"x": ["a", "b"]}, "wishes": [{"spread": "x"}]}).encode()
-    with _served(arena) as server, raw_clients.Watch(server) as watch:
-        for _ in range(arena.rounds):
-            for name, line in (("small requests", small), ("no requests", b"{}"), ("blank", b" ")):
-                watch.reset()
-                body = (line + b"\n") * (200_000 // len(line))
-                content = raw_clients.request(body, "application/x-ndjson", "close", path="/api/rerank/stream")
-                answer = raw_clients.rest_while_sending(server.port, content)
-                yield _watched(watch, name, answer.startswith(b"HTTP/1.1 200"), repr(answer[-60:]))
-
-
 @attack("the kill is logged, another worker starts, and others are answered", rounds=12, short=2, limit_s=60)
 def killed_workers(arena: Arena) -> Iterator[Trial]:
     with _served(arena, "--workers", "2") as server:

@@ -41,7 +41,7 @@ def test_without_the_token_only_health_is_answered(stranger: httpx.Client) -> No
         assert answer.json()["error"]["kind"] == "Unauthorized"
         assert answer.headers["www-authenticate"] == "Bearer"
         assert TOKEN not in answer.text
-    for path in ("/api/search", "/api/rerank", "/api/rerank/stream"):
+    for path in ("/api/search", "/api/rerank"):
         assert stranger.post(path, json={"text": "a"}).status_code == 401
     for path in ("/healthz/", "/healthz/../api/library", "//healthz", "/HEALTHZ", "/healthz%2f..%2fapi%2flibrary"):
         assert stranger.get(path).status_code == 401, path
@@ -129,7 +129,7 @@ def test_pages_of_other_origins_start_no_work(client: httpx.Client, server: Serv
     port = server.port
     foreign = ("null", "http://127.0.0.1:1", f"http://127.0.0.1:{port}.evil.example", f"evil://127.0.0.1:{port}")
     for origin in foreign:
-        for path in ("/api/search", "/api/rerank", "/api/rerank/stream"):
+        for path in ("/api/search", "/api/rerank"):
             answer = client.post(path, content=b"{}", headers={"origin": origin, "content-type": "text/plain"})
             assert answer.status_code == 403, origin
     same = {"origin": server.address}
@@ -145,7 +145,7 @@ def test_every_answer_has_its_headers(client: httpx.Client, stranger: httpx.Clie
     answers += [client.get("/api/photos/1/image", headers={"range": "bytes=0-3"})]
     answers += [client.get("/api/photos/1/thumb", headers={"if-none-match": "*"})]
     answers += [client.get("/", headers={"host": "evil.example"}), client.post("/api/search", content=b"{")]
-    answers += [client.post("/api/search", content=b"x" * 17_000_000), client.post("/api/rerank/stream", content=b"{}")]
+    answers += [client.post("/api/search", content=b"x" * 17_000_000), client.post("/api/rerank", content=b"{}")]
     answers += [stranger.get("/"), stranger.get("/", headers={"accept": "text/html"})]
     answers += [stranger.get("/", params={"token": TOKEN}), stranger.options("/api/search", headers={
         "origin": "https://pages.example", "access-control-request-method": "POST"})]  # fmt: skip

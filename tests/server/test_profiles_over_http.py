@@ -17,7 +17,6 @@ import pytest
 from benchmarks.service import OK, load
 
 from mascot.profiles import profile_of
-from mascot.server.client import Client, ServiceError
 from mascot.server.rerank.profile_store import ProfileStore
 from tests.retelling import wait_for
 from tests.server.serving import Served, hosted, message, result_ids, served
@@ -75,21 +74,18 @@ def test_a_request_by_profile_is_the_request_spelled_out(service: httpx.Client) 
         assert "profile" not in spelled.json()
     assert result_ids(rerank(service, profile="home", k=1, near={"place": [50, 0]}, already=["c"])) == ["d"]
     assert result_ids(rerank(service, profile="home", wishes=[{"limit": "seller", "n": 2}])) == ["a", "b"]
-    line = service.post("/api/rerank/stream", content=json.dumps(HITS | {"profile": "home"})).json()
-    assert line == rerank(service, profile="home").json()
 
 
-def test_variants_are_named_and_sticky(service: httpx.Client, running: Served) -> None:
+def test_variants_are_named_and_sticky(service: httpx.Client) -> None:
     profile = profile_of("trial", TRIAL)
-    with Client(running.address) as client:
-        for number in range(20):
-            options = {"profile": "trial", "key": f"user {number}"}
-            answer = client.rerank(HITS["scores"], ids=HITS["ids"], columns=HITS["columns"], **options)
-            variant = profile.assign(options["key"])
-            assert answer["profile"] == {"name": "trial", "version": profile.version, "variant": variant.name}
-            assert [result["id"] for result in answer["results"]] == ["a", "c" if variant.wishes else "b"]
-        with pytest.raises(ServiceError, match="'trial' does not allow k to be overridden; it allows nothing"):
-            client.rerank([1.0], k=1, profile="trial")
+    for number in range(20):
+        key = f"user {number}"
+        answer = rerank(service, profile="trial", key=key)
+        variant = profile.assign(key)
+        assert answer.json()["profile"] == {"name": "trial", "version": profile.version, "variant": variant.name}
+        assert result_ids(answer) == ["a", "c" if variant.wishes else "b"]
+    refusal = rerank(service, k=1, profile="trial")
+    assert "'trial' does not allow k to be overridden; it allows nothing" in message(refusal, 400)
     assert result_ids(rerank(service, profile="trial", variant="strict")) == ["a", "c"]
 
 
@@ -126,7 +122,7 @@ def test_the_audit_log_has_a_line_for_each_page(folder: Path, tmp_path: Path) ->
         assert (answer.headers["x-request-id"], answer.headers["traceparent"]) == ("one", TRACE)
         bad = client.get("/healthz", headers={"traceparent": TRACE.upper()})
         assert "traceparent" not in bad.headers
-        client.post("/api/rerank/stream", content=json.dumps(HITS | share), headers={"x-request-id": "two"})
+        client.post("/api/rerank", json=HITS | share, headers={"x-request-id": "two"})
         rerank(client, profile="none")
     first, second = map(json.loads, path.read_text().splitlines())
     assert (first["request"], first["traceparent"]) == ("one", TRACE)

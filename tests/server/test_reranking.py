@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import json
 import math
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any
 
 import httpx
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import mascot as mc
 from mascot.connect.converters.convert import ENGINES
 from mascot.server.request_body import MSGPACK
-from mascot.server.rerank.rerank_routes import lines
 from mascot.server.rerank.rerank_task import RerankTask
 from mascot.server.responses import BadBody
 from tests.server.serving import message, result_ids
@@ -164,7 +159,6 @@ def test_mistakes_are_named_with_their_place(
 ) -> None:
     answer = _rerank(service, **OWN | change)
     assert message(answer, status).startswith(text)
-    assert service.post("/api/rerank/stream", content=json.dumps(OWN | change)).json() == answer.json()
 
 
 RECORDS: list[dict[str, Any]] = [
@@ -258,8 +252,8 @@ def test_a_body_must_be_there_and_compressed_by_gzip_or_not_at_all(client: httpx
         (bomb, 413, "a request must be at most 16777216 bytes"),
     ]:
         assert text in message(post("/api/rerank", content), status)
-    for path, coding in [("/api/rerank/stream", "gzip"), ("/api/rerank", "br"), ("/api/search", "gzip, gzip")]:
-        text = f"send the request uncompressed, without content-encoding, got {coding}"
+    for path, coding in [("/api/rerank", "br"), ("/api/search", "gzip, gzip")]:
+        text = f"send the request uncompressed or with content-encoding: gzip, got {coding}"
         assert message(post(path, body, coding), 415) == text
 
 
@@ -311,41 +305,3 @@ def test_all_formats_give_the_same_answer(service: httpx.Client) -> None:
     assert msgspec.msgpack.decode(binary.content) == expected
     body = BOM + json.dumps(request).encode()
     assert service.post("/api/rerank", content=body, headers=SENT).json() == expected
-    answer = service.post("/api/rerank/stream", content=BOM + b"\n" + body + b"\r\n")
-    assert [json.loads(line) for line in answer.text.splitlines()] == [expected]
-
-
-def test_a_stream_answers_line_by_line_and_may_be_long_but_not_its_lines(service: httpx.Client) -> None:
-    def parts() -> Any:
-        for i in range(30):
-            yield json.dumps(OWN | {"k": 1 + i % 3}).encode() + b"\n"
-        yield b"{nonsense\n" + json.dumps(OWN | {"columns": {}}).encode() + b"\n"
-        for _ in range(18):  # one line of 18 MiB
-            yield b"x" * (1 << 20)
-        yield b"\n"
-        for _ in range(18):
-            yield b" " * (1 << 20) + b"\n"
-        yield json.dumps(OWN).encode()
-
-    answer = service.post("/api/rerank/stream", content=parts())
-    assert answer.headers["content-type"].startswith("application/x-ndjson")
-    answers = [json.loads(line) for line in answer.text.splitlines()]
-    assert [len(part.get("results", [])) for part in answers] == [1, 2, 3] * 10 + [0, 0, 0, 2]
-    text = "Category needs column 'camera', got columns: none"
-    assert answers[31] == {"error": {"kind": "InputError", "message": text}}
-    assert answers[32] == {"error": {"kind": "TooLarge", "message": "a line must be at most 16777216 bytes"}}
-
-
-@given(st.lists(st.sampled_from([b"", b" ", BOM, b"{}", b"[1]"]), max_size=6), st.data())
-def test_lines_are_the_same_however_they_are_cut(sent: list[bytes], data: st.DataObject) -> None:
-    body = b"\n".join(sent)
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(body)), max_size=4)))
-
-    async def parts() -> AsyncIterator[bytes]:
-        for start, end in zip([0, *cuts], [*cuts, len(body)], strict=True):
-            yield body[start:end]
-
-    async def collected() -> list[Any]:
-        return [line async for line in lines(parts(), 100)]
-
-    assert asyncio.run(collected()) == [line for line in sent if line in (b"{}", b"[1]")]

@@ -1,4 +1,4 @@
-"""`mascot serve` as a process: how it starts, what it refuses, how it ends; the client and the container."""
+"""`mascot serve` as a process: how it starts, what it refuses, how it ends; and the container."""
 
 from __future__ import annotations
 
@@ -14,32 +14,37 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from datetime import date
-from decimal import Decimal
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
 
 import httpx
-import numpy as np
 import pytest
 import uvicorn
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.responses import PlainTextResponse
 from uvicorn.server import ServerState
 
-import mascot as mc
-from mascot.server.client import Client, ServiceError
 from mascot.server.middleware import SHARED_FOLDER
 from mascot.server.run import protocol
 from mascot.server.run.process import Workers
 from tests.retelling import PATIENCE_S, run_command, wait_for
-from tests.server.serving import Served, environment, hosted, message, read_answer, read_to_end, served, started
+from tests.server.serving import (
+    Served,
+    environment,
+    hosted,
+    message,
+    read_answer,
+    read_to_end,
+    result_ids,
+    served,
+    started,
+)
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
 ROOT = Path(__file__).resolve().parents[2]
 PORT = "8765"  # of the container
-STREAM = b"POST /api/rerank/stream HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+HALF = b"POST /api/rerank HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 15\r\n\r\n{"
 BODY = {"scores": [0.9, 0.8, 0.7], "columns": {"camera": ["X100", "X100", "Pixel"]}, "wishes": [{"spread": "camera"}]}
 
 
@@ -117,9 +122,8 @@ def test_other_servers_can_serve_the_application(tmp_path: Path) -> None:
     pytest.importorskip("gunicorn")
     pytest.importorskip("uvicorn_worker", reason="needs pip install uvicorn-worker")
     command = ["gunicorn", "mascot.server:app", "-k", "uvicorn_worker.UvicornWorker", "-b", "127.0.0.1:0"]
-    with started(command, environment(tmp_path)) as server, Client(server.address) as client:
-        wait_for(client.ready)
-        assert client.rerank([0.1, 0.9], k=1)["results"][0]["position"] == 1
+    with started(command, environment(tmp_path)) as server, server.client() as client:
+        assert result_ids(client.post("/api/rerank", json={"scores": [0.1, 0.9], "k": 1})) == [1]
 
 
 def test_ctrl_c_stops_it_at_once_whatever_is_under_way(tmp_path: Path) -> None:
@@ -133,8 +137,8 @@ def test_ctrl_c_stops_it_at_once_whatever_is_under_way(tmp_path: Path) -> None:
     }
     with served(tmp_path, MASCOT_GRACE_S="3600", MASCOT_BODY_TIMEOUT_S="3600") as server:
         with server.connect() as idle, server.connect() as busy:
-            # A stream that has not ended, and work that takes a while.
-            idle.sendall(STREAM)
+            # A request that has not arrived, and work that takes a while.
+            idle.sendall(HALF)
             busy.sendall(_request(work))
             with server.client() as client:
                 wait_for(lambda: "mascot_requests_running 3.0" in client.get("/metrics").text)
@@ -143,13 +147,11 @@ def test_ctrl_c_stops_it_at_once_whatever_is_under_way(tmp_path: Path) -> None:
 
 
 def test_a_draining_server_finishes_what_is_under_way() -> None:
-    part = b'{"scores": [1]}\n'
-    chunk = b"%x\r\n%s\r\n" % (len(part), part)
     with hosted() as server, server.connect() as busy, server.connect() as idle:
         server.process.config.timeout_graceful_shutdown = 180
-        busy.sendall(STREAM + chunk)
-        while b'"results"' not in busy.recv(65536):  # the answer comes before the request has ended
-            pass
+        busy.sendall(HALF)
+        with server.client() as client:
+            wait_for(lambda: "mascot_requests_running 2.0" in client.get("/metrics").text)
         server.process.should_exit = True  # as SIGTERM does
         answer = b""
         while b"connection: close" not in answer.lower():  # until it has begun to stop
@@ -158,7 +160,7 @@ def test_a_draining_server_finishes_what_is_under_way() -> None:
             assert b"200 OK" in answer
         with pytest.raises(OSError):
             server.connect()
-        busy.sendall(chunk + b"0\r\n\r\n")
+        busy.sendall(b'"scores": [1]}')
         assert read_to_end(busy).count(b'"results"') == 1
 
 
@@ -303,33 +305,6 @@ def _workers(pid: int) -> set[int]:
     return workers
 
 
-def test_the_client_answers_as_the_library_does(bare: Served) -> None:
-    wishes = [mc.spread(mc.Category("camera"), 2.0), mc.focus(mc.HourOfDay("hour"), near=18), mc.limit("camera", 2)]
-    scores, ids = [0.9, 0.8, 0.7, 0.6], ["a", "b", "c", "d"]
-    columns = {"camera": ["X100", "X100", "Pixel", None], "hour": [18, 9.5, 3, 23]}
-    ranking = mc.rerank(mc.Candidates(scores, ids, columns), wishes, 3, mc.Mascot(protect=1))
-    with Client(bare.address) as client:
-        answer = client.rerank(scores, wishes, 3, ids=ids, columns=columns, method=mc.Mascot(protect=1))
-        assert [result["id"] for result in answer["results"]] == ranking.ids
-        assert client.ready()
-        records = [{"id": 7, "price": Decimal("2.5"), "at": date(2024, 5, 1)}, {"id": 8, "price": 9, "at": None}]
-        answer = client.rerank(wishes=mc.focus(mc.Number("price"), near=9), k=1, records=records, score="price")
-        assert answer["results"][0]["id"] == 8
-        response = {"hits": {"hits": [{"_id": "a", "_score": 1.5, "_source": {}}]}}
-        assert client.rerank(from_="elasticsearch", response=response)["results"][0]["id"] == "a"
-        answer = client.rerank(np.arange(3.0), mc.spread(mc.Vectors()), k=1, vectors=np.eye(3), pin=range(1))
-        assert answer["results"][0]["position"] == 0
-        with pytest.raises(ServiceError, match="unknown field `shop`"):
-            client.rerank([1.0], shop=3)
-        requests = [{"scores": [1, 2], "k": 1}, {"scores": ["x"]}, {"scores": [3, 2], "k": 1}]
-        first, second, third = client.rerank_many(requests)
-        assert (first["results"][0]["position"], third["results"][0]["position"]) == (1, 0)
-        assert second["error"]["kind"] == "ValidationError"
-        with pytest.raises(ServiceError) as error:
-            client.post("/api/rerank", {"scores": [1], "k": 0}, request_id="mine")
-        assert (error.value.status, error.value.request_id) == (422, "mine")
-
-
 # The container: the steps of the Dockerfile, run without Docker
 
 
@@ -353,14 +328,12 @@ def test_the_steps_of_the_container_give_a_service(tmp_path: Path) -> None:
     environ["XDG_STATE_HOME"] = str(tmp_path)
     with started(command, environ) as server:
         address = f"http://127.0.0.1:{server.port}"
-        wait_for(Client(address).ready)
         probe = [word.replace(PORT, str(server.port)) for word in json.loads(health.partition("CMD ")[2])[1:]]
         subprocess.run([sys.executable, *probe], check=True, timeout=240)
-        with Client(address, "s3cret") as client, Client(address) as stranger:
-            assert client.rerank([1, 2], k=1)["results"][0]["position"] == 1
-            with pytest.raises(ServiceError) as error:
-                stranger.rerank([1, 2])
-            assert error.value.status == 401
+        with httpx.Client(base_url=address, timeout=PATIENCE_S, trust_env=False) as client:
+            answer = client.post("/api/rerank", json={"scores": [1, 2]}, headers={"authorization": "Bearer s3cret"})
+            assert result_ids(answer) == [1, 0]
+            assert client.post("/api/rerank", json={"scores": [1, 2]}).status_code == 401
         assert server.stop() in (0, -15)
 
 

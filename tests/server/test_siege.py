@@ -6,11 +6,9 @@ import socket
 import threading
 from typing import Any
 
-import anyio
 import msgspec
 import pytest
 from starlette.exceptions import HTTPException
-from starlette.types import Message
 
 import mascot as mc
 from mascot.server import make_app
@@ -44,8 +42,7 @@ def test_repeated_labels_are_not_small() -> None:
     assert not RerankTask(msgspec.json.encode(body)).small
 
 
-@pytest.mark.parametrize("path", ["/api/rerank", "/api/rerank/stream"])
-def test_health_does_not_wait_for_a_large_body(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_health_does_not_wait_for_a_large_body(monkeypatch: pytest.MonkeyPatch) -> None:
     running, release = threading.Event(), threading.Event()
 
     class SlowTask(RerankTask):
@@ -59,10 +56,11 @@ def test_health_does_not_wait_for_a_large_body(path: str, monkeypatch: pytest.Mo
     assert len(body) > LARGE
     with hosted() as server, server.client() as client:
         answers: list[int] = []
-        headers = {"content-type": "application/x-ndjson" if "stream" in path else JSON}
-        post = threading.Thread(
-            target=lambda: answers.append(client.post(path, content=body, headers=headers).status_code)
-        )
+
+        def post_body() -> None:
+            answers.append(client.post("/api/rerank", content=body, headers={"content-type": JSON}).status_code)
+
+        post = threading.Thread(target=post_body)
         post.start()
         wait_for(running.is_set)
         with server.client() as other:
@@ -107,41 +105,6 @@ def test_very_many_columns_are_refused_before_they_are_decoded(body: bytes, form
     with pytest.raises(HTTPException, match="too many") as refusal:
         decoded_size(body, format_)
     assert refusal.value.status_code == 413
-
-
-def test_others_have_their_turn_after_every_line_of_a_stream() -> None:
-    """A stream of short lines blocked /healthz for 21 seconds."""
-    lines, turns, answers = 50, 0, []
-
-    async def receive() -> Message:
-        return {"type": "http.request", "body": b'{"scores":[1]}\n' * lines, "more_body": False}
-
-    async def send(message: Message) -> None:
-        answers.append(turns)
-
-    async def others() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await anyio.sleep(0)
-
-    async def main() -> None:
-        headers = [(b"host", b"localhost"), (b"content-type", b"application/x-ndjson")]
-        scope = {
-            "type": "http",
-            "method": "POST",
-            "path": "/api/rerank/stream",
-            "headers": headers,
-            "query_string": b"",
-        }
-        async with anyio.create_task_group() as group:
-            group.start_soon(others)
-            await make_app(Settings())(scope, receive, send)
-            group.cancel_scope.cancel()
-
-    anyio.run(main)
-    assert len(answers) > lines
-    assert answers[lines] - answers[1] >= lines - 2
 
 
 def test_pipelined_requests_are_read_as_they_are_answered() -> None:

@@ -36,7 +36,7 @@ class Operation:
     path: str
     tag: str
     handler: Callable[[Request], Awaitable[Response]]
-    answers: Mapping[str, Any]  # by content type: a struct, a tuple of structs for lines, None for bytes, str for text
+    answers: Mapping[str, Any]  # by content type: a struct, None for bytes, str for text
     bodies: Mapping[str, Any] = field(default_factory=dict)  # likewise for the request
     failures: Sequence[int] = ()
     compressed: bool = False  # for long lists of text
@@ -60,7 +60,7 @@ def document(operations: Sequence[Operation], token: bool) -> dict[str, Any]:
     types: set[Any] = {Failure, *schemas.WISHES.values(), *schemas.PHOTO_WISHES.values()}
     for operation in operations:
         for content in (*operation.bodies.values(), *operation.answers.values()):
-            types |= set(content) if isinstance(content, tuple) else {content} - {None, str}
+            types |= {content} - {None, str}
     _, components = msgspec.json.schema_components(sorted(types, key=lambda type_: type_.__name__), ref_template=_REFS)
     for name in _FIXED["examples"].keys() & components.keys():
         components[name]["examples"] = [_FIXED["examples"][name]]
@@ -107,6 +107,4 @@ def _schema(type_: Any) -> dict[str, Any]:
         return {"type": "string", "format": "binary"}
     if type_ is str:
         return {"type": "string"}
-    if isinstance(type_, tuple):
-        return {"description": "One of the lines.", "anyOf": [_schema(part) for part in type_]}
     return {"$ref": _REFS.format(name=type_.__name__)}

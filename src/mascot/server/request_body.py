@@ -37,7 +37,7 @@ _MANY_COLUMNS = b"columns\xdf"  # an object of more than 65,535 fields in msgpac
 
 @dataclass(eq=False, slots=True)
 class HeldBody:
-    """An unfinished body or line of a stream, and the number of its bytes in memory."""
+    """An unfinished body, and the number of its bytes in memory."""
 
     budget: ByteBudget
     size: int = 0
@@ -50,12 +50,11 @@ class HeldBody:
         self.budget.total += count
         self.budget.make_room()
 
-    def clear(self) -> None:
-        """Reset the count after a line, whose bytes were released."""
+    def release(self) -> None:
+        """Stop counting the body."""
+        self.budget.bodies.pop(self, None)
         self.budget.total -= self.size
         self.size = 0
-        if not self.refused:
-            self.budget.bodies.move_to_end(self)
 
     async def part(self, receive: Receive, deadline: float) -> tuple[bytes, bool]:
         """Return the next part of the body, and whether there are more. Raise `ClientLeft` at a disconnect."""
@@ -96,8 +95,7 @@ class ByteBudget:
         try:
             yield body
         finally:
-            self.bodies.pop(body, None)
-            self.total -= body.size
+            body.release()
 
     def make_room(self) -> None:
         """Refuse the oldest bodies until the others fit. A client that sends at normal speed is not among them."""
@@ -157,9 +155,9 @@ async def received_body(
     request: Request, budget: ByteBudget, settings: Settings, *formats: str
 ) -> AsyncIterator[tuple[bytes, str]]:
     """Yield the whole body and its format. Its memory counts until the block ends."""
-    is_gzip = request.headers.get("content-encoding", "").lower() == "gzip"
-    if not is_gzip:
-        refuse_compressed(request.headers)
+    coding = request.headers.get("content-encoding", "identity")
+    if coding.lower() not in ("identity", "gzip"):
+        raise HTTPException(415, f"send the request uncompressed or with content-encoding: gzip, got {coding}")
     largest = settings.request_bytes
     length = request.headers.get("content-length", "")
     too_large = HTTPException(413, f"a request must be at most {largest} bytes")
@@ -177,14 +175,14 @@ async def received_body(
             body.add(len(part))
         content = parts[0] if len(parts) == 1 else b"".join(parts)
         parts.clear()
-        if is_gzip and content:
+        if coding.lower() == "gzip" and content:
             content = await budget.threads.run(_decompressed, content, largest, too_large)
             body.add(len(content) - body.size)
         if not content:
             raise BadBody("the body of the request is empty")
         format_ = _format_of(request.headers, formats)
         async with budget.decoding(content, format_, body):
-            body.clear()
+            body.release()  # from now on its decoded content counts
             yield content, format_
 
 
@@ -200,13 +198,6 @@ def _decompressed(content: bytes, largest: int, too_large: HTTPException) -> byt
     if not stream.eof or stream.unused_data:
         raise BadBody("the body must be one whole gzip stream")
     return plain
-
-
-def refuse_compressed(headers: Mapping[str, str]) -> None:
-    """Refuse a compressed stream, and any compression that is not gzip."""
-    coding = headers.get("content-encoding", "identity")
-    if coding.lower() != "identity":
-        raise HTTPException(415, f"send the request uncompressed, without content-encoding, got {coding}")
 
 
 def _format_of(headers: Mapping[str, str], formats: tuple[str, ...]) -> str:

@@ -20,7 +20,7 @@ STATUSES: dict[str, dict[str, str]] = msgspec.json.decode(Path(__file__).with_na
 
 
 class BadBody(HTTPException):
-    """A body, or a line of a stream, that does not match the schema."""
+    """A body that does not match the schema."""
 
     def __init__(self, message: str) -> None:
         super().__init__(422, message)

@@ -26,11 +26,11 @@ class Settings:
     audit: str | None = None  # file of the audit log; "-" is standard output
     audit_share: float = 1.0  # of the requests that are logged in it
     header_timeout_s: float = 10.0  # for a client to send the headers of a request
-    body_timeout_s: float = 30.0  # for a client to send the body, or the next part of a stream
+    body_timeout_s: float = 30.0  # for a client to send the body
     keep_alive_s: float = 75.0  # that an idle connection stays open
     grace_s: float = 20.0  # for running requests to finish after SIGTERM
     connections: int = 1000  # at most; beyond it the connection that was idle longest is closed
-    request_bytes: int = 16 * _MIB  # of a request body, and of a line of a stream
+    request_bytes: int = 16 * _MIB  # of a request body
     held_bytes: int = 128 * _MIB  # of all unfinished bodies; beyond it the oldest one is refused
     memory_bytes: int = 512 * _MIB  # of all requests: unfinished bodies, and estimates of those being answered
 

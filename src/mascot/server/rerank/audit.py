@@ -68,9 +68,9 @@ class AuditLog:
         except OSError as error:
             raise mc.OptionError(f"the audit log {path} cannot be written: {error.strerror}") from None
 
-    def recorders(self, scope: Scope, line: int = 0) -> list[Record]:
-        """Return the function that logs the page of this request, or line of a stream, if it is in the sample."""
-        if self._file < 0 or zlib.crc32(b"%s/%d" % (scope["request_id"], line)) >= self._share * _HASHES:
+    def recorders(self, scope: Scope) -> list[Record]:
+        """Return the function that logs the page of this request, if it is in the sample."""
+        if self._file < 0 or zlib.crc32(scope["request_id"]) >= self._share * _HASHES:
             return []
         request, trace = (scope[name].decode("latin-1") for name in ("request_id", "traceparent"))
 
