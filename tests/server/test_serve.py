@@ -273,10 +273,15 @@ def test_a_worker_that_dies_during_its_health_check_is_replaced(
         workers = Workers(config, [listener], lambda: None)
         workers.init_processes()
         first = workers.processes[0]
+        first.parent_conn.send(b"ping")  # as a start that takes long does: the answer comes before the check
+        wait_for(first.parent_conn.poll)
         os.kill(first.pid, signal.SIGSTOP)  # it does not answer the check
+        assert os.WIFSTOPPED(os.waitpid(first.pid, os.WUNTRACED)[1])
+        is_asked, ping = threading.Event(), first.ping
+        monkeypatch.setattr(first, "ping", lambda timeout: is_asked.set() or ping(timeout))
         check = threading.Thread(target=workers.keep_subprocess_alive, daemon=True)
         check.start()
-        time.sleep(1)
+        assert is_asked.wait(PATIENCE_S)
         os.kill(first.pid, signal.SIGKILL)
         check.join(PATIENCE_S)
         assert workers.processes[0] is not first

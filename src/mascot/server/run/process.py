@@ -13,6 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -163,6 +164,9 @@ class Workers(Multiprocess):
         workers = list(self.processes)
         for worker in workers:
             worker.child_conn.close()  # the worker has its own copy: its death then ends a health check at once
+            with suppress(OSError, EOFError):
+                while worker.parent_conn.poll():  # late answers, of a slow start: the check would take them for its own
+                    worker.parent_conn.recv()
         super().keep_subprocess_alive()
         for worker in workers:
             if worker not in self.processes:
