@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import json
-import sys
-from datetime import datetime, timezone
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +39,7 @@ def read(folder: Path, name: str, text: str) -> list[dict[str, Any]]:
     ("name", "text"),
     [
         ("h.jsonl", LINES), ("h.NDJSON", LINES), ("h.json", json.dumps(RECORDS, indent=1)), ("h.csv", CSV),
-        ("h.tsv", CSV.replace(",", "\t")), ("h.csv", CSV.replace(",", ";")), ("h.csv", CSV.replace(",", "\t")),
+        ("h.csv", CSV.replace(",", ";")),
         ("h.jsonl", "\ufeff" + LINES.replace("\n", "\n\n")), ("h.csv", "\ufeff" + CSV + "\n"),
     ],
 )  # fmt: skip
@@ -51,58 +47,6 @@ def test_files_hold_the_same_records(tmp_path: Path, name: str, text: str) -> No
     table = hit_tables.read(written(tmp_path, name, text))
     assert table.records == RECORDS
     assert list(table.columns) == ["id", "score", "city", "lat"]
-    packed = tmp_path / f"{name}.GZ"
-    packed.write_bytes(gzip.compress(text.encode()))
-    assert hit_tables.read(str(packed)).records == RECORDS
-    packed = packed.rename(tmp_path / "other.gz")  # the suffix says that it is compressed, the format what is inside
-    assert hit_tables.read(str(packed), hit_tables.SUFFIXES[Path(name).suffix.lower()]).records == RECORDS
-
-
-def test_a_broken_gzip_file_is_said_to_be_one(tmp_path: Path) -> None:
-    whole = gzip.compress(LINES.encode())
-    for broken in (LINES.encode(), whole[:-12], whole[:12] + b"\xff" * 20):
-        (tmp_path / "h.jsonl.gz").write_bytes(broken)
-        with pytest.raises(mc.InputError, match=r"h\.jsonl\.gz: not a complete gzip file: "):
-            hit_tables.read(str(tmp_path / "h.jsonl.gz"))
-
-
-def parquet(folder: Path, columns: dict[str, Any]) -> list[dict[str, Any]]:
-    """The records of a Parquet file with these columns."""
-    pa = pytest.importorskip("pyarrow")
-    path = folder / "h.parquet"
-    pytest.importorskip("pyarrow.parquet").write_table(pa.table(list(columns.values()), names=list(columns)), path)
-    return hit_tables.read(str(path)).records
-
-
-def test_parquet_holds_the_same_records_and_times_of_any_precision(tmp_path: Path) -> None:
-    pa = pytest.importorskip("pyarrow")
-    assert parquet(tmp_path, {name: [record[name] for record in RECORDS] for name in RECORDS[0]}) == RECORDS
-    moment = datetime(2023, 6, 14, 20, 21)
-    columns = {unit: pa.array([moment], pa.timestamp(unit)) for unit in ("s", "ms", "us", "ns")}
-    (record,) = parquet(tmp_path, columns | {"aware": pa.array([moment], pa.timestamp("ns", "UTC"))})
-    assert record.pop("aware") == moment.replace(tzinfo=timezone.utc)
-    assert record == dict.fromkeys(columns, moment)
-
-
-def test_parquet_decimals_are_numbers_and_bytes_are_text_or_hexadecimal(tmp_path: Path) -> None:
-    pa = pytest.importorskip("pyarrow")
-    large = 12345678901234567890
-    columns = {
-        "score": pa.array([Decimal("1.50"), None], pa.decimal128(5, 2)),
-        "id": pa.array([Decimal(large), Decimal(7)], pa.decimal128(38, 0)),
-        "many": pa.array([[Decimal("0.5")], []], pa.list_(pa.decimal128(5, 2))),
-        "text": pa.array(["ü".encode(), b"x"]),
-        "hash": pa.array([b"\xff\x00", b"ff"]),  # in hexadecimal all of it: as text, ff might be either
-        "deep": pa.array([{"a": [b"y"]}, None]),
-        "pairs": pa.array([[("k", b"v")], []], pa.map_(pa.string(), pa.binary())),
-    }
-    first, second = parquet(tmp_path, columns)
-    expected = {
-        "score": 1.5, "id": large, "many": [0.5], "text": "ü", "hash": "ff00", "deep": {"a": ["y"]},
-        "pairs": [["k", "v"]],
-    }  # fmt: skip
-    assert first == expected
-    assert [second[name] for name in ("score", "id", "many", "hash", "deep")] == [None, 7, [], "6666", None]
 
 
 def test_csv_columns_are_numbers_only_if_all_of_it_is(tmp_path: Path) -> None:
@@ -140,7 +84,6 @@ def test_csv_quotes_and_delimiters(tmp_path: Path) -> None:
     assert (table.records[0]["id"], table.lines) == ('a, "b"\nc', [3, 4])
     records = read(tmp_path, "h.csv", 'id,score,"a;b",c\td\nx;y,1,2,3\n')
     assert records == [{"id": "x;y", "score": 1, "a;b": 2, "c\td": 3}]
-    assert read(tmp_path, "h.tsv", "a,b\tc;d\nx,y\t1\n") == [{"a,b": "x,y", "c;d": 1}]
 
 
 def test_a_csv_cell_may_be_long(tmp_path: Path) -> None:
@@ -159,29 +102,18 @@ def test_a_csv_cell_may_be_long(tmp_path: Path) -> None:
         ("h.jsonl", '{"a": ' + "[" * 100_000, r"h\.jsonl line 1: JSON that cannot be read"),
         ("h.jsonl", b'{}\n{"city": "S\xe3o"}\n', r"h\.jsonl line 2: not UTF-8 text"),
         ("h.json", '{"score": 1}', r"h\.json: must be an array of objects; JSON lines need --input-format jsonl"),
-        ("h.gz", "", r"h\.gz: unknown suffix; use \.jsonl, .* \(also with \.gz\), or set --input-format"),
+        ("h.gz", "", r"h\.gz: unknown suffix; use \.jsonl, .*, or set --input-format"),
         ("h.jsonl", "", r"h\.jsonl has no records"),
         ("h.csv", "id,score\na,1\nb\n", r"h\.csv line 3: 1 values, the header has 2"),
         ("h.csv", "id,id\na,1\n", r"h\.csv line 1: the column 'id' occurs twice"),
         ("h.csv", 'id,score\n"a,1\n', r"h\.csv line 2: not CSV"),
-        ("h.parquet", "no", r"h\.parquet: not a Parquet file"),
     ],
 )
 def test_errors_name_file_and_line(tmp_path: Path, name: str, text: str | bytes, message: str) -> None:
-    if name.endswith(".parquet"):
-        pytest.importorskip("pyarrow")
     path = tmp_path / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(mc.InputError, match=message):
         hit_tables.read(str(path))
-
-
-def test_parquet_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(
-        mc.MissingExtra, match=r"reading Parquet needs the package pyarrow: .*pip install 'mascot-rerank\[parquet\]'$"
-    ):
-        read(tmp_path, "h.parquet", "")
 
 
 def table_of(*records: dict[str, Any]) -> hit_tables.RecordTable:
@@ -235,27 +167,6 @@ def test_wrong_records_name_their_line(rows: list[dict[str, Any]], options: dict
         hit_tables.queries(table_of(*rows), **options)
 
 
-@pytest.mark.parametrize("kind", ["jsonl", "json", "csv", "parquet"])
-def test_files_that_expand_too_far_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    """Bombs ended in a MemoryError after several gigabytes."""
-    monkeypatch.setattr(hit_tables, "_MOST_BYTES", 100_000)
-    rows = 20_000
-    path = tmp_path / f"hits.{kind}{'' if kind == 'parquet' else '.gz'}"
-    if kind == "parquet":
-        pa = pytest.importorskip("pyarrow")
-        table = pa.table({"score": [1.0] * rows, "text": ["a" * 50] * rows})
-        pytest.importorskip("pyarrow.parquet").write_table(table, path)
-    else:
-        text = {
-            "jsonl": '{"score": 1}\n' * rows,
-            "json": "[" + '{"score": 1},' * rows,
-            "csv": "score\n" + "1.25\n" * rows,
-        }
-        path.write_bytes(gzip.compress(text[kind].encode()))
-    with pytest.raises(mc.InputError, match="expands to more than 100000 bytes"):
-        hit_tables.read(str(path))
-
-
 def test_large_cells_and_many_columns_give_short_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An error about a file of 10^6 columns had 8.9 MB."""
     monkeypatch.setattr(hit_tables, "_LONGEST_LINE", 1000)
@@ -268,16 +179,3 @@ def test_large_cells_and_many_columns_give_short_errors(tmp_path: Path, monkeypa
     with pytest.raises(mc.InputError, match="and 8950 more") as caught:
         hit_tables.read(str(table)).require("score", "name it with --score")
     assert len(str(caught.value)) < 1000
-
-
-@pytest.mark.parametrize(
-    ("kind", "unit"), [("date32", ()), ("timestamp", ("us",)), ("timestamp", ("us", "Mars/North"))]
-)
-def test_dates_and_zones_outside_their_range(tmp_path: Path, kind: str, unit: tuple[str, ...]) -> None:
-    """They raised `OverflowError` and `ArrowInvalid`."""
-    pa = pytest.importorskip("pyarrow")
-    numbers = pa.array([2**31 - 1], pa.int32()) if kind == "date32" else pa.array([2**62], pa.int64())
-    column = numbers.cast(getattr(pa, kind)(*unit))
-    pytest.importorskip("pyarrow.parquet").write_table(pa.table({"date": column}), tmp_path / "hits.parquet")
-    with pytest.raises(mc.InputError, match=r"column 'date' of .* cannot be read"):
-        hit_tables.read(str(tmp_path / "hits.parquet"))

@@ -25,7 +25,7 @@ from mascot.cli.bench_commands import bench
 from mascot.errors import InputError, MascotError
 from tests.retelling import run_command
 
-pytest.importorskip("pyarrow", reason="needs mascot-rerank[parquet]")
+pytest.importorskip("pyarrow", reason="needs mascot-rerank[bench]")
 
 IMAGES, VALIDATION = 60, 12
 RANDOM = np.random.default_rng(1)

@@ -1,4 +1,4 @@
-"""Read candidates from JSON lines, a JSON array, CSV, TSV or Parquet, in a file or on standard input.
+"""Read candidates from JSON lines, a JSON array, CSV or the response of an engine, in a file or on standard input.
 
 A column name may be a path into dictionaries: `at.lat` is the `lat` of each record's `at`.
 """
@@ -6,19 +6,16 @@ A column name may be a path into dictionaries: `at.lat` is the `lat` of each rec
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import json
 import math
 import re
 import sys
-import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from decimal import Decimal
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -31,25 +28,20 @@ from mascot.connect import converters
 from mascot.connect.converters import convert
 from mascot.connect.converters.hit_lists import records_of
 from mascot.errors import InputError, MascotError, quoted
-from mascot.extras import missing
 
 Record = dict[str, Any]
 
-SUFFIXES = {
-    ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet",
-}  # fmt: skip
+SUFFIXES = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".csv": "csv"}
 ENGINES = tuple(sorted(set(convert.ENGINES) - {"chroma"}))  # those whose responses are JSON
 NAMES = ("id", "_id", "query")  # columns whose values stay text by default
 FORMATS = (*dict.fromkeys(SUFFIXES.values()), *ENGINES)
-_UNITS = {"json": "record", "parquet": "row", **dict.fromkeys(ENGINES, "hit")}  # formats without lines
+_UNITS = {"json": "record", **dict.fromkeys(ENGINES, "hit")}  # formats without lines
 
 # A number as in JSON: "007" and "1e5x" stay text, and so do integers that are too long for Python.
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,300})(\.\d+)?([eE][+-]?\d{1,9})?")
 _TIME = re.compile(r"\d{4}[-:]\d{2}[-:]\d{2}.*")
-_CONVERTED = re.compile("decimal|binary|map<")  # Arrow types whose cells are not plain values
 _LONGEST = 1 << 24  # characters of a CSV cell: a list of numbers may be long
 _LONGEST_LINE = 1 << 26  # bytes of a record in JSON lines
-_MOST_BYTES = 1 << 30  # of a compressed file after decompression
 _LISTED = 50  # columns that a message lists
 _MISSING_TEXTS = ("", "na", "n/a", "nan", "none", "null")  # spellings of a missing number or time
 
@@ -91,10 +83,10 @@ class RecordedQuery:
 
 
 def read(path: str | None = None, kind: str | None = None, names: Collection[str] = NAMES) -> RecordTable:
-    """Read a file, or standard input if `path` is None or "-". A file that ends with .gz is decompressed.
+    """Read a file, or standard input if `path` is None or "-".
 
     `kind` is one of the values of `SUFFIXES`, or the engine of a response (default: by the suffix; JSON lines on
-    standard input). `names` are columns of a CSV or TSV file that stay text: as numbers, 1.10 and 1.1 would be equal.
+    standard input). `names` are columns of a CSV file that stay text: as numbers, 1.10 and 1.1 would be equal.
     """
     kind = _kind_of(path, kind)
     with _open(path) as (stream, name):
@@ -103,17 +95,17 @@ def read(path: str | None = None, kind: str | None = None, names: Collection[str
 
 def table_of(stream: Any, name: str, kind: str = "jsonl", names: Collection[str] = NAMES) -> RecordTable:
     """Return the records of a stream of bytes; of JSON lines it may also be a list."""
-    if kind in ("csv", "tsv"):
-        numbered = list(_csv(stream, name, names, "\t" if kind == "tsv" else None))
+    if kind == "csv":
+        numbered = list(_csv(stream, name, names))
     elif kind == "jsonl":
         numbered = list(json_lines(stream, name))
     else:
-        readers = {"json": _json_array, "parquet": _parquet}
-        numbered = list(enumerate(readers.get(kind, partial(_response, kind))(stream, name), 1))
+        records = _json_array(stream, name) if kind == "json" else _response(kind, stream, name)
+        numbered = list(enumerate(records, 1))
     if not numbered:
         raise InputError(f"{name} has no records")
-    lines, records = map(list, zip(*numbered, strict=True))
-    return RecordTable(name, records, lines, _UNITS.get(kind, "line"))
+    lines, rows = map(list, zip(*numbered, strict=True))
+    return RecordTable(name, rows, lines, _UNITS.get(kind, "line"))
 
 
 def read_lines(path: str | None, kind: str | None = None) -> tuple[str, list[bytes]] | None:
@@ -126,11 +118,11 @@ def read_lines(path: str | None, kind: str | None = None) -> tuple[str, list[byt
 
 def _kind_of(path: str | None, kind: str | None) -> str:
     """Return the format of a file: `kind`, or by its suffix; JSON lines on standard input."""
-    suffix = ".jsonl" if path is None or path == "-" else Path(path.lower().removesuffix(".gz")).suffix
+    suffix = ".jsonl" if path is None or path == "-" else Path(path.lower()).suffix
     kind = kind or SUFFIXES.get(suffix)
     if kind is None:
         suffixes = ", ".join(SUFFIXES)
-        raise InputError(f"{path}: unknown suffix; use {suffixes} (also with .gz), or set --input-format")
+        raise InputError(f"{path}: unknown suffix; use {suffixes}, or set --input-format")
     return kind
 
 
@@ -220,7 +212,7 @@ def _vectors(table: RecordTable, column: str) -> Floats:
 
 @contextmanager
 def _open(path: str | None) -> Iterator[tuple[BinaryIO, str]]:
-    """Yield a stream of bytes, decompressed, and its name in messages."""
+    """Yield a stream of bytes, and its name in messages."""
     if path is None or path == "-":
         if sys.stdin is None or sys.stdin.isatty():
             raise InputError("no input: name a FILE or pipe records to standard input; see --help")
@@ -228,18 +220,9 @@ def _open(path: str | None) -> Iterator[tuple[BinaryIO, str]]:
         return
     try:
         with open(path, "rb") as stream:
-            yield _decompressed(stream, path) if path.lower().endswith(".gz") else stream, path
-    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-        raise InputError(f"{path}: not a complete gzip file: {error}") from None
+            yield stream, path
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from None
-
-
-def _decompressed(stream: BinaryIO, name: str) -> BinaryIO:
-    content = gzip.GzipFile(fileobj=stream).read(_MOST_BYTES + 1)
-    if len(content) > _MOST_BYTES:
-        raise InputError(f"{name}: expands to more than {_MOST_BYTES} bytes")
-    return io.BytesIO(content)
 
 
 def json_lines(stream: Iterable[bytes], name: str, first: int = 1) -> Iterator[tuple[int, Record]]:
@@ -302,10 +285,8 @@ def _object(value: Any, place: str) -> Record:
     return value
 
 
-def _csv(
-    stream: BinaryIO, name: str, names: Collection[str], delimiter: str | None = None
-) -> Iterator[tuple[int, Record]]:
-    """Yield the rows of a CSV file (default: with the delimiter of its header)."""
+def _csv(stream: BinaryIO, name: str, names: Collection[str]) -> Iterator[tuple[int, Record]]:
+    """Yield the rows of a CSV file."""
     text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
     before = csv.field_size_limit(_LONGEST)
     reader = csv.reader(())
@@ -313,7 +294,7 @@ def _csv(
     lines: list[int] = []
     try:
         first = text.readline()
-        reader = csv.reader(chain([first], text), delimiter=delimiter or _delimiter_of(first), strict=True)
+        reader = csv.reader(chain([first], text), delimiter=_delimiter_of(first), strict=True)
         header = next(reader, [])
         _require_once(header, f"{name} line 1")
         for row in reader:
@@ -339,9 +320,9 @@ def _csv(
 
 
 def _delimiter_of(header: str) -> str:
-    """Return the delimiter of a header: a comma, else a semicolon, else a tab."""
-    columns = {character: next(csv.reader([header], delimiter=character), []) for character in ",;\t"}
-    return next((character for character, names in columns.items() if len(names) > 1), ",")
+    """Return the delimiter of a header: a comma, or a semicolon if there is no comma."""
+    is_one_column = len(next(csv.reader([header]), [])) <= 1
+    return ";" if is_one_column and len(next(csv.reader([header], delimiter=";"), [])) > 1 else ","
 
 
 def _require_once(columns: Sequence[str], place: str) -> None:
@@ -362,57 +343,3 @@ def _typed(column: Sequence[str]) -> list[Any]:
         read_cell: Callable[[str], Any] = json.loads if is_numeric else str
         return [None if missing else read_cell(value) for value, missing in zip(column, is_missing, strict=True)]
     return [value or None for value in column]
-
-
-def _parquet(stream: BinaryIO, name: str) -> list[Record]:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet
-    except ModuleNotFoundError as error:
-        raise missing(error, "reading Parquet", "parquet") from None
-    try:
-        # On one thread: Arrow's thread pool can abort the process at exit (apache/arrow#34314).
-        file = pyarrow.parquet.ParquetFile(pa.BufferReader(stream.read()), pre_buffer=False)
-        batches, size = [], 0
-        for batch in file.iter_batches(1000, use_threads=False):
-            batches.append(batch)
-            size += batch.nbytes
-            if size > _MOST_BYTES:
-                raise InputError(f"{name}: expands to more than {_MOST_BYTES} bytes")
-        table = pa.Table.from_batches(batches, file.schema_arrow)
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{name}: not a Parquet file: {str(error).splitlines()[0]}") from None
-    _require_once(table.column_names, name)
-    for i, field in enumerate(table.schema):
-        if pa.types.is_timestamp(field.type) and field.type.unit == "ns":  # finer than a datetime can hold
-            coarse = pa.timestamp("us", field.type.tz)
-            table = table.set_column(i, field.name, table.column(i).cast(coarse, safe=False))
-    columns: dict[str, list[Any]] = {}
-    for label, column in zip(table.column_names, table.columns, strict=True):
-        try:
-            cells = column.to_pylist()
-        except (pa.ArrowException, OverflowError, ValueError) as error:  # dates or zones out of range, not UTF-8
-            raise InputError(f"{name}: column {label!r} of {column.type} cannot be read: {error}") from None
-        columns[label] = _plain_cells(cells) if _CONVERTED.search(str(column.type)) else cells
-    return records_of(columns)
-
-
-def _plain_cells(cells: Sequence[Any]) -> list[Any]:
-    """Return the cells with decimals as numbers, and bytes as text, or as hexadecimal if some are not UTF-8."""
-    try:
-        return [_plain(cell, bytes.decode) for cell in cells]
-    except UnicodeDecodeError:
-        return [_plain(cell, bytes.hex) for cell in cells]
-
-
-def _plain(value: Any, decode: Callable[[bytes], str]) -> Any:
-    if isinstance(value, Decimal):
-        places = value.as_tuple().exponent  # the same in the whole column
-        return int(value) if isinstance(places, int) and places >= 0 else float(value)
-    if isinstance(value, bytes):
-        return decode(value)
-    if isinstance(value, dict):
-        return {name: _plain(part, decode) for name, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(part, decode) for part in value]
-    return value

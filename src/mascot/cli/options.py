@@ -72,7 +72,7 @@ MISSING = typer.Option(
 INPUT_PATH = typer.Argument(
     None,
     metavar="FILE",
-    help="JSON lines, JSON, CSV, TSV (each also .gz) or Parquet; - or no FILE reads standard input.",
+    help="JSON lines, JSON or CSV; - or no FILE reads standard input.",
 )
 INPUT_FORMAT = typer.Option(
     None,

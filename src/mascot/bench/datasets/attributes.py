@@ -20,7 +20,7 @@ _TASKS = tuple(task.name for task in (GEO, HOUR, GEO_HOUR, CLUSTERS))
 
 def read_parquet(path: Path, needed: Sequence[str]) -> dict[str, list[Any]]:
     """Return the columns of a Parquet file, which must have these."""
-    reader = package("pyarrow.parquet", "parquet", "reading Parquet")
+    reader = package("pyarrow.parquet", "bench", "reading Parquet")
     try:
         table = reader.read_table(path)
     except (OSError, ValueError, NotImplementedError) as error:

@@ -86,7 +86,7 @@ def write_folder(
     _check(count, validation, queries)
     out.mkdir(parents=True, exist_ok=True)
     (out / _ABOUT).unlink(missing_ok=True)
-    arrow, writer = (package(module, "parquet", "a dataset in a folder") for module in ("pyarrow", "pyarrow.parquet"))
+    arrow, writer = (package(module, "bench", "a dataset in a folder") for module in ("pyarrow", "pyarrow.parquet"))
     rows = arrow.array([list(query.positives) for query in queries], arrow.list_(arrow.int64()))
     tables = {
         _IMAGES: arrow.table({column: list(values) for column, values in columns.items()}),
