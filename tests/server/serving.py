@@ -43,8 +43,8 @@ class Served:
     def client(self, **options: Any) -> httpx.Client:
         """Return a client that sends the token, if there is one."""
         headers = {"authorization": f"Bearer {self.token}".encode()} if self.token else {}
-        options = {"headers": headers, "timeout": PATIENCE_S, "trust_env": False, "verify": False} | options
-        return httpx.Client(base_url=self.address, **options)
+        defaults: dict[str, Any] = {"headers": headers, "timeout": PATIENCE_S, "trust_env": False, "verify": False}
+        return httpx.Client(base_url=self.address, **defaults | options)
 
     def connect(self) -> socket.socket:
         """Return a connection that sends bytes as they are: clients tidy them up."""
