@@ -29,8 +29,9 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 # Tests by folder or file that need an engine, a framework, Ray, a browser or torch, or build the package.
 INTEGRATION = (
-    "cluster/", "bench/test_encode", "connect/test_engines", "connect/test_frameworks", "connect/test_searching",
-    "photos/test_clip", "server/test_page", "test_docs", "test_packaging", "test_typing",
+    "cluster/", "bench/test_encode", "bench/test_torch_models",
+    "connect/test_engines", "connect/test_frameworks", "connect/test_searching",
+    "server/test_page", "test_docs", "test_packaging", "test_typing",
 )  # fmt: skip
 
 # Tests never ask a real model hub and never use a developer's own models; those of the hub serve one themselves.

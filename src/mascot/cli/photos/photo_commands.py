@@ -111,7 +111,7 @@ def index(
     if text:
         package("rapidocr", "ocr", "--text")  # before an encoder is downloaded
     with Library.open(first, device, index_folder) as library:
-        encoder_name, again = choose_encoder(library, encoder, again, device)
+        encoder_name, again = choose_encoder(library, encoder, again)
 
         def run(again: bool) -> Summary:
             settings = {"folders": further_folders, "again": again, "text": text, **walking, **limits}
