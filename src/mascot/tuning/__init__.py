@@ -1,1 +1,1 @@
-"""Choose parameters from judged results, and measure what each of them does."""
+"""Measure what each parameter of a call does."""
