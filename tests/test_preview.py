@@ -15,9 +15,9 @@ import pytest
 
 import mascot as mc
 from mascot.cli import preview_command
+from mascot.preview import QueryHits, preview
+from mascot.preview_page import write_page
 from mascot.profiles import Variant
-from mascot.tuning.preview import QueryHits, preview
-from mascot.tuning.preview_page import write_page
 from tests.retelling import on_a_terminal, retold, run_command
 
 PAGE = Path(__file__).parents[1] / "docs" / "preview.md"

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import mascot as mc
+from mascot.bench.tuning.tuner import Setting, tune
 from mascot.cli.command_group import app
-from mascot.tuning.tuner import Setting, tune
 from tests.retelling import retold
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -20,9 +20,9 @@ import mascot as mc
 from mascot.cli import hit_tables, options, printing
 from mascot.connect.converters.convert import from_engine
 from mascot.grammar import columns_of
+from mascot.preview import Preview, QueryHits, Tally, summarize, tally
+from mascot.preview_page import VALUES, summary_rows, write_page
 from mascot.profiles import Variant
-from mascot.tuning.preview import Preview, QueryHits, Tally, summarize, tally
-from mascot.tuning.preview_page import VALUES, summary_rows, write_page
 
 _CHUNK = 250  # queries per task of a process, and per step of the progress bar
 _FIRST = 5  # results of a changed page in the table

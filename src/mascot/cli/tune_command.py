@@ -13,10 +13,10 @@ import typer
 import mascot as mc
 from mascot import grammar
 from mascot.attributes.attribute import Missing
+from mascot.bench.tuning import tuner
+from mascot.bench.tuning.tuner import MeanInterval, Setting, Tuning
 from mascot.cli import options, printing
 from mascot.cli.rerank_command import InputColumns, line_in_errors, read_request
-from mascot.tuning import tuner
-from mascot.tuning.tuner import MeanInterval, Setting, Tuning
 
 _WISHES = ("spread", "focus", "limit", "share")
 

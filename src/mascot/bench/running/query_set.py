@@ -12,7 +12,7 @@ from mascot import metrics
 from mascot.bench.datasets.dataset import Bools, Dataset, DatasetHits, Floats, Ints
 from mascot.bench.protocol.branches import Branches
 from mascot.bench.protocol.tasks import SPREAD, BenchTask, Widths, metric_features
-from mascot.tuning.judge import padded
+from mascot.bench.tuning.judge import padded
 
 _LISTS = 1024  # lists whose vectors are in memory at once
 

@@ -19,7 +19,7 @@ from mascot.bench.protocol.branches import Branches
 from mascot.bench.protocol.search_space import is_dpp
 from mascot.bench.protocol.tasks import SPREAD, Method, Point
 from mascot.bench.running.query_set import QuerySet
-from mascot.tuning.judge import padded
+from mascot.bench.tuning.judge import padded
 
 _DPP_QUERIES = 32
 

@@ -87,7 +87,7 @@ def index(
     if text:
         package("rapidocr", "ocr", "--text")  # before an encoder is downloaded
     with Library.open(first, device, index_folder) as library:
-        encoder_name, again = choose_encoder(library, encoder, again, device)
+        encoder_name, again = choose_encoder(library, encoder, again)
 
         def run(again: bool) -> Summary:
             with progress_bar() as report, _stopping():

@@ -17,10 +17,10 @@ from typing import Any, Literal
 import numpy as np
 
 import mascot as mc
+from mascot.bench.tuning.judge import Floats, Ints, Judge, Metric
 from mascot.errors import check_whole, require
 from mascot.extras import package
 from mascot.grammar import WIDTHS, columns_of
-from mascot.tuning.judge import Floats, Ints, Judge, Metric
 
 Report = Callable[[int, int], None]  # settings tried, settings in all
 

@@ -1,0 +1,1 @@
+"""Choose parameters from judged results."""
