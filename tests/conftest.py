@@ -29,14 +29,8 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 # Tests by folder or file that need a framework, a browser or torch, or build the package.
 INTEGRATION = (
-<<<<<<< HEAD
-    "bench/test_encode", "connect/test_frameworks", "photos/test_clip", "server/test_page", "test_docs",
+    "bench/test_encode", "bench/test_torch_models", "connect/test_frameworks", "server/test_page", "test_docs",
     "test_packaging", "test_typing",
-=======
-    "cluster/", "bench/test_encode", "bench/test_torch_models",
-    "connect/test_engines", "connect/test_frameworks", "connect/test_searching",
-    "server/test_page", "test_docs", "test_packaging", "test_typing",
->>>>>>> r/files
 )  # fmt: skip
 
 # Tests never ask a real model hub and never use a developer's own models; those of the hub serve one themselves.
