@@ -67,7 +67,7 @@ def hosted(library: Path | None = None, token: str | None = None, port: int = 0,
     values = Settings(None if library is None else str(library), token, **patient | settings)
     config = uvicorn.Config(
         make_app(values), http=GuardedProtocol, ws="none", log_config=None, access_log=False, server_header=False,
-        proxy_headers=False, timeout_graceful_shutdown=1,
+        proxy_headers=False, timeout_graceful_shutdown=1, timeout_keep_alive=round(values.keep_alive_s),
     )  # fmt: skip
     server = uvicorn.Server(config)
     vars(server.server_state)["mascot_settings"] = values
