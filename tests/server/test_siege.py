@@ -122,9 +122,8 @@ def test_pipelined_requests_are_read_as_they_are_answered() -> None:
                 with suppress(BlockingIOError):
                     while True:
                         sent += silent.send(content[sent % len(content) :])
-                return any(
-                    connection.flow.write_paused and connection.flow.read_paused for connection in list(state.connections)
-                )
+                flows = [connection.flow for connection in list(state.connections)]
+                return any(flow.write_paused and flow.read_paused for flow in flows)
 
             wait_for(is_blocked)
             assert is_blocked()
