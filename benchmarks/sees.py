@@ -152,8 +152,8 @@ def network_ms() -> float:
     rounds = []
     for _ in range(5):
         started = time.process_time()
-        for image in images:
-            classifier.probabilities([image])
+        for picture in images:
+            classifier.probabilities([picture])
         rounds.append(time.process_time() - started)
     return 1000 * min(rounds) / len(images)
 

@@ -134,29 +134,27 @@ def _compare_reasons(name: str, request: dict[str, Any], pid: int, connection: C
 
 
 async def load(
-    port: int, bodies: Sequence[bytes], clients: int, seconds: float = 0, requests: int = 0
+    port: int, bodies: Sequence[bytes], clients: int, seconds: float
 ) -> tuple[Counter[tuple[int, str]], list[float]]:
     """Return how often each body got each status line, and the latencies in seconds.
 
-    Each client has one connection and one of the bodies. It waits for an answer before it asks again, and stops after
-    the seconds and the number of requests have passed.
+    Each client has one connection and one of the bodies. It waits for an answer before it asks again.
     """
     statuses: Counter[tuple[int, str]] = Counter()
     latencies: list[float] = []
     ends = time.monotonic() + seconds
 
     async def ask(number: int) -> None:
-        sent, request = 0, _request(bodies[number])
+        request = _request(bodies[number])
         try:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            while sent < requests or time.monotonic() < ends:
+            while time.monotonic() < ends:
                 started = time.perf_counter()
                 writer.write(request)
                 head = await reader.readuntil(b"\r\n\r\n")
                 await reader.readexactly(int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0]))
                 latencies.append(time.perf_counter() - started)
                 statuses[number, head.split(b"\r\n")[0].decode()] += 1
-                sent += 1
             writer.close()
         except (OSError, asyncio.IncompleteReadError) as error:
             statuses[number, type(error).__name__] += 1

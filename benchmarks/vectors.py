@@ -195,7 +195,7 @@ def at(measures: Floats, column: int, level: float, wanted: int) -> float:
 def movielens_table(questions: Sequence[Question]) -> None:
     print(f"\nMovieLens, {len(questions)} lists, k={K}: mean distance | nearest distance, at shares of the plain nDCG")
     print(f"{'':<26}{'95%':>8}{'90%':>8}{'80%':>8}   |{'95%':>8}{'90%':>8}{'80%':>8}")
-    plain = np.mean([measure(q, np.arange(K))[0] for q in questions])
+    plain = float(np.mean([measure(q, np.arange(K))[0] for q in questions]))
     for name, (select, dial) in METHODS.items():
         measures = curve(questions, select, dial)
         mean, nearest = ([at(measures, 0, share * plain, column) for share in (0.95, 0.9, 0.8)] for column in (2, 3))

@@ -29,7 +29,7 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 # Tests by folder or file that need a framework, a browser or torch, or build the package.
 INTEGRATION = (
-    "bench/test_encode", "connect/test_frameworks", "photos/test_clip", "server/test_page", "test_docs",
+    "bench/test_encode", "bench/test_torch_models", "connect/test_frameworks", "server/test_page", "test_docs",
     "test_packaging", "test_typing",
 )  # fmt: skip
 

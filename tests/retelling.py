@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 from mascot.cli import main
@@ -30,7 +31,7 @@ def run_command(
 ) -> subprocess.CompletedProcess[str]:
     """Run `mascot ...` in this process, with these bytes on its standard input and these environment variables."""
     source = io.TextIOWrapper(io.BytesIO(stdin.encode() if isinstance(stdin, str) else stdin), encoding="utf-8")
-    outputs = {name: io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for name in ("stdout", "stderr")}
+    outputs: dict[str, Any] = {name: io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for name in ("stdout", "stderr")}
     code: object = 0
     before = Path.cwd()
     with (
@@ -46,7 +47,7 @@ def run_command(
             os.chdir(before)
         for stream in outputs.values():
             stream.flush()
-    texts = {name: stream.detach().getvalue().decode() for name, stream in outputs.items()}  # type: ignore[attr-defined]
+    texts = {name: stream.detach().getvalue().decode() for name, stream in outputs.items()}
     return subprocess.CompletedProcess(words, int(str(code or 0)), **texts)
 
 

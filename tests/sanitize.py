@@ -3,7 +3,7 @@
 `--list` prints which of them this processor has, which is the default.
 
 Each instruction set that the processor has is compiled on its own with the address and undefined-behaviour sanitizers
-into a temporary folder. Anything they find ends the run.
+into a temporary folder. Direct calls of the C functions come first. Anything the sanitizers find ends the run.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ import pytest
 from mascot.kernels import native
 native.LIBRARY = Path(sys.argv[1])
 assert native.available(), native.description()
+from tests.kernels.direct_calls import call
+call(seed=0, first=0, count=1500)
 sys.exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-k", "not photographs", *sys.argv[2:]]))
 """
 

@@ -15,9 +15,9 @@ from mascot.errors import MissingExtra
 
 
 def test_a_missing_package_is_named_with_the_extra_that_installs_it() -> None:
-    message = r"^a test needs the package mascot_no_such_module: [^\[]*pip install 'mascot-rerank\[clip\]'$"
+    message = r"^a test needs the package mascot_no_such_module: [^\[]*pip install 'mascot-rerank\[photos\]'$"
     with pytest.raises(MissingExtra, match=message):
-        extras.package("mascot_no_such_module", "clip", "a test")
+        extras.package("mascot_no_such_module", "photos", "a test")
 
 
 def test_every_extra_that_a_message_names_exists() -> None:

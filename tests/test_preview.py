@@ -15,8 +15,8 @@ import pytest
 
 import mascot as mc
 from mascot.cli import preview_command
-from mascot.preview.preview import QueryHits, preview
-from mascot.preview.preview_page import write_page
+from mascot.preview import QueryHits, preview
+from mascot.preview_page import write_page
 from mascot.profiles import Variant
 from tests.retelling import on_a_terminal, retold, run_command
 

@@ -1,1 +1,1 @@
-"""The attacks of `python -m benchmarks.torture`, one file per target."""
+"""Attacks by files, faults and requests. Each one found a defect once."""

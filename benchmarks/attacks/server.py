@@ -1,98 +1,90 @@
-"""Attacks on `mascot serve`, over connections of this machine."""
+"""Attacks on `mascot serve`: unfinished, pipelined, expensive and malformed requests, and many clients at once."""
 
 from __future__ import annotations
 
+import asyncio
 import json
-import os
-import signal
+import random
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks import raw_clients
-from benchmarks.attacks.frame import Arena, NotHere, Trial, attack, mutated
+import httpx
+from tests.server.serving import Served, read_to_end, served
 
-_MOST_MB = 512  # of all requests, as the settings of the server say by default
-_MOST_WAIT_S = 1.0  # for /healthz, in CPU time of the server
-_RESTART_S = 60.0  # for a worker to be replaced, on a busy machine
+from benchmarks.attacks.frame import NotHere, Trial, attack
+from benchmarks.service import OK, cpu_seconds, load
+
+_MOST_MB = 512  # of all requests: the default of MASCOT_MEMORY_BYTES
+_MOST_WAIT_S = 1.0  # for /healthz, in CPU time of the server: the wait for a core does not count
 _BOUNDED = "no server error; at most 512 MB more; /healthz within 1 s if the server had a core of its own"
-_CLIENTS = "every request is answered, 99% within 3 s if the server had a core of its own"
+_HEAD = b"POST /api/rerank HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+_BODY = b'{"scores": [0.9, 0.8, 0.7], "columns": {"shop": ["a", "a", "b"]}, "wishes": [{"spread": "shop"}]}'
 
 
-@attack("others are answered meanwhile, and the log stays short", rounds=1100, short=150, limit_s=30)
-def half_sent_requests(arena: Arena) -> Iterator[Trial]:
-    most = 100 if arena.rounds < 1000 else 300
-    with _served(arena, connections=most, header_timeout_s=5) as server, ExitStack() as stack:
-        for number in range(1, arena.rounds + 1):
+@attack("others are answered meanwhile, and the log stays short", rounds=1100)
+def half_sent_requests(folder: Path, rounds: int) -> Iterator[Trial]:
+    with _served(folder, connections=300, header_timeout_s=5) as server, ExitStack() as stack:
+        for number in range(rounds):
             with suppress(ConnectionError):  # closed by the server already
-                stack.enter_context(raw_clients.connect(server.port)).sendall(b"GET /healthz HTTP/1.1\r\nHo")
-            log_kb = server.log.stat().st_size / 1000
-            survived = log_kb < 100 and (number % 50 != 0 or server.answers)
-            yield Trial("half a request", survived, f"number {number}, {log_kb:.0f} kB of log")
+                stack.enter_context(server.connect()).sendall(b"GET /healthz HTTP/1.1\r\nHo")
+            yield Trial(number % 50 != 0 or _answers(server), f"number {number}")
+        yield Trial(len(server.log) < 100, f"{len(server.log)} lines of log")
 
 
-@attack("memory grows by less than 200 MB, and others are answered", rounds=60, short=12, limit_s=30)
-def unfinished_bodies(arena: Arena) -> Iterator[Trial]:
-    head = b"POST /api/rerank HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-    half = head + b"Content-Length: 16000000\r\n\r\n" + b" " * 8_000_000
-    with _served(arena, held_bytes=64 << 20, body_timeout_s=10) as server, ExitStack() as stack:
-        before = server.memory_mb
-        for number in range(1, arena.rounds + 1):
+@attack("memory grows by less than 200 MB, and others are answered", rounds=60)
+def unfinished_bodies(folder: Path, rounds: int) -> Iterator[Trial]:
+    half = _HEAD + b"Content-Length: 16000000\r\n\r\n" + b" " * 8_000_000
+    with _served(folder, held_bytes=64 << 20, body_timeout_s=10) as server, ExitStack() as stack:
+        start_mb = _memory_mb(server)
+        for number in range(rounds):
             with suppress(ConnectionError):  # refused meanwhile
-                stack.enter_context(raw_clients.connect(server.port)).sendall(half)
-            growth = server.memory_mb - before
-            survived = growth < 200 and (number % 6 != 0 or server.answers)
-            yield Trial("half a body", survived, f"number {number}, {growth:.0f} MB more")
+                stack.enter_context(server.connect()).sendall(half)
+            growth_mb = _memory_mb(server) - start_mb
+            yield Trial(growth_mb < 200 and _answers(server), f"number {number}, {growth_mb:.0f} MB more")
 
 
-@attack(
-    "an answer that is not a server error, or a closed connection; others are answered",
-    rounds=2000,
-    short=60,
-    limit_s=45,
-)
-def raw_sockets(arena: Arena) -> Iterator[Trial]:
-    whole = raw_clients.request(raw_clients.rows(3))
-    with _served(arena, body_timeout_s=5, header_timeout_s=5) as server:
-        for number in range(arena.rounds):
-            content = arena.chance.randbytes(500) if arena.chance.random() < 0.1 else mutated(whole, arena.chance)
+@attack("an answer that is not a server error, or a closed connection; others are answered", rounds=2000)
+def raw_sockets(folder: Path, rounds: int) -> Iterator[Trial]:
+    request, chance = _HEAD + b"Content-Length: %d\r\n\r\n" % len(_BODY) + _BODY, random.Random(0)
+    with _served(folder, body_timeout_s=5, header_timeout_s=5) as server:
+        for number in range(rounds):
+            content = bytearray(request)
+            for _ in range(chance.choice([1, 4, 32])):
+                content[chance.randrange(len(content))] = chance.randrange(256)
             answer = b""
-            with suppress(ConnectionError, BrokenPipeError), raw_clients.connect(server.port) as client:
-                client.sendall(content)
-                client.shutdown(socket.SHUT_WR)
-                answer = raw_clients.rest(client)
-            sound = not answer or (answer.startswith(b"HTTP/1.1 ") and not answer.startswith(b"HTTP/1.1 5"))
-            yield Trial("bytes", sound and (number % 20 != 0 or server.answers), repr(answer[:60]))
+            with suppress(ConnectionError), server.connect() as connection:
+                connection.sendall(content)
+                connection.shutdown(socket.SHUT_WR)
+                answer = read_to_end(connection)
+            is_sound = not answer or (answer.startswith(b"HTTP/1.1 ") and not answer.startswith(b"HTTP/1.1 5"))
+            yield Trial(is_sound and (number % 20 != 0 or _answers(server)), repr(answer[:60]))
 
 
-@attack(_BOUNDED, rounds=20, short=3, limit_s=45)
-def pipelined_requests(arena: Arena) -> Iterator[Trial]:
+@attack(_BOUNDED, rounds=20)
+def pipelined_requests(folder: Path, rounds: int) -> Iterator[Trial]:
     requests = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100_000
-    with _served(arena, body_timeout_s=60) as server, raw_clients.Watch(server) as watch, ExitStack() as stack:
-        for number in range(1, arena.rounds + 1):
-            watch.reset()
-            client = stack.enter_context(raw_clients.connect(server.port))
-            client.settimeout(1)  # after which the server reads no more
+    with _served(folder, body_timeout_s=60) as server, _Watch(server) as watch, ExitStack() as stack:
+        for number in range(rounds):
+            connection = stack.enter_context(server.connect())
+            connection.settimeout(1)  # after which the server reads no more
             with suppress(OSError):
-                client.sendall(requests)
-            yield _watched(watch, "a client that does not read", server.answers, f"number {number}")
+                connection.sendall(requests)
+            yield watch.trial(_answers(server), f"number {number}")
 
 
-@attack(f"an answer within 1 s of CPU time, {_BOUNDED}", rounds=3, short=1, limit_s=60)
-def expensive_bodies(arena: Arena) -> Iterator[Trial]:
+@attack(_BOUNDED, rounds=3)
+def expensive_bodies(folder: Path, rounds: int) -> Iterator[Trial]:
     bodies = _expensive()  # before the watch, whose thread would wait for it
-    with _served(arena) as server, raw_clients.Watch(server) as watch:
-        for _ in range(arena.rounds):
+    with _served(folder) as server, _Watch(server) as watch, server.client() as client:
+        for _ in range(rounds):
             for name, body in bodies.items():
-                started, cpu_s = time.monotonic(), server.cpu_s
-                trial = _answered(server, watch, raw_clients.request(body, connection="close"), name)
-                own_s = min(time.monotonic() - started, server.cpu_s - cpu_s)
-                detail = f"{own_s:.2f} s of a whole core for the answer; {trial.detail}"
-                yield replace(trial, survived=trial.survived and own_s <= _MOST_WAIT_S, detail=detail)
+                status = client.post("/api/rerank", content=body, headers={"content-type": "application/json"})
+                yield watch.trial(status.status_code < 500, f"{name}: {status.status_code}")
 
 
 def _expensive() -> dict[str, bytes]:
@@ -114,87 +106,64 @@ def _expensive() -> dict[str, bytes]:
     return {name: json.dumps(content, separators=(",", ":")).encode() for name, content in requests.items()}
 
 
-@attack("the kill is logged, another worker starts, and others are answered", rounds=12, short=2, limit_s=60)
-def killed_workers(arena: Arena) -> Iterator[Trial]:
-    with _served(arena, "--workers", "2") as server:
-        for number in range(1, arena.rounds + 1):
-            workers = server.workers
-            victim = arena.chance.choice(workers)
-            os.kill(victim, arena.chance.choice([signal.SIGKILL, signal.SIGSEGV]))
-            deadline = time.monotonic() + _RESTART_S
-            while time.monotonic() < deadline and not _is_replaced(server, victim):
-                time.sleep(0.1)
-            survived = _is_replaced(server, victim) and server.answers
-            yield Trial("kill", survived, f"number {number}, workers {workers}, then {server.workers}")
+@attack("400 clients that wait for an answer before they ask again see no error in 30 s", rounds=30)
+def clients_at_once(folder: Path, rounds: int) -> Iterator[Trial]:
+    with _served(folder) as server:
+        statuses, _ = asyncio.run(load(server.port, [_BODY], 400, seconds=rounds))
+    for (_, status), count in statuses.items():
+        yield from [Trial(status == OK, status)] * count
 
 
-def _is_replaced(server: raw_clients.Server, victim: int) -> bool:
-    workers = server.workers
-    is_logged = f"worker {victim} was ended by signal" in server.log.read_text("utf-8", "replace")
-    return is_logged and len(workers) == 2 and victim not in workers
+class _Watch:
+    """Asks for /healthz again and again while the block runs."""
 
+    def __init__(self, server: Served) -> None:
+        self._server, self._start_mb = server, _memory_mb(server)
+        self._wait_s, self._failures, self._stop = 0.0, 0, threading.Event()
+        self._thread = threading.Thread(target=self._ask, daemon=True)
 
-def _answered(server: raw_clients.Server, watch: raw_clients.Watch, content: bytes, name: str) -> Trial:
-    """Send a request that must get an answer which is not a server error."""
-    watch.reset()
-    status = raw_clients.exchange(server.port, content)[:20]
-    return _watched(watch, name, status.startswith((b"HTTP/1.1 2", b"HTTP/1.1 4")), repr(status))
+    def __enter__(self) -> _Watch:
+        self._thread.start()
+        return self
 
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
 
-def _watched(watch: raw_clients.Watch, name: str, survived: bool, detail: str) -> Trial:
-    """Return a trial that also needs answers of /healthz in time, and bounded memory."""
-    watch.settle()
-    is_bounded = watch.own_wait_s <= _MOST_WAIT_S and watch.peak_mb <= _MOST_MB and not watch.failures
-    health = f"/healthz waited {watch.own_wait_s:.2f} s of a whole core, {watch.failures} failures"
-    text = f"{detail}, {health}, {watch.peak_mb:.0f} MB"
-    return Trial(name, survived and is_bounded, text, wait_s=watch.wait_s, peak_mb=watch.peak_mb)
+    def trial(self, survived: bool, detail: str) -> Trial:
+        """Return a trial that also needs answers of /healthz in time, and bounded memory."""
+        growth_mb = _memory_mb(self._server) - self._start_mb
+        is_bounded = self._wait_s <= _MOST_WAIT_S and growth_mb <= _MOST_MB and not self._failures
+        health = f"/healthz waited {self._wait_s:.2f} s of a whole core, {self._failures} failures"
+        return Trial(survived and is_bounded, f"{detail}; {health}, {growth_mb:.0f} MB")
 
-
-@attack(_CLIENTS, rounds=30, short=3, limit_s=40)
-def clients_at_once_100(arena: Arena) -> Iterator[Trial]:
-    return _clients(arena, 100)
-
-
-@attack(_CLIENTS, rounds=30, short=3, limit_s=40)
-def clients_at_once_400(arena: Arena) -> Iterator[Trial]:
-    return _clients(arena, 400)
-
-
-def _clients(arena: Arena, count: int) -> Iterator[Trial]:
-    with _served(arena) as server:
-        started, cpu_s = time.monotonic(), server.cpu_s
-        load = raw_clients.load(server.port, count, seconds=arena.rounds)
-        seconds = time.monotonic() - started
-        # What others do on this machine meanwhile must not decide: the server got this share of the one core it uses.
-        share = min((server.cpu_s - cpu_s) / seconds, 1.0)
-        own_s = load.p99_s * share
-        for _ in load.seconds:
-            yield Trial("request", True)
-        for failure in load.failures:
-            yield Trial("client", False, failure)
-        rate = len(load.seconds) / seconds
-        p99 = f"p99 {load.p99_s:.2f} s with {share:.0%} of a core: {own_s:.2f} s of a whole one; {rate:.0f} requests/s"
-        yield Trial("p99", own_s < 3, p99, p99)
-
-
-@attack("memory at the end is within 10% of that after a quarter", rounds=20_000, short=1000, limit_s=120)
-def many_requests(arena: Arena) -> Iterator[Trial]:
-    with _served(arena) as server:
-        first = raw_clients.load(server.port, 8, requests=arena.rounds // 4, seconds=60)
-        before = server.memory_mb
-        second = raw_clients.load(server.port, 8, requests=3 * len(first.seconds), seconds=180)
-        after = server.memory_mb
-        for _ in (*first.seconds, *second.seconds):
-            yield Trial("request", True)
-        for failure in (*first.failures, *second.failures):
-            yield Trial("request", False, failure)
-        memory = f"{before:.0f} MB after a quarter, {after:.0f} MB at the end"
-        yield Trial("memory", after <= 1.1 * before, memory, memory)
+    def _ask(self) -> None:
+        with self._server.client() as client:
+            while not self._stop.wait(0.05):
+                started, cpu_s = time.monotonic(), cpu_seconds(self._server.process.pid)
+                try:
+                    self._failures += client.get("/healthz").status_code != 200
+                except httpx.HTTPError:
+                    self._failures += 1
+                own_s = min(time.monotonic() - started, cpu_seconds(self._server.process.pid) - cpu_s)
+                self._wait_s = max(self._wait_s, own_s)
 
 
 @contextmanager
-def _served(arena: Arena, *options: str, **settings: float) -> Iterator[raw_clients.Server]:
+def _served(folder: Path, **settings: int) -> Iterator[Served]:
     if not Path("/proc/self/status").is_file():
         raise NotHere("memory is looked up in /proc")
-    with raw_clients.served(arena.folder / "server", *options, **settings) as server:
+    with served(folder, **{f"MASCOT_{name.upper()}": str(value) for name, value in settings.items()}) as server:
         yield server
+
+
+def _answers(server: Served) -> bool:
+    """Return whether the server re-ranks for a client that behaves."""
+    with server.client() as client:
+        return client.post("/api/rerank", json={"scores": [1]}).status_code == 200
+
+
+def _memory_mb(server: Served) -> float:
+    """Return the most memory that the process has used."""
+    lines = Path(f"/proc/{server.process.pid}/status").read_text("utf-8").splitlines()
+    return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) / 1024

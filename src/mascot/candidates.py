@@ -206,7 +206,7 @@ def check_types(ids: Sequence[Hashable], rule: str) -> None:
             raise InputError(f"{rule}, got {id_!r}, which differs from the id {other!r} in its type")
 
 
-def finite_scores(scores: ArrayLike, dimensions: int, owner: str = "scores") -> Floats:
+def finite_scores(scores: ArrayLike, dimensions: int) -> Floats:
     """Return scores as float64, checked: finite, with this many dimensions. The scores of one query are copied."""
     if dimensions == 1 and isinstance(scores, list) and scores and type(scores[0]) is float:  # the usual case
         try:
@@ -220,24 +220,24 @@ def finite_scores(scores: ArrayLike, dimensions: int, owner: str = "scores") -> 
         values = as_array(values)
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         at = int(np.flatnonzero(np.ma.getmaskarray(values))[0])
-        raise InputError(f"{owner} must not be masked, got a masked value at position {at}")
+        raise InputError(f"scores must not be masked, got a masked value at position {at}")
     if isinstance(values, np.ndarray) and values.dtype.kind in "cMm":
-        raise InputError(f"{owner} must be numbers, got {values.dtype}")
+        raise InputError(f"scores must be numbers, got {values.dtype}")
     try:
         array = np.array(values, np.float64) if dimensions == 1 else np.asarray(values, np.float64)
     except OverflowError:
-        raise InputError(f"{owner} must be below 1.8e308, got a larger integer") from None
+        raise InputError("scores must be below 1.8e308, got a larger integer") from None
     except (TypeError, ValueError):
         sizes = {len(row) for row in values if isinstance(row, Sized)} if isinstance(values, (list, tuple)) else set()
         if dimensions == 2 and len(sizes) > 1:
-            raise InputError(f"{owner} must have the same number of values in each query, got {_or(sizes)}") from None
-        raise InputError(f"{owner} must be numbers, got {scores!r:.80}") from None
+            raise InputError(f"scores must have the same number of values in each query, got {_or(sizes)}") from None
+        raise InputError(f"scores must be numbers, got {scores!r:.80}") from None
     if array.ndim != dimensions:
-        raise InputError(f"{owner} must have {dimensions} dimension(s), got {array.ndim}")
+        raise InputError(f"scores must have {dimensions} dimension(s), got {array.ndim}")
     # The product is faster for few scores; for many, BLAS would start threads and wait for them.
     if not (array.size < 4096 and math.isfinite(np.vdot(array, array))) and not np.isfinite(array).all():
         bad = ~np.isfinite(array)
-        raise InputError(f"{owner} must be finite, got {array[bad][0]} at position {int(np.flatnonzero(bad)[0])}")
+        raise InputError(f"scores must be finite, got {array[bad][0]} at position {int(np.flatnonzero(bad)[0])}")
     return array
 
 

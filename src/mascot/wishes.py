@@ -83,14 +83,11 @@ class Wish(Value):
         return wish_dict(word, self.attribute, write, near=self.near, within=self.within, weight=self.weight)
 
     def bins(self, columns: Columns, vectors: Floats | None, rows: int) -> Bins:
-        """Return the attribute's bins for all rows."""
-        return as_bins(self.attribute_membership(columns, vectors), type(self.attribute).__name__, rows)
-
-    def attribute_membership(self, columns: Columns, vectors: Floats | None) -> Any:
-        """Return the attribute's membership, in the default width of this direction unless a width was given."""
+        """Return the attribute's bins for all rows, in the default width of this direction unless a width was given."""
         attribute: Any = self.attribute
         directed = self.sign < 0 and self.near is None and hasattr(attribute, "focus_membership")
-        return attribute.focus_membership(columns, vectors) if directed else attribute.membership(columns, vectors)
+        membership = attribute.focus_membership if directed else attribute.membership
+        return as_bins(membership(columns, vectors), type(attribute).__name__, rows)
 
     def named_focus(self, bins: Bins) -> NamedFocus:
         """Return the focus on `near` over the bins of all rows."""

@@ -233,7 +233,7 @@ def test_released_msdpp_is_the_published_update(normalize, signs):
 
 def test_exponents_beyond_the_largest_are_scaled_down():
     tangent = np.diag([0.5, 0.0, -0.5]) + 200.0 * np.eye(3)
-    matrix = combine(tangent[None], None, np.ones(3), np.ones(1), np.ones(1), 0.0)
+    matrix = combine(tangent[None], None, np.ones(3), np.ones(1), np.ones(1), 0.0, None)
     np.testing.assert_allclose(np.diag(matrix), np.exp([100.0, 99.5, 99.0]), rtol=1e-12)
 
 

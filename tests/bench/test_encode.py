@@ -23,8 +23,8 @@ from tests.bench.range_server import Server
 from tests.bench.recipe_worlds import fill_pixelprose
 from tests.photos.tiny_models import WORDS, pictures_of, save_blip2, save_clip
 
-pytest.importorskip("torch", reason="needs torch: pip install 'mascot-rerank[clip]'")
-pytest.importorskip("transformers", reason="needs transformers: pip install 'mascot-rerank[clip]'")
+pytest.importorskip("torch", reason="needs torch: pip install 'mascot-rerank[prepare]'")
+pytest.importorskip("transformers", reason="needs transformers: pip install 'mascot-rerank[prepare]'")
 
 TURNED = 3  # the row whose picture is stored lying on its side
 Steps = list[tuple[str, int, int]]
@@ -72,7 +72,7 @@ def run(folder: Path, model: str, **options: Any) -> tuple[Path, Steps]:
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from mascot.photos.encoders.model_folders import quiet
+    from mascot.bench.encode.torch_models import quiet
 
     folder = tmp_path_factory.mktemp("models")
     with quiet():
@@ -110,10 +110,11 @@ def copy(encoded: Path, tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(("kind", "tokens"), [("blip2", 8), ("clip", 1)])
 def test_vectors_are_the_models_own(kind: str, tokens: int, models: Path, encoded: Path) -> None:
-    from mascot.photos.encoders import Picture, open_encoder
+    from mascot.bench.encode.torch_models import open_model
+    from mascot.photos.encoders import Picture
 
     where, pictures = encoded / "encoded" / f"{kind}-{kind}", []
-    stored, encoder = read_folder(encoded), open_encoder(f"{kind}:{models / kind}", device="cpu")
+    stored, encoder = read_folder(encoded), open_model(f"{kind}:{models / kind}", device="cpu")
     for file in stored.columns["file"]:
         with Image.open(encoded / file) as image:
             pictures.append(Picture(ImageOps.exif_transpose(image).convert("RGB")))
@@ -146,13 +147,13 @@ def test_vectors_are_the_models_own(kind: str, tokens: int, models: Path, encode
 
 
 def test_published_texts_are_padded_by_the_hundred_and_not_masked(copy: Path, models: Path, blip2: str) -> None:
-    from mascot.photos.encoders.blip2 import Blip2
+    from mascot.bench.encode.torch_models import open_model
 
     where = copy / "encoded" / "blip2-blip2"
     before = contents(where)
     _, steps = run(copy, blip2, behaviour="published")
     assert {stage for stage, _, _ in steps} == {"texts", "lists"}  # the pictures are the same
-    encoder = Blip2(str(models / "blip2"), device="cpu")
+    encoder = open_model(f"blip2:{models / 'blip2'}", device="cpu")
     texts = [query.text for query in read_folder(copy).queries]
     parts = (texts[:4], texts[4:23], texts[23:])  # no batch has queries of both splits
     batches = [encoder.texts(part, masked=False) for part in parts]

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from benchmarks.attacks import direct_calls
 
 import mascot as mc
 from mascot.kernels import native
 from mascot.kernels.native.pack import PackedBins, pack_axes, pack_globe
+from tests.kernels import direct_calls
 
 X = np.linspace(0, 1, 8)
 CIRCLE = (0.0, 1e-9, 2.0**61, 1.0, 24.0, 0.0, -math.inf, math.inf, 0.0)

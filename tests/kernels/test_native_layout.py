@@ -10,6 +10,7 @@ import pytest
 
 from mascot.kernels import constants, native, quotas
 from mascot.kernels.native import build_native
+from mascot.kernels.reference import Options
 
 HEADERS = Path(build_native.__file__).parent
 
@@ -50,13 +51,14 @@ def test_structures_codes_and_flags_are_the_same(tmp_path: Path) -> None:
     command = [*compiler, f"-I{HEADERS}", str(tmp_path / "layout.c"), "-o", str(tmp_path / "layout")]
     subprocess.run(command, check=True, capture_output=True)
     numbers = subprocess.run([str(tmp_path / "layout")], check=True, capture_output=True, text=True).stdout.split()
+    options = Options(1, 0, 0.0, 0.0, 0, False, False, False, False, False, False)
+    flags = [options._replace(**{switch: True}).flags for switch in Options._fields[5:]]
     attribute, quota, batch = native._ATTRIBUTE.size, native._QUOTA.size, native._BATCH.size
     assert list(map(int, numbers)) == [
         attribute, quota, batch, attribute - 8, quota - 8, batch - 8, 2 * 8, 6 * 8, batch - 8 * 8,
         3 * 8, native._PAGE_RULES.size, 4 * 8,
         native.LINE, native.PLANE, native.GLOBE, native.LABELS, native.VECTORS, native.LAST, native.NEUTRAL,
-        native.QUERY_WEIGHT, native.NORMALIZE, native.SCALE, native.ROBUST, native.BALANCE, native.BY_RELEVANCE,
-        len(native.PackedBins(native.LINE).axes) // 2,
+        *flags, len(native.PackedBins(native.LINE).axes) // 2,
     ]  # fmt: skip
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 import zlib
 from collections.abc import Sequence
 
@@ -16,10 +15,9 @@ from mascot.photos.encoders.encoder import Picture
 class BagOfWords:
     notice = None
 
-    def __init__(self, name: str = "bag", dim: int = 512, tokens: int = 1, pause_s: float = 0.0) -> None:
+    def __init__(self, name: str = "bag", dim: int = 512, tokens: int = 1) -> None:
         self.name, self.fingerprint, self.dim, self.tokens = name, f"{name}-{dim}-{tokens}", dim, tokens
         self.encoded: list[str] = []
-        self._pause_s = pause_s
 
     def texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         rows = np.zeros((len(texts), self.dim), np.float32)
@@ -33,7 +31,6 @@ class BagOfWords:
 
     def pictures(self, pictures: Sequence[Picture]) -> NDArray[np.float32]:
         self.encoded += [picture.words for picture in pictures]
-        time.sleep(self._pause_s * len(pictures))
         vectors = self.texts([picture.words for picture in pictures])
         return np.repeat(vectors[:, None], self.tokens, axis=1)
 

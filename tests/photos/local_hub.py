@@ -1,4 +1,4 @@
-"""A model hub on this machine, as much of it as downloads need, with the faults of a real one."""
+"""A model hub on this machine, as much of it as downloads need."""
 
 from __future__ import annotations
 
@@ -21,15 +21,19 @@ CLOSED = "http://127.0.0.1:9"  # an address where nobody answers
 def publish(server: Server, api: str, root: str, files: Mapping[str, bytes], large: float = 50_000) -> None:
     """Serve the files of a repository as the hub does. From `large` bytes on, a file has a SHA-256."""
     siblings: list[dict[str, Any]] = []
+    tree: list[dict[str, Any]] = []
     for name, content in files.items():
         size, digest = len(content), hashlib.sha256(content).hexdigest()
         blob = hashlib.sha1(b"blob %d\0" % size + content).hexdigest()
         siblings.append({"rfilename": name, "size": size, "blobId": blob})
+        tree.append({"type": "file", "path": name, "size": size, "oid": blob})
         if size >= large:
             siblings[-1]["lfs"] = {"sha256": digest, "size": size, "pointerSize": 133}
+            tree[-1]["lfs"] = {"oid": digest, "size": size, "pointerSize": 133}
         options: Any = {"etag": f'"{digest if size >= large else blob}"', "headers": {"X-Repo-Commit": COMMIT}}
         for revision in ("main", COMMIT):
             server.put(f"{root}/resolve/{revision}/{name}", content, **options)
+    server.put(f"/api/{api}/tree/{COMMIT}", json.dumps(tree).encode(), headers={"Content-Type": "application/json"})
     body = json.dumps({"id": api.partition("/")[2], "sha": COMMIT, "siblings": siblings, "tags": []}).encode()
     for path in (f"/api/{api}", f"/api/{api}/revision/main"):
         server.put(path, body, headers={"Content-Type": "application/json"})
@@ -51,26 +55,11 @@ class LocalHub:
     def refuse(self, status: int) -> None:
         self.server.manners = {path: Manners(always=status) for path in self.server.files}
 
-    def tamper(self) -> None:
-        """Change a byte of every large file, but not its hash."""
-        for path, content in self.server.files.items():
-            if len(content) > 50_000:
-                self.server.files[path] = content[:100] + bytes([content[100] ^ 1]) + content[101:]
-
-    def cut(self, name: str, *counts: int) -> None:
-        """Break the connection after so many bytes of a file, once for each count."""
-        self.server.manners[f"/{self.model}/resolve/{COMMIT}/{name}"].cut = list(counts)
-
-    @property
-    def downloads(self) -> list[tuple[str, str | None]]:
-        """The files that were requested, with the range."""
-        requests = [request for request in self.server.requests if request.method == "GET"]
-        parts = [(request.path.partition(f"/resolve/{COMMIT}/")[2], request) for request in requests]
-        return [(name, request.headers.get("Range", request.headers.get("range"))) for name, request in parts if name]
-
     @property
     def files(self) -> list[str]:
-        return [name for name, _ in self.downloads]
+        """The files that were requested."""
+        requests = [request.path for request in self.server.requests if request.method == "GET"]
+        return [name for path in requests if (name := path.partition(f"/resolve/{COMMIT}/")[2])]
 
 
 @contextmanager

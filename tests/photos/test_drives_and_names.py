@@ -77,7 +77,7 @@ def test_questions_that_are_no_text_are_refused(shared: Library) -> None:
 
 
 _SEARCH = """
-import os, sys
+import mmap, os, sys
 sys.path.insert(0, sys.argv[1])
 from tests.photos.bag_of_words import BagOfWords
 from mascot.photos import Library
@@ -144,11 +144,11 @@ def test_a_library_cannot_start_a_download_or_bring_its_own_model(
 ) -> None:
     downloads: list[str] = []
 
-    def plan_download(model: str, *_: Any, **__: Any) -> hub.Download:
+    def download(model: str, *_: Any) -> hub.Model:
         downloads.append(model)
         raise hub.HubError("no network")
 
-    monkeypatch.setattr(hub, "plan_download", plan_download)
+    monkeypatch.setattr(hub, "download", download)
     library.store.set_facts({"encoder": "clip:someone/model"})
     with Library.open(library.root) as other:
         for action in (lambda: other.search("boats"), other.index, lambda: other.notice):

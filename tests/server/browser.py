@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -131,6 +132,15 @@ class Tab:
             kind = "touchMove" if i else "touchStart"
             session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y}]})
         session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+        session.detach()
+
+    def double_tap(self, x: float, y: float) -> None:
+        """Tap twice within a tenth of a second, by the time of the events."""
+        session, start = self.page.context.new_cdp_session(self.page), time.time()
+        for number in range(2):
+            for kind, points in (("touchStart", [{"x": x, "y": y}]), ("touchEnd", [])):
+                event = {"type": kind, "touchPoints": points, "timestamp": start + number / 10}
+                session.send("Input.dispatchTouchEvent", event)
         session.detach()
 
     def tap_until(self, selector: str, url: str) -> None:

@@ -43,8 +43,8 @@ class Served:
     def client(self, **options: Any) -> httpx.Client:
         """Return a client that sends the token, if there is one."""
         headers = {"authorization": f"Bearer {self.token}".encode()} if self.token else {}
-        options = {"headers": headers, "timeout": PATIENCE_S, "trust_env": False, "verify": False} | options
-        return httpx.Client(base_url=self.address, **options)
+        defaults: dict[str, Any] = {"headers": headers, "timeout": PATIENCE_S, "trust_env": False, "verify": False}
+        return httpx.Client(base_url=self.address, **defaults | options)
 
     def connect(self) -> socket.socket:
         """Return a connection that sends bytes as they are: clients tidy them up."""
@@ -67,7 +67,7 @@ def hosted(library: Path | None = None, token: str | None = None, port: int = 0,
     values = Settings(None if library is None else str(library), token, **patient | settings)
     config = uvicorn.Config(
         make_app(values), http=GuardedProtocol, ws="none", log_config=None, access_log=False, server_header=False,
-        proxy_headers=False, timeout_graceful_shutdown=1,
+        proxy_headers=False, timeout_graceful_shutdown=1, timeout_keep_alive=round(values.keep_alive_s),
     )  # fmt: skip
     server = uvicorn.Server(config)
     vars(server.server_state)["mascot_settings"] = values

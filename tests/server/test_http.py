@@ -421,10 +421,10 @@ def test_the_examples_of_the_documentation_answer_what_they_say(server: Served) 
             command, bracket, output = re.match(r"(.*?)(?:\n([{\[])(.*))?\Z", example, flags=re.S).groups("")
             if "/api/rerank" in command or '"k": 1000' in command:
                 command = command.replace("localhost:8765", f"localhost:{server.port}")
-                done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=180)
+                done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=PATIENCE_S)
                 assert done.stdout.strip() == (bracket + output).strip(), command
                 checked += 1
-    assert checked == 5
+    assert checked == 4
 
 
 def test_a_sentence_is_understood(client: httpx.Client) -> None:

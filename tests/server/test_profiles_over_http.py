@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import subprocess
@@ -14,7 +13,6 @@ from typing import Any
 
 import httpx
 import pytest
-from benchmarks.service import OK, load
 
 from mascot.profiles import profile_of
 from mascot.server.rerank.profile_store import ProfileStore
@@ -269,12 +267,6 @@ def test_every_answer_is_of_one_version_while_a_file_changes(running: Served, fo
     for thread in threads:
         thread.join()
     assert (failures, seen) == ([], set(sizes))
-
-
-def test_two_profiles_under_200_clients(running: Served) -> None:
-    bodies = [json.dumps(HITS | {"profile": name}).encode() for name in ("home", "trial")]
-    statuses, _ = asyncio.run(load(running.port, bodies, clients=200, requests=5))
-    assert statuses == {(0, OK): 500, (1, OK): 500}
 
 
 def test_limits_are_settings(tmp_path: Path) -> None:

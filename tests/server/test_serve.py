@@ -12,8 +12,7 @@ import socket
 import subprocess
 import sys
 import threading
-import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
@@ -105,7 +104,9 @@ print(sorted(names & {"PIL", "pillow_heif", "sqlite_utils", "fastapi", "pydantic
 rooms = "library", "files.images", "files.walk", "encoders", "indexing", "database.store", "search"
 print([name for name in sys.modules if name.startswith(tuple(f"mascot.photos.{room}" for room in rooms))])
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
     assert done.stdout.splitlines() == ["200", "[]", "[]"], done.stderr
 
 
@@ -140,16 +141,17 @@ def test_ctrl_c_stops_it_at_once_whatever_is_under_way(tmp_path: Path) -> None:
         with server.connect() as idle, server.connect() as busy:
             # A request that has not arrived, and work that takes a while.
             idle.sendall(HALF)
-            busy.sendall(_request(work))
+            busy.sendall(_request(work) * 20)  # one after the other
             with server.client() as client:
                 wait_for(lambda: "mascot_requests_running 3.0" in client.get("/metrics").text)
                 assert server.stop(signal.SIGINT) == 0
         assert not any("Traceback" in line for line in server.log), server.log
 
 
-def test_a_draining_server_finishes_what_is_under_way() -> None:
+def test_a_draining_server_finishes_what_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "_LINGER_S", PATIENCE_S)
     with hosted() as server, server.connect() as busy, server.connect() as idle:
-        server.process.config.timeout_graceful_shutdown = 180
+        server.process.config.timeout_graceful_shutdown = round(PATIENCE_S)
         busy.sendall(HALF)
         with server.client() as client:
             wait_for(lambda: "mascot_requests_running 2.0" in client.get("/metrics").text)
@@ -168,7 +170,7 @@ def test_a_draining_server_finishes_what_is_under_way() -> None:
 def test_a_request_that_arrives_at_the_last_moment_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     """The timer of an idle connection is due, and a request lies unread: it was lost."""
     uvloop = pytest.importorskip("uvloop")
-    monkeypatch.setattr(protocol, "_LINGER_S", 0.01)
+    monkeypatch.setattr(protocol, "_LINGER_S", 0.0)  # due at once
     config = uvicorn.Config(PlainTextResponse("answered"), log_config=None)
     config.load()
     connections: list[protocol.GuardedProtocol] = []
@@ -182,14 +184,13 @@ def test_a_request_that_arrives_at_the_last_moment_is_answered(monkeypatch: pyte
         server = await loop.create_server(connect, "127.0.0.1", 0)
         near, far = socket.socketpair()
         with near, far, socket.create_connection(server.sockets[0].getsockname(), 60) as client:
-            while not connections or connections[0].transport is None:
-                await asyncio.sleep(0.001)
+            is_connected = lambda: bool(connections) and connections[0].transport is not None  # noqa: E731
+            await loop.run_in_executor(None, wait_for, is_connected)
 
             def stand_still() -> None:
                 loop.remove_reader(near)
                 connections[0].shutdown()
                 client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
-                time.sleep(0.05)
 
             loop.add_reader(near, stand_still)  # runs where sockets are read: timers come next
             far.send(b"!")
@@ -207,23 +208,22 @@ def test_a_request_that_arrives_at_the_last_moment_is_answered(monkeypatch: pyte
 
 
 def test_a_restart_under_load_loses_no_request(tmp_path: Path) -> None:
-    """Two workers are replaced while clients keep asking on open connections."""
+    """Two workers are replaced while clients keep asking."""
     stop, errors, counts = threading.Event(), [], [0] * 4
 
     def ask(number: int, port: int) -> None:
-        """Any request that was sent must be answered; only between requests may the connection be closed."""
-        connection = HTTPConnection("127.0.0.1", port, timeout=180)
+        """Every request must be answered, each on a connection of its own."""
         try:
             while not stop.is_set():
-                connection.request("POST", "/api/rerank", json.dumps(BODY), {"content-type": "application/json"})
-                answer = connection.getresponse()  # the connection is opened again after one that closes it
-                assert (answer.status, b"results" in answer.read()) == (200, True)
-                counts[number] += 1
+                with closing(HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)) as connection:
+                    connection.request("POST", "/api/rerank", json.dumps(BODY), {"content-type": "application/json"})
+                    answer = connection.getresponse()
+                    assert (answer.status, b"results" in answer.read()) == (200, True)
+                    counts[number] += 1
         except (OSError, HTTPException, AssertionError) as error:
             errors.append(f"request {counts[number]}: {error!r}")
-        connection.close()
 
-    with served(tmp_path, "--workers", "2") as server:
+    with served(tmp_path, "--workers", "2", MASCOT_GRACE_S=str(PATIENCE_S)) as server:
         clients = [threading.Thread(target=ask, args=(number, server.port)) for number in range(len(counts))]
         for client in clients:
             client.start()
@@ -235,7 +235,7 @@ def test_a_restart_under_load_loses_no_request(tmp_path: Path) -> None:
         wait_for(lambda: sum(counts) > before or bool(errors))
         stop.set()
         for client in clients:
-            client.join(180)
+            client.join(PATIENCE_S)
         with server.client() as reader:
             families = text_string_to_metric_families(reader.get("/metrics").text)
             samples = [sample for family in families for sample in family.samples]
@@ -249,7 +249,8 @@ def test_a_restart_under_load_loses_no_request(tmp_path: Path) -> None:
 
 def test_a_crash_of_a_worker_is_logged_and_its_requests_are_not_counted_as_running(tmp_path: Path) -> None:
     half = b"POST /api/rerank HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"
-    with served(tmp_path, "--workers", "2") as server, server.connect() as connection:
+    options = {"MASCOT_BODY_TIMEOUT_S": str(PATIENCE_S)}
+    with served(tmp_path, "--workers", "2", **options) as server, server.connect() as connection:
         connection.sendall(half)
         with server.client() as reader:
             wait_for(lambda: "mascot_requests_running 2.0" in reader.get("/metrics").text)
@@ -335,7 +336,7 @@ def test_the_steps_of_the_container_give_a_service(tmp_path: Path) -> None:
     with started(command, environ) as server:
         address = f"http://127.0.0.1:{server.port}"
         probe = [word.replace(PORT, str(server.port)) for word in json.loads(health.partition("CMD ")[2])[1:]]
-        subprocess.run([sys.executable, *probe], check=True, timeout=240)
+        wait_for(lambda: subprocess.run([sys.executable, *probe]).returncode == 0)
         with httpx.Client(base_url=address, timeout=PATIENCE_S, trust_env=False) as client:
             answer = client.post("/api/rerank", json={"scores": [1, 2]}, headers={"authorization": "Bearer s3cret"})
             assert result_ids(answer) == [1, 0]

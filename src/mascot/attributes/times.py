@@ -90,7 +90,7 @@ def _iso_moments(values: list[Any]) -> _Moments | None:
         seconds = {tail: _offset(match[1]).total_seconds() for tail, match in matches.items() if match is not None}
     except ValueError:  # an impossible value, which is missing
         return None
-    if clock.min(initial=np.datetime64("1970")) < np.datetime64("0001-01-01"):
+    if clock.size and clock.min() < np.datetime64("0001-01-01"):
         return None
     if not all(values):
         clock[[not value for value in values]] = "NaT"

@@ -13,13 +13,10 @@ four kinds, and every attribute makes one of them:
 """
 
 from mascot.bins.axis import Axis, AxisBins
-from mascot.bins.globe import GlobeBins, great_circle_km, place_name
+from mascot.bins.globe import GlobeBins
 from mascot.bins.membership import Bins
 from mascot.bins.sparse import SparseBins, one_hot
 from mascot.bins.vector_bins import VectorBins
 from mascot.kernels.reference import Bools, Floats, Ints
 
-__all__ = [
-    "Axis", "AxisBins", "Bins", "Bools", "Floats", "GlobeBins", "Ints", "SparseBins", "VectorBins", "great_circle_km",
-    "one_hot", "place_name",
-]  # fmt: skip
+__all__ = ["Axis", "AxisBins", "Bins", "Bools", "Floats", "GlobeBins", "Ints", "SparseBins", "VectorBins", "one_hot"]

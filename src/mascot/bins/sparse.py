@@ -67,7 +67,7 @@ class SparseBins:
         return replace(self, indices=np.searchsorted(used, self.indices), count=len(used), labels=None), used
 
 
-def one_hot(codes: Ints, count: int, labels: tuple[str, ...] | None = None) -> SparseBins:
+def one_hot(codes: Ints, count: int, labels: tuple[str, ...]) -> SparseBins:
     """Return one whole bin per row; code -1 is a missing value."""
     if not len(codes) or codes.item(codes.argmin()) >= 0:  # faster than min
         return SparseBins(np.arange(len(codes) + 1), codes, None, count, labels)

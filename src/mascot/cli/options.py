@@ -89,7 +89,7 @@ LIBRARY = typer.Option(
     help="A folder that was indexed (default: MASCOT_LIBRARY, or the library that contains the current folder, or "
     "the library that was indexed last).",
 )
-DEVICE = typer.Option("auto", help="Where CLIP and BLIP-2 run; auto takes a GPU if there is one.")
+DEVICE = typer.Option("auto", help="Where CLIP runs; auto takes a GPU if there is one.")
 
 
 @dataclass(frozen=True)

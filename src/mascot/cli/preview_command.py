@@ -20,8 +20,8 @@ import mascot as mc
 from mascot.cli import hit_tables, options, printing
 from mascot.connect.converters.convert import from_engine
 from mascot.grammar import columns_of
-from mascot.preview.preview import Preview, QueryHits, Tally, summarize, tally
-from mascot.preview.preview_page import VALUES, summary_rows, write_page
+from mascot.preview import Preview, QueryHits, Tally, summarize, tally
+from mascot.preview_page import VALUES, summary_rows, write_page
 from mascot.profiles import Variant
 
 _CHUNK = 250  # queries per task of a process, and per step of the progress bar

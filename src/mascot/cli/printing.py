@@ -58,8 +58,8 @@ def note(message: str | None) -> None:
 
 
 @contextmanager
-def progress_bar(in_bytes: bool = False, lines: bool = False) -> Iterator[Report]:
-    """Yield a function that shows the progress of items or bytes on standard error.
+def progress_bar(lines: bool = False) -> Iterator[Report]:
+    """Yield a function that shows the progress of items on standard error.
 
     A terminal shows a bar. Elsewhere nothing is printed unless `lines` is set.
     """
@@ -69,10 +69,8 @@ def progress_bar(in_bytes: bool = False, lines: bool = False) -> Iterator[Report
     from rich import progress as rich
     from rich.console import Console
 
-    amounts = [rich.DownloadColumn(), rich.TransferSpeedColumn()]
-    if not in_bytes:
-        amounts = [rich.MofNCompleteColumn(), rich.TextColumn("{task.fields[rate]}")]
     step_columns = [rich.SpinnerColumn(), rich.TextColumn("{task.description}"), rich.BarColumn()]
+    amounts = [rich.MofNCompleteColumn(), rich.TextColumn("{task.fields[rate]}")]
     columns = [*step_columns, *amounts, rich.TimeRemainingColumn()]
     with rich.Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=None, rate="")

@@ -146,8 +146,8 @@ def decoded_size(content: bytes, format_: str) -> int:
     if _MANY_COLUMNS in content:
         raise HTTPException(413, "the request has too many columns")
     first = np.frombuffer(content, np.uint8)
-    containers = np.count_nonzero((first & 0xE0) == 0x80) + np.count_nonzero(first >= 0xDC)
-    return 8 * len(content) + 96 * containers + 80 * np.count_nonzero((first & 0xE0) == 0xA0)
+    containers = int(np.count_nonzero((first & 0xE0) == 0x80)) + int(np.count_nonzero(first >= 0xDC))
+    return 8 * len(content) + 96 * containers + 80 * int(np.count_nonzero((first & 0xE0) == 0xA0))
 
 
 @asynccontextmanager

@@ -12,14 +12,12 @@ from typing import Any
 
 from mascot.bench.datasets.folder import ENCODED, Stored, content, open_picture, read_folder, slug
 from mascot.bench.encode.scoring import Report, Vectors
+from mascot.bench.encode.torch_models import open_model
 from mascot.bench.encode.vector_files import EncodedModel, append, read_encoding, resume, write_lists
 from mascot.bench.files import alone
 from mascot.errors import OptionError, require
-from mascot.photos.encoders import Picture, open_encoder
-from mascot.photos.encoders.clip import pick_device
+from mascot.photos.encoders import Picture
 
-# The two models of the published results.
-_PUBLISHED = {"blip2": "blip2:Salesforce/blip2-itm-vit-g-coco", "clip": "clip:openai/clip-vit-large-patch14"}
 _TEXT_BATCH = 100  # texts that the published study padded to one length
 _THREADS = 8  # that decode pictures, at most
 
@@ -67,14 +65,13 @@ def encode(
         goal |= {"images_done": stored.images, "texts_done": len(stored.queries)}
         if encoding is None or any(getattr(encoding, key) != value for key, value in goal.items()):
             kind = name.partition(":")[0]
-            if kind not in _PUBLISHED:
-                why = ": lite describes files by their words, and there is nothing to compare" if kind == "lite" else ""
-                raise OptionError(f"encode.model must be blip2, clip, blip2:MODEL or clip:MODEL, got {name!r}{why}")
+            if kind not in ("blip2", "clip"):
+                raise OptionError(f"encode.model must be blip2, clip, blip2:MODEL or clip:MODEL, got {name!r}")
             with _enough_memory(f"encode.model must fit into the GPU's memory, got {name}: try device cpu"):
-                encoder: Any = open_encoder(_PUBLISHED.get(name, name), device=device, offline=offline)
+                encoder: Any = open_model(name, device=device, offline=offline)
             encoder.batch = batch or encoder.batch
             counts = (stored.images, len(stored.queries), encoder.tokens, encoder.dim)
-            runs_on = "onnx" if type(encoder).__name__ == "OnnxClip" else pick_device(device).partition(":")[0]
+            runs_on = encoder.device.partition(":")[0]
             fresh = EncodedModel(name, encoder.fingerprint, runs_on, content(stored), *counts, masked=masked)
             encoding = resume(where, fresh)
             paths = [folder / file for file in stored.columns["file"][encoding.images_done :]]
@@ -102,7 +99,7 @@ def _enough_memory(remedy: str) -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        if type(error).__name__ != "OutOfMemoryError":  # torch's, which an ONNX export does without
+        if type(error).__name__ != "OutOfMemoryError":
             raise
         raise OptionError(remedy) from None
 

@@ -31,7 +31,7 @@ class EncodedModel:
 
     model: str
     fingerprint: str  # of the model's weights and settings, or of ready-made vectors
-    device: str  # cpu or cuda (where the model runs in float16), onnx, or given
+    device: str  # cpu or cuda (where the model runs in float16), or given
     data: str  # `mascot.bench.datasets.folder.content`
     images: int
     queries: int

@@ -26,7 +26,7 @@ def qualities(scores: Floats, theta: float) -> Floats:
 
 
 def greedy_map(
-    row: Callable[[int], Floats], diagonal: Floats, scores: Floats, k: int, already: Ints, released: bool = False
+    row: Callable[[int], Floats], diagonal: Floats, scores: Floats, k: int, already: Ints, released: bool
 ) -> Ints:
     """Return the greedy maximum-a-posteriori set of a DPP, by incremental Cholesky (Chen et al., 2018).
 

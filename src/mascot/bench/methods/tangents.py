@@ -37,7 +37,7 @@ def tangents(features: Sequence[Floats]) -> Floats:
 
 def combine(
     attributes: Floats, image: Floats | None, scores: Floats, signs: Floats, weights: Floats, beta: float,
-    normalize: str | None = None,
+    normalize: str | None,
 ) -> Floats:  # fmt: skip
     """Return M = expm((1 - beta) * mean_j(s_j T_j) + beta * T_img), the mean weighted by w_j.
 

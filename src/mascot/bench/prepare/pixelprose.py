@@ -151,17 +151,10 @@ def _natural(name: str) -> list[tuple[str, int]]:
 
 @contextmanager
 def _hub() -> Iterator[Any]:
-    """Provide the hub's client without progress bars; its errors say what to do."""
-    client = hub.client()
-    utils = client.utils
-    quiet = utils.are_progress_bars_disabled()
-    utils.disable_progress_bars()
+    """Provide the hub's client; its errors say what to do."""
     try:
-        with hub.short_reasons():
+        with hub.requests_to_hub() as client:
             yield client
     except hub.HubError as error:
         remedy = "run the same command again to continue"
         raise InputError(f"the hub does not give the dataset {_DATASET} ({error}); {remedy}") from None
-    finally:
-        if not quiet:
-            utils.enable_progress_bars()

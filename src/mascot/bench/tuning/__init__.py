@@ -1,1 +1,1 @@
-"""Choose parameters from judged results, by cross-validation."""
+"""Choose parameters from judged results."""

@@ -1,4 +1,4 @@
-"""Choose the encoder of `mascot index`: confirm a change, and download a model with a progress bar."""
+"""Choose the encoder of `mascot index`: confirm a change, and download a model."""
 
 from __future__ import annotations
 
@@ -7,22 +7,21 @@ from contextlib import closing
 
 import typer
 
-from mascot.cli.printing import note, progress_bar
+from mascot.cli.printing import note
 from mascot.errors import InputError, OptionError
 from mascot.extras import mascot_command
 from mascot.photos.database import encodings
 from mascot.photos.database.store import DamagedLibrary, Store
 from mascot.photos.encoders import parse_spec
-from mascot.photos.encoders.hub import Download, HubError, locate_model, plan_download
-from mascot.photos.encoders.model_folders import Form
+from mascot.photos.encoders.hub import HubError, download, locate_model
 from mascot.photos.library import Library
 from mascot.photos.locations import DATABASE
 
 AUTO = "auto"
-ENCODERS = "auto, lite, clip[:MODEL] or blip2[:MODEL]"
+ENCODERS = "auto, lite or clip[:MODEL]"
 
 
-def choose_encoder(library: Library, encoder: str | None, again: bool, device: str) -> tuple[str | None, bool]:
+def choose_encoder(library: Library, encoder: str | None, again: bool) -> tuple[str | None, bool]:
     """Return the encoder for `Library.index` and whether to encode everything again.
 
     A model is on this machine when this returns. A change of encoder is confirmed before the download: by `again`, or
@@ -30,19 +29,19 @@ def choose_encoder(library: Library, encoder: str | None, again: bool, device: s
     """
     current = _current_encoder(library, again)
     if encoder in (None, AUTO):
-        return (_automatic(device) if current is None else None), again
+        return (_automatic() if current is None else None), again
     spec = current if current is not None and encodings.is_same(str(encoder), current) else str(encoder)
-    download = _plan(spec, device)
+    missing = _missing_model(spec)
     is_change = current not in (None, spec)
     if is_change and not again:
-        _confirm(library, str(current), spec, download)
-    if download is not None:
+        _confirm(library, str(current), spec)
+    if missing is not None:
         try:
-            _fetch(download)
+            _fetch(missing)
         except HubError as error:
-            raise InputError(f"the download of {download.model} was interrupted: {error}") from None
+            raise InputError(f"clip: the model {missing} is not on this machine and not downloaded: {error}") from None
         except KeyboardInterrupt:
-            raise InputError("the download was stopped; the same command resumes it") from None
+            raise InputError("the download was stopped: run the same command again") from None
     return spec, again or is_change
 
 
@@ -61,33 +60,20 @@ def _current_encoder(library: Library, again: bool) -> str | None:
     return None if encoding is None else encoding.encoder
 
 
-def _plan(spec: str, device: str) -> Download | None:
-    """Return the download that a spec needs; None if its model is on this machine."""
+def _missing_model(spec: str) -> str | None:
+    """Return the name of the model that a spec needs; None if it is on this machine."""
+    from mascot.photos.encoders.clip import DEFAULT, FORMS
+
     kind, model = parse_spec(spec)
-    if kind == "lite":
+    if kind == "lite" or locate_model(kind, model or DEFAULT, FORMS) is not None:
         return None
-    if kind == "clip":
-        from mascot.photos.encoders.clip import clip_forms, default_model
-
-        forms, model = clip_forms(device), model or default_model()
-    else:
-        from mascot.photos.encoders.blip2 import DEFAULT
-
-        forms, model = (Form.TORCH,), model or DEFAULT
-    if locate_model(kind, model, forms) is not None:
-        return None
-    try:
-        return plan_download(model, forms)
-    except HubError as error:
-        raise InputError(
-            f"{kind}: the model {model} is not on this machine and cannot be downloaded: {error}"
-        ) from None
+    return model or DEFAULT
 
 
-def _confirm(library: Library, current: str, spec: str, download: Download | None) -> None:
-    size = "" if download is None else f" ({_megabytes(download)} to download)"
-    count = library.store.count()
-    change = f"this library is encoded with {current}: encode all {count:,} photographs anew with {spec}{size}"
+def _confirm(library: Library, current: str, spec: str) -> None:
+    change = (
+        f"this library is encoded with {current}: encode all {library.store.count():,} photographs anew with {spec}"
+    )
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise OptionError(f"{change}? Then run: {mascot_command()} index --encoder {spec} --again")
     note(f"searches use {current} until all photographs are encoded")
@@ -95,31 +81,29 @@ def _confirm(library: Library, current: str, spec: str, download: Download | Non
         raise OptionError(f"nothing was changed; the library stays encoded with {current}")
 
 
-def _fetch(download: Download, hint: str = "") -> None:
-    note(f"downloading {download.model}, {_megabytes(download)}{hint}")
-    with progress_bar(in_bytes=True) as report:
-        download.fetch(report)
+def _fetch(model: str, hint: str = "") -> None:
+    from mascot.photos.encoders.clip import FORMS
+
+    note(f"downloading {model}{hint}")
+    download(model, FORMS)
 
 
-def _automatic(device: str) -> str:
+def _automatic() -> str:
     """Return the encoder of a new library: a CLIP on this machine, a small one from the hub, else `lite`."""
-    from mascot.photos.encoders.clip import local_clip, small_clip
+    from mascot.photos.encoders.clip import DEFAULT, can_run, local_clip
 
-    spec = local_clip(device)
+    if not can_run():
+        return "lite"
+    spec = local_clip()
     if spec is not None:
         note(f"encoding with {spec}, which is on this machine")
         return spec
     try:
-        download = small_clip()
-        if download is not None:
-            _fetch(download, "; Ctrl-C continues with lite")
-            return f"clip:{download.model}"
+        _fetch(DEFAULT, ", 154 MB; Ctrl-C continues with lite")
     except HubError as error:
         note(f"encoding with lite: no model from the hub ({error})")
     except KeyboardInterrupt:
-        note("encoding with lite: the download was stopped, and is resumed next time")
+        note("encoding with lite: the download was stopped")
+    else:
+        return f"clip:{DEFAULT}"
     return "lite"
-
-
-def _megabytes(download: Download) -> str:
-    return f"{max(download.size / 1e6, 0.1):.{0 if download.size >= 1e7 else 1}f} MB"

@@ -19,7 +19,7 @@ from mascot.extras import package
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.files.texts import as_text
 from mascot.photos.library import Library
-from mascot.photos.sharing.overview import overview, points
+from mascot.photos.sharing.overview import overview
 
 if TYPE_CHECKING:
     from mascot.photos.indexing.indexer import Summary
@@ -87,7 +87,7 @@ def index(
     if text:
         package("rapidocr", "ocr", "--text")  # before an encoder is downloaded
     with Library.open(first, device, index_folder) as library:
-        encoder_name, again = choose_encoder(library, encoder, again, device)
+        encoder_name, again = choose_encoder(library, encoder, again)
 
         def run(again: bool) -> Summary:
             with progress_bar() as report, _stopping():
@@ -172,7 +172,7 @@ def library(
         None, metavar="FOLDER", help="Remove an added folder from the library; its files are not touched."
     ),
 ) -> None:
-    """Show what a library contains: counts, missing values, a map and a clock. Or check it.
+    """Show what a library contains: counts and missing values. Or check it.
 
     \b
     mascot library
@@ -183,8 +183,9 @@ def library(
     """
     from mascot.cli.photos.photo_printing import overview_text
 
-    is_check = bool(words) and words[0] == "check"
-    folders = (words or [])[is_check:]
+    words = words or []
+    is_check = words[:1] == ["check"]
+    folders = words[is_check:]
     if len(folders) > 1:
         raise mc.OptionError(f"mascot library takes one FOLDER, got {', '.join(folders)}")
     with Library.open(folders[0] if folders else options.single_library(library)) as opened:
@@ -200,7 +201,7 @@ def library(
                 printing.show_json(summary.to_dict())
                 return
             folder_lines = "".join(f"\n  and {visible(str(folder))}" for folder in opened.folders[1:])
-            first, _, details = overview_text(summary, points(opened.store)).partition("\n")
+            first, _, details = overview_text(summary).partition("\n")
             printing.show(f"{first}{folder_lines}\n{details}")
 
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from io import BytesIO
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike
 from rich.console import Console, Group
 from rich.text import Text
 
 from mascot.cli.printing import FOLD, RIGHT, new_grid, number_of, visible
 from mascot.photos.library import Library
 from mascot.photos.locations import short_name
-from mascot.photos.metadata.gazetteer import gazetteer
 from mascot.photos.photo import Photo
 from mascot.photos.results import Results
 from mascot.photos.sharing.album import count_line, place_of, time_of
@@ -24,9 +20,6 @@ _THUMB = (12, 8)  # width in characters, height in pixels: two pixels per charac
 _COLOURS = ("256", "truecolor")
 _WIDEST = 60  # characters of a column, so that a long caption leaves room for the others
 _MISSING = " (gone)"
-_NORTH, _SOUTH = 78.0, -58.0  # degrees of latitude of the map; there are no cities beyond
-_LEVELS = "▁▂▃▄▅▆▇█"
-_DOTS = "○●"  # few photographs, many
 
 
 def results_table(library: Library, results: Results, explain: bool, pictures: bool) -> Group:
@@ -121,8 +114,8 @@ def half_blocks(thumbnail: bytes) -> Text:
     return text
 
 
-def overview_text(overview: Overview, points: Sequence[tuple[float, float]]) -> str:
-    """Return what a library contains: counts, a map and a clock."""
+def overview_text(overview: Overview) -> str:
+    """Return what a library contains."""
     span = f"{overview.first[:10]} to {overview.last[:10]}" if overview.first and overview.last else "no times"
     lines = [
         overview.root,
@@ -138,10 +131,6 @@ def overview_text(overview: Overview, points: Sequence[tuple[float, float]]) -> 
         more = f", and {overview.distinct[name] - 8} more" if overview.distinct[name] > 8 else ""
         if label_counts:
             lines.append(f"  {title}: {label_counts}{more}")
-    if points:
-        lines += ["", _world(points)]
-    if any(overview.hours):
-        lines += ["", _clock(overview.hours)]
     if overview.problems:
         lines += ["", "taken as missing:"]
         lines += [f"  {count:>5}  {visible(reason)}" for reason, count in list(overview.problems.items())[:8]]
@@ -151,34 +140,3 @@ def overview_text(overview: Overview, points: Sequence[tuple[float, float]]) -> 
         if len(overview.skipped) > 12:
             lines.append(f"  and {len(overview.skipped) - 12} more")
     return "\n".join(lines)
-
-
-def _world(points: Sequence[tuple[float, float]], width: int = 72) -> str:
-    """Return a world map as text: dots where the gazetteer has cities, circles where there are photographs."""
-    height = max(round(width * (_NORTH - _SOUTH) / 360 / 2), 4)  # a character cell is twice as high as wide
-    land = _map_counts(gazetteer().points, width, height) > 0
-    photos = _map_counts(np.array(points, np.float64).reshape(-1, 2), width, height)
-    many = max(photos.max() / 4, 2)
-    lines = []
-    for row in range(height):
-        characters = [
-            _DOTS[int(photos[row, column] >= many)] if photos[row, column] else "·" if land[row, column] else " "
-            for column in range(width)
-        ]
-        lines.append("".join(characters).rstrip())
-    return "\n".join(lines)
-
-
-def _map_counts(points: ArrayLike, width: int, height: int) -> np.ndarray:
-    """Return the number of points in each cell, shape (height, width), north at the top."""
-    lat, lon = np.asarray(points, np.float64).reshape(-1, 2).T
-    edges = [np.linspace(-_NORTH, -_SOUTH, height + 1), np.linspace(-180, 180, width + 1)]
-    counts, _, _ = np.histogram2d(np.clip(-lat, -_NORTH, -_SOUTH), lon, bins=edges)
-    return counts
-
-
-def _clock(hours: Sequence[int]) -> str:
-    """Return a histogram of 24 counts as text: a bar for each hour, and the hours below."""
-    most = max(max(hours), 1)
-    bars = "".join(("  " if not count else 2 * _LEVELS[(count * len(_LEVELS) - 1) // most]) + " " for count in hours)
-    return bars.rstrip() + "\n" + " ".join(f"{hour:02d}" for hour in range(24))

@@ -25,13 +25,11 @@ from mascot.kernels.quotas import AnyQuota, Quota
 from mascot.kernels.reference import Floats, Ints, Options, Selection
 
 __all__ = [
-    "ABI", "BALANCE", "BY_RELEVANCE", "GLOBE", "LABELS", "LAST", "LIBRARY", "LINE", "NEUTRAL", "NORMALIZE", "PLANE",
-    "QUERY_WEIGHT", "ROBUST", "SCALE", "VECTORS", "Options", "PackedBins", "arrange", "available", "cores",
-    "description", "select",
+    "ABI", "GLOBE", "LABELS", "LAST", "LIBRARY", "LINE", "NEUTRAL", "PLANE", "VECTORS", "PackedBins", "arrange",
+    "available", "cores", "description", "select",
 ]  # fmt: skip
 
 LAST, NEUTRAL = 0, 1  # what a missing value gets
-QUERY_WEIGHT, NORMALIZE, SCALE, ROBUST, BALANCE, BY_RELEVANCE = 1, 2, 4, 8, 16, 32  # bits of `Options.flags`
 ABI = 8
 
 _ATTRIBUTE = struct.Struct(f"2q2d5Q{2 * AXIS_FIELDS}dQdQq")

@@ -314,7 +314,7 @@ static void begin_novelty(const Query *q, int64_t a, double lam) {
 }
 
 /* Compute all sums and gains, and close what may not be chosen. */
-static void begin_pass(const Query *q, double lam, double *state, int64_t padded) {
+static void begin_pass(const Query *q, double lam, int64_t padded) {
     for (int64_t a = 0; a < q->attributes; a++) memcpy(q->worth[a], q->start[a], (size_t)q->n * sizeof(double));
     memset(q->changed, 0, (size_t)padded * sizeof(int64_t));
     memset(q->taken, 0, (size_t)q->n * sizeof(double));

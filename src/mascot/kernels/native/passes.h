@@ -83,7 +83,7 @@ static void look_ahead(Query *q, double lam, double tie, double *state, Run *run
     run->count = 0;
     restore_plan(plan, plan->initial);
     q->quotas = 0; /* the plan decides what is allowed */
-    begin_pass(q, lam, state, padded);
+    begin_pass(q, lam, padded);
     q->quotas = held;
     for (int64_t j = 0; j < q->protected_count; j++)
         if (take_planned(plan, q->protected_positions[j])) take_result(q, q->protected_positions[j], lam, state, run);
@@ -116,7 +116,7 @@ static void look_ahead(Query *q, double lam, double tie, double *state, Run *run
 static void select_greedily(Query *q, double lam, double tie, double *state, Run *run) {
     run->relevance = run->wishes = 0.0;
     run->count = 0;
-    begin_pass(q, lam, state, whole_blocks(q->n));
+    begin_pass(q, lam, whole_blocks(q->n));
     complete_run(q, lam, tie, state, 0, run);
     int met = run->stages == 1 && run->count == q->k && !has_lower_bounds(q);
     if (met || !plan_of(q)) return;

@@ -39,7 +39,6 @@ _CACHE_KIB = 32 * 1024
 _FETCH_ROWS = 256  # rows fetched from SQLite at a time
 _LONGEST_PART = 100  # characters of a word in a LIKE pattern, whose length SQLite limits
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)  # the latter if a message of SQLite quotes damaged text
 
 
 def library_of(path: Path) -> Path:
@@ -115,7 +114,7 @@ def plain_cursor(connection: sqlite3.Connection) -> sqlite3.Cursor:
 
 def reading_only(path: Path, options: str = "mode=ro") -> sqlite3.Connection:
     """Open a connection that never writes, even on a read-only disk."""
-    connection = connect(path, options)
+    connection = _connect(path, options)
     try:
         plain_cursor(connection).execute("SELECT 1 FROM sqlite_master").fetchone()
     except sqlite3.OperationalError as error:
@@ -131,7 +130,7 @@ def _cannot_write(error: sqlite3.OperationalError) -> bool:
     return "readonly" in str(error) or "unable to open" in str(error)
 
 
-def connect(path: Path, options: str) -> sqlite3.Connection:
+def _connect(path: Path, options: str) -> sqlite3.Connection:
     """Open a connection with the functions of this package, whose errors are those of `database_errors`."""
     address = f"{path.absolute().as_uri()}?{options}"
     connection = sqlite3.connect(
@@ -146,7 +145,7 @@ def connect(path: Path, options: str) -> sqlite3.Connection:
 
 def _open(path: Path, mode: str) -> sqlite3.Connection:
     """Open a connection that writes if it can."""
-    connection = connect(path, f"mode={mode}")
+    connection = _connect(path, f"mode={mode}")
     try:
         plain_cursor(connection).execute("PRAGMA journal_mode = WAL")
     except sqlite3.OperationalError as error:
@@ -417,7 +416,7 @@ class database_errors:
     def __exit__(self, _kind: Any, error: BaseException | None, _trace: Any) -> None:
         if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.IntegrityError):
             raise _translate(self._path, error) from None
-        if isinstance(error, UnicodeDecodeError):
+        if isinstance(error, UnicodeDecodeError):  # also if a message of SQLite quotes damaged text
             raise DamagedLibrary(self._path, "text that is not UTF-8") from None
 
 

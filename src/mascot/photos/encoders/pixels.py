@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.errors import InputError
-from mascot.photos.encoders.model_folders import read_json
+from mascot.photos.encoders.hub import read_json
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -36,8 +36,10 @@ def open_preview(file: BinaryIO) -> Image.Image | None:
         raise NoPreview("a RAW file without a preview") from None
     except rawpy.LibRawError:
         return None
-    is_jpeg = preview.format is rawpy.ThumbFormat.JPEG
-    image = Image.open(io.BytesIO(preview.data), formats=["JPEG"]) if is_jpeg else Image.fromarray(preview.data)
+    if isinstance(preview.data, bytes):
+        image: Image.Image = Image.open(io.BytesIO(preview.data), formats=["JPEG"])
+    else:
+        image = Image.fromarray(preview.data)
     image.info[SIZE] = max(size, image.size, key=lambda size: size[0] * size[1])
     _add_tags(image, raw_tags(file))
     return image

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mascot.preview.preview import ChangedQuery, ExposureChange, PageResult, Preview
+from mascot.preview import ChangedQuery, ExposureChange, PageResult, Preview
 
 VALUES = 12  # values whose exposure changes most
 _BINS = 20
@@ -18,7 +18,7 @@ _WIDTH, _HEIGHT, _ROW = 420, 150, 22  # of figures, in units of their view box
 
 
 def write_page(preview: Preview, path: str, title: str, subtitle: str) -> None:
-    template = Template(files("mascot.preview").joinpath("preview.html").read_text("utf-8"))
+    template = Template(files("mascot").joinpath("preview.html").read_text("utf-8"))
     body = "\n".join(_sections(preview))
     text = template.substitute(title=_text(title), subtitle=_text(subtitle), body=body)
     with open(path, "w", encoding="utf-8", errors="replace") as file:

@@ -149,14 +149,3 @@ def call(seed: int, first: int, count: int) -> None:
     for number in range(first, first + count):
         caller = _Caller(f"{seed} {number}")
         caller.arrange() if number % 4 == 3 else caller.select()
-
-
-# The kernel to call is the first argument.
-PROGRAM = """
-import sys
-from pathlib import Path
-from mascot.kernels import native
-native.LIBRARY = Path(sys.argv[1])
-from benchmarks.attacks.direct_calls import call
-call(*map(int, sys.argv[2:]))
-"""

@@ -1,1 +1,0 @@
-"""Preview what rules change over recorded queries, before they go live."""
