@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import mascot as mc
+from mascot.attributes import Clusters
 
 CITIES = ["Rome", "Rome", "Rome", "Oslo", "Lima", "Bern"]
 LABELS = mc.Candidates(scores=[6, 5, 4, 3, 2, 1], columns={"city": CITIES})
@@ -208,7 +209,7 @@ UNLIKE = {
         [pair(t=TIMES), pair(t=np.full(2, np.nan))], [mc.spread(mc.HourOfDay("t")), mc.focus(mc.Date("t"))],
     ),
     "vectors as rows and as objects": (
-        [pair(e=np.eye(2, 3)), pair(e=[None, [1.0, 2.0, 3.0]])], [mc.spread(mc.Clusters(2, column="e"))],
+        [pair(e=np.eye(2, 3)), pair(e=[None, [1.0, 2.0, 3.0]])], [mc.spread(Clusters(2, column="e"))],
     ),
     "columns and vectors of other widths": (
         [pair(np.eye(2), c=AB, z=np.ones((2, 3))), pair(np.eye(2, 3), c=AB, z=np.ones((2, 4))), pair(c=["a", "a"])],
@@ -280,7 +281,7 @@ def test_tensors_may_have_gradients_and_short_numbers() -> None:
         np.testing.assert_array_equal(candidates.vectors, np.eye(3))
         assert mc.rerank(candidates, mc.spread(mc.Number("x")), 2, protect=1).ids == [0, 2]
     batch = mc.Batch(scores[None], vectors=vectors[None])
-    assert mc.rerank_many(batch, mc.spread(mc.Clusters(2)), 2).positions.shape == (1, 2)
+    assert mc.rerank_many(batch, mc.spread(Clusters(2)), 2).positions.shape == (1, 2)
 
 
 @pytest.mark.parametrize("backend", ["numpy", "native"])

@@ -18,6 +18,7 @@ from mascot.bench.protocol.search_space import LABELS
 from mascot.bench.report import figures, tables
 from mascot.bench.report.figures import style
 from mascot.bench.running.records import read
+from mascot.wishes import Wish
 from tests.bench import synthetic_records as synthetic
 from tests.retelling import run_command
 
@@ -177,7 +178,7 @@ def test_wrong_positions_are_refused() -> None:
         mc.rerank(mc.Candidates([0.3, 0.2, 0.1]), [], k=2, method=Repeating())
 
 
-def _aspects(seed: int) -> tuple[mc.Candidates[int], list[mc.Wish], Any, Any, Any]:
+def _aspects(seed: int) -> tuple[mc.Candidates[int], list[Wish], Any, Any, Any]:
     """Random candidates in five bins of two attributes, and the r(d), v(d, u) and P(u) of the formulas."""
     rng = np.random.default_rng(seed)
     scores, city, year = rng.random(12), rng.integers(0, 3, 12), rng.integers(0, 2, 12)

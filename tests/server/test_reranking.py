@@ -13,10 +13,12 @@ import msgspec
 import pytest
 
 import mascot as mc
+from mascot.attributes import Clusters, Cycle
 from mascot.connect.converters.convert import ENGINES
 from mascot.server.request_body import MSGPACK
 from mascot.server.rerank.rerank_task import RerankTask
 from mascot.server.responses import BadBody
+from mascot.wishes import Wish
 from tests.server.serving import message, result_ids
 
 BOM = b"\xef\xbb\xbf"
@@ -52,7 +54,7 @@ def _rerank(service: httpx.Client, **request: Any) -> httpx.Response:
         ([{"share": "flash", "shares": {"True": 0.6}}], [mc.share("flash", {True: 0.6})]),
     ],
 )  # fmt: skip
-def test_wishes_are_the_library_s_own(service: httpx.Client, request_: list[Any], wishes: list[mc.Wish]) -> None:
+def test_wishes_are_the_library_s_own(service: httpx.Client, request_: list[Any], wishes: list[Wish]) -> None:
     candidates = mc.Candidates(HITS["scores"], HITS["ids"], FLAT)
     for options in ({"strength": 0.9, "protect": 1}, {"keep": 0.8}):
         answer = _rerank(service, **HITS, wishes=request_, k=3, **options)
@@ -83,8 +85,8 @@ def test_every_attribute_and_method_is_accepted_as_to_dict_writes_it(service: ht
     }  # fmt: skip
     vectors = [[1, 0], [0, 1], [1, 1]]
     attributes = [mc.Place(), mc.HourOfDay(), mc.DayOfYear(), mc.Weekday(), mc.Date(), mc.Number("n"),
-                  mc.Cycle("n", 360.0), mc.Category("tags"), mc.Category("mixed"), mc.Clusters(2),
-                  mc.Grid(), mc.Vectors()]  # fmt: skip
+                  Cycle("n", 360.0), mc.Category("tags"), mc.Category("mixed"), Clusters(2),
+                  mc.Place.grid(), mc.Vectors()]  # fmt: skip
     methods = [mc.Mascot(), mc.Mascot.paper(0.4), mc.Mascot(keep=0.9), mc.Mmr(), mc.Relevance()]
     for attribute, method in [(part, methods[0]) for part in attributes] + [(attributes[0], part) for part in methods]:
         request = {"scores": [3, 2, 1], "columns": values, "vectors": vectors, "method": method.to_dict()}

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import mascot as mc
+from mascot.attributes import Clusters
 from mascot.bench.datasets.arrays import CLUSTER, Arrays
 from mascot.bench.datasets.dataset import Dataset
 from mascot.bench.datasets.div400 import Div400
@@ -62,7 +63,7 @@ _WEIGHTS = (1.0, 1.0, 1.0, 0.5)
 _USER, _DATE = mc.Category("user"), mc.Date("taken", sigma_days=0.5)
 _NEAR = mc.Place(sigma_km=1.0, missing="neutral")
 DIV400_TASK = BenchTask("all", (_USER, Branches(), _DATE, _NEAR), _WEIGHTS)
-DIV400_TASKS = (DIV400_TASK, BenchTask("all-k-means", (_USER, mc.Clusters(25), _DATE, _NEAR), _WEIGHTS))
+DIV400_TASKS = (DIV400_TASK, BenchTask("all-k-means", (_USER, Clusters(25), _DATE, _NEAR), _WEIGHTS))
 _DIV400_STRENGTHS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 _DIV400_BETAS = (0.2, 0.4, 0.6, 0.8)
 _DIV400_N = 150  # no topic has more

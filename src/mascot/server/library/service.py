@@ -34,6 +34,7 @@ from mascot.server.library.library_summary import library_out, trips_out
 from mascot.server.library.targets import target_out
 from mascot.server.rerank import request_cost
 from mascot.server.run.threads import ClientLeft, Threads, client_has_left
+from mascot.wishes import Wish
 
 _CACHED_PHOTOS = 25_000  # candidates of the last searches, so that a moving slider does not search again
 _SEARCHES, _FILES = 4, 4  # threads
@@ -111,7 +112,7 @@ class Service:
         answer.targets = [
             target_out(part["focus"], part["near"], wish, results.photos)
             for part, wish in zip(request.wishes, wishes, strict=True)
-            if isinstance(wish, mc.Wish) and wish.near is not None
+            if isinstance(wish, Wish) and wish.near is not None
         ]
         answer.took_ms = {
             "retrieval": round((retrieval_end - start) * 1e3, 3),

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 import mascot as mc
+from mascot.attributes import Clusters, Cycle, Grid
 from mascot.attributes.category import Combination, labels_of
 from mascot.kernels import native
+from mascot.wishes import AnyWish
 
 _MOST_REACHED = 10_000_000  # candidates x bins per candidate
 _MOST_DENSE = 30_000_000  # candidates x bins, for methods that compute all of them
@@ -29,16 +31,16 @@ _MOST_CHARACTERS = 20_000_000  # of the labels of combinations
 _SCALED = 2000  # number of bins if the width depends on the candidates
 
 
-def check(candidates: mc.Candidates, wishes: Sequence[mc.AnyWish], method: Any, k: int, keep: bool = False) -> bool:
+def check(candidates: mc.Candidates, wishes: Sequence[AnyWish], method: Any, k: int, keep: bool = False) -> bool:
     """Refuse a request that is too expensive; return whether it takes only about a millisecond."""
     count, attributes = len(candidates), [wish.attribute for wish in wishes]
     labels = _count_labels(attributes, candidates)
     sizes = [_bins(attribute, candidates) for attribute in attributes]
     bins, reach = sum(size[0] for size in sizes), sum(min(size) for size in sizes)
     _require(count * reach, _MOST_REACHED // (_KEEP if keep else 1), "candidates x bins per candidate")
-    work = sum(count * _width(it, candidates) * it.count for it in attributes if isinstance(it, mc.Clusters))
+    work = sum(count * _width(it, candidates) * it.count for it in attributes if isinstance(it, Clusters))
     if isinstance(method, mc.Mmr):
-        labelled = (mc.Category, mc.Clusters)
+        labelled = (mc.Category, Clusters)
         pairs = zip(sizes, attributes, strict=True)
         features = sum(size[0] if isinstance(attribute, labelled) else 3 for size, attribute in pairs)
         _require(count * features, _MOST_FEATURES, "candidates x labels, for Mmr")
@@ -56,7 +58,7 @@ def check(candidates: mc.Candidates, wishes: Sequence[mc.AnyWish], method: Any, 
     _require(work, _MOST_CLUSTERED, "candidates x dimension x clusters")
     if not native.available():
         _require(count * bins, _NUMPY, "candidates x bins, without the native kernel")
-    has_clusters = any(isinstance(attribute, (mc.Clusters, mc.Vectors)) for attribute in attributes)
+    has_clusters = any(isinstance(attribute, (Clusters, mc.Vectors)) for attribute in attributes)
     is_plain = isinstance(method, (mc.Mascot, mc.Relevance)) and not keep and not has_clusters
     return is_plain and count * reach <= _SMALL and labels <= _SMALL
 
@@ -107,23 +109,23 @@ def _bins(attribute: Any, candidates: mc.Candidates) -> tuple[int, int]:
         except TypeError:  # the library reports which cell cannot be a label
             distinct = sum(map(len, labels))
         return distinct, max(map(len, labels), default=0)
-    if isinstance(attribute, mc.Clusters):
+    if isinstance(attribute, Clusters):
         return attribute.count, 1
     if isinstance(attribute, mc.Vectors):
         return 1, 1
     if isinstance(attribute, mc.Weekday):
         return 7, 7
-    if isinstance(attribute, (mc.Cycle, mc.DayOfYear, mc.HourOfDay)):
+    if isinstance(attribute, (Cycle, mc.DayOfYear, mc.HourOfDay)):
         bins = attribute.bins or _HOURS
         return bins, bins
-    if isinstance(attribute, mc.Grid):
+    if isinstance(attribute, Grid):
         return attribute.cells**2, attribute.cells**2
     bins = _GLOBE * len(candidates)
     has_fixed_width = any(getattr(attribute, name, None) for name in ("sigma", "sigma_days", "sigma_km"))
     return bins if has_fixed_width else min(_SCALED, bins), _GLOBE
 
 
-def _width(attribute: mc.Clusters | mc.Vectors, candidates: mc.Candidates) -> int:
+def _width(attribute: Clusters | mc.Vectors, candidates: mc.Candidates) -> int:
     """Return the dimension of the vectors that an attribute reads."""
     vectors: Any = candidates.vectors if attribute.column is None else candidates.columns.get(attribute.column)
     if vectors is None:
