@@ -45,7 +45,7 @@ lint: .venv/.dev
 
 # Lint and the unit tests of the core, without a browser or torch: a minute on two cores.
 check: .venv/.dev lint
-	$(PYTEST) -m "not slow and not integration" tests/attributes tests/kernels tests/methods tests/metrics tests/test_*.py
+	$(PYTEST) -m "not slow and not integration" tests/attributes tests/kernels tests/methods tests/test_*.py
 
 # The properties on random examples, for MINUTES (default: 10). `make check` and `make test` always draw the same ones.
 fuzz: .venv/.dev

@@ -42,11 +42,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mascot as mc
+from mascot.attributes import Clusters
+from mascot.wishes import Wish
 
 Call = Callable[[], Any]
 Floats = NDArray[np.float64]
 _WISHES = (mc.spread(mc.Place()), mc.focus(mc.HourOfDay("taken")))
-_LOOK = (*_WISHES, mc.spread(mc.Clusters(10)))
+_LOOK = (*_WISHES, mc.spread(Clusters(10)))
 _WIDTHS = (10, 10, 11)
 
 
@@ -68,7 +70,7 @@ class Query:
         self.columns = {key: [entry[key] for entry in self.metadata] for key in ("lat", "lon", "taken")}
 
 
-def langchain(query: Query, wishes: tuple[mc.Wish, ...], k: int) -> tuple[Call, Call, Call]:
+def langchain(query: Query, wishes: tuple[Wish, ...], k: int) -> tuple[Call, Call, Call]:
     from langchain_core.documents import Document
     from langchain_core.runnables import RunnableLambda
     from langchain_core.vectorstores.utils import maximal_marginal_relevance
@@ -89,7 +91,7 @@ def langchain(query: Query, wishes: tuple[mc.Wish, ...], k: int) -> tuple[Call, 
     )
 
 
-def llamaindex(query: Query, wishes: tuple[mc.Wish, ...], k: int) -> tuple[Call, Call, Call]:
+def llamaindex(query: Query, wishes: tuple[Wish, ...], k: int) -> tuple[Call, Call, Call]:
     from llama_index.core.indices.query.embedding_utils import get_top_k_mmr_embeddings
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
     from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
@@ -116,7 +118,7 @@ def llamaindex(query: Query, wishes: tuple[mc.Wish, ...], k: int) -> tuple[Call,
     )
 
 
-def haystack(query: Query, wishes: tuple[mc.Wish, ...], k: int) -> tuple[Call, Call, None]:
+def haystack(query: Query, wishes: tuple[Wish, ...], k: int) -> tuple[Call, Call, None]:
     from haystack import Document, component
 
     from mascot.connect.frameworks.haystack import SteeredRanker
@@ -254,7 +256,7 @@ def turns(calls: list[Call], rounds: int) -> tuple[Floats, Floats]:
     return clock[3:] * 1e3, processor[3:] * 1e3  # the first ones load things
 
 
-def table(title: str, query: Query, wishes: tuple[mc.Wish, ...], k: int, rounds: int) -> float:
+def table(title: str, query: Query, wishes: tuple[Wish, ...], k: int, rounds: int) -> float:
     """Print one table; the largest overhead in it."""
     look = wishes is _LOOK
     ready = mc.Candidates(query.scores, columns=query.columns, vectors=query.vectors if look else None)

@@ -22,10 +22,11 @@ import numpy as np
 import mascot as mc
 from mascot.bench.datasets.dataset import Dataset, Ints
 from mascot.bench.datasets.div400 import Div400
+from mascot.bench.methods import KDpp
+from mascot.bench.methods.pyversity import Pyversity
 from mascot.bench.protocol.presets import DIV400_TASK
 from mascot.bench.protocol.tasks import SPREAD, Point
 from mascot.bench.running.measure import per_query
-from mascot.bench.running.pyversity import Pyversity
 from mascot.bench.running.query_set import QuerySet
 from mascot.bench.running.select import choose
 
@@ -34,7 +35,7 @@ _BETAS = (0.0, 0.6)
 METHODS: Mapping[str, Sequence[Any]] = {
     "guarded": [mc.Mascot(strength=strength) for strength in _STRENGTHS],
     "MMR": [mc.Mmr(strength, published=True) for strength in _STRENGTHS],
-    "k-DPP": [mc.KDpp(strength, beta, normalize=False) for strength, beta in product(_STRENGTHS, _BETAS)],
+    "k-DPP": [KDpp(strength, beta, normalize=False) for strength, beta in product(_STRENGTHS, _BETAS)],
     "pyversity's MMR": [Pyversity("mmr", strength) for strength in _STRENGTHS],
 }
 CASES = ("as it is", "relevance known", "clusters known")

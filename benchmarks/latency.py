@@ -31,6 +31,7 @@ from benchmarks import dense
 from benchmarks.dense import PROTECTED
 from mascot.bins.globe import cell_counts
 from mascot.kernels import native
+from mascot.wishes import AnyWish
 
 N, K, QUERIES = 200, 20, 1000
 GRID, HOUR, GLOBE = mc.Place.grid(), mc.HourOfDay("hour"), mc.Place()
@@ -133,7 +134,7 @@ def records(rounds: int) -> None:
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     scores = np.array([hit["score"] for hit in hits])
     strategy = pyversity.Strategy.MMR
-    wishes: list[mc.AnyWish] = [
+    wishes: list[AnyWish] = [
         mc.limit("_source.seller.name", 2), mc.spread("_source.category"),
         mc.focus(mc.Number("_source.price"), near=25, within=10),
         mc.focus(mc.Date("_source.listed"), near="2026-11-18", within=7),
@@ -166,7 +167,7 @@ def explain(rounds: int) -> None:
     """`explain()` of one ranking, without the rerank."""
     (scores,) = queries(1, N)
     candidates = mc.Candidates(scores, columns=corpus(N))
-    cases: dict[str, list[mc.AnyWish]] = {
+    cases: dict[str, list[AnyWish]] = {
         "limit and share": [mc.limit("seller", 2), mc.share("seller", {1: 0.1})],
         "spread of labels": [mc.spread("seller")],
         "spread of place and hour": [mc.spread(GLOBE), mc.spread(HOUR)],

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import mascot as mc
+from mascot.wishes import Limit
 
 COMBINATIONS: dict[str, tuple[str, ...]] = {
     "limit and share": ("limit seller", "share ad"),
@@ -65,7 +66,7 @@ def random_problem(rng: np.random.Generator, names: Sequence[str]) -> Problem:
 
 def bounds(problem: Problem, rule: Any) -> dict[str, tuple[int, int]]:
     """Return the smallest and the largest count of each value in a page or window; "" stands for all other values."""
-    if isinstance(rule, mc.Limit):
+    if isinstance(rule, Limit):
         return {str(value): (0, rule.most(str(value))) for value in problem.candidates.columns[rule.attribute.name]}
     return {value: (count, count) for value, count in rule.targets(problem.k).items()}
 
@@ -134,7 +135,7 @@ def judge(problem: Problem, positions: Sequence[int]) -> tuple[bool, bool]:
             counts = Counter(values[i] for i in positions[span])
             for value, (least, most) in bounds(problem, rule).items():
                 met &= least <= counts[value] <= most
-                broken |= isinstance(rule, mc.Limit) and counts[value] > most
+                broken |= isinstance(rule, Limit) and counts[value] > most
     return met, broken
 
 
@@ -170,7 +171,7 @@ def call_seconds(problems: Sequence[Problem], windows: bool, repeats: int) -> fl
     seconds = 0.0
     for candidates, rules, k in problems:
         if not windows:
-            rules = [replace(rule, window=None) if isinstance(rule, mc.Limit) else rule for rule in rules]
+            rules = [replace(rule, window=None) if isinstance(rule, Limit) else rule for rule in rules]
         times = []
         for _ in range(repeats):
             start = time.perf_counter()

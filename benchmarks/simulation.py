@@ -10,7 +10,7 @@ from itertools import product
 
 import numpy as np
 
-from mascot import metrics
+from mascot.bench import metrics
 from mascot.bench.datasets.dataset import Dataset
 from mascot.bench.datasets.pixelprose_sim import PixelProseSim
 from mascot.bench.protocol.published import DIRECTIONS, Published

@@ -35,9 +35,10 @@ import mascot as mc
 from mascot.bench.datasets.dataset import Dataset, Floats, Ints
 from mascot.bench.datasets.div400 import Div400
 from mascot.bench.datasets.pixelprose_sim import PixelProseSim
+from mascot.bench.methods import KDpp, MsDpp
+from mascot.bench.methods.pyversity import STRATEGIES, Pyversity, relevance
+from mascot.bench.metrics import relevance_kept
 from mascot.bench.protocol.tasks import hours_of
-from mascot.bench.running.pyversity import STRATEGIES, Pyversity, relevance
-from mascot.metrics import relevance_kept
 
 K = 20
 STRENGTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -142,7 +143,7 @@ def _case(candidates: mc.Candidates, rng: np.random.Generator) -> SteeringCase:
 def methods_at(strength: float) -> dict[str, Any]:
     """Return every method that can spread labels, at one strength."""
     methods: dict[str, Any] = {"mascot": mc.Mascot(strength), "mmr": mc.Mmr(strength)}
-    methods |= {"k-dpp": mc.KDpp(strength, beta=0.0), "ms-dpp": mc.MsDpp(strength, beta=0.0)}
+    methods |= {"k-dpp": KDpp(strength, beta=0.0), "ms-dpp": MsDpp(strength, beta=0.0)}
     return methods | {f"pyversity {strategy}": Pyversity(strategy, strength) for strategy in STRATEGIES}
 
 
@@ -270,7 +271,7 @@ def together(
         methods: dict[str, Any] = {
             "mascot": mc.Mascot(strength),
             "one start": mc.Mascot(strength, starts=0),
-            "ms-dpp": mc.MsDpp(strength),
+            "ms-dpp": MsDpp(strength),
         }
         measured: dict[str, list[tuple[float, float]]] = {}
         for candidates in own:

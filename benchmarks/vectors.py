@@ -31,9 +31,11 @@ import pandas as pd
 
 import mascot as mc
 from benchmarks.latency import interleave
+from mascot.attributes import Clusters
 from mascot.bench.datasets.dataset import Floats, Ints
 from mascot.bench.datasets.div400 import Div400
-from mascot.bench.running.pyversity import relevance
+from mascot.bench.methods import KDpp
+from mascot.bench.methods.pyversity import relevance
 
 K = 20
 DIAL = tuple(step / 20 for step in range(21))
@@ -86,7 +88,7 @@ METHODS: dict[str, tuple[Select, Sequence[float]]] = {
     "spread(Vectors()), keep": (ours, KEEP),
     "spread(Vectors())": (by_strength, DIAL),
     "Mmr": (method(mc.Mmr), DIAL),
-    "KDpp": (method(mc.KDpp), DIAL[:-1]),
+    "KDpp": (method(KDpp), DIAL[:-1]),
     **{f"pyversity {name}": (pyversity_strategy(name), DIAL) for name in ("mmr", "msd", "dpp", "ssd")},
 }
 
@@ -257,7 +259,7 @@ def by_pyversity(strategy: str, topic: Topic, weight: float, diversity: float) -
 
 def div400_table(topics: Sequence[Topic]) -> None:
     print(f"\nDiv400, {len(topics)} topics, photographer and look at strength 0.5: P@20, CR@20, F1@20")
-    looks = {"Vectors()": mc.Vectors(), "Clusters(25)": mc.Clusters(25), "Clusters(20)": mc.Clusters(20)}
+    looks = {"Vectors()": mc.Vectors(), "Clusters(25)": Clusters(25), "Clusters(20)": Clusters(20)}
     for name, look in looks.items():
         mean = np.mean([topic.measure(by_wishes(topic, look, 1.0, 0.5)) for topic in topics], axis=0)
         print(f"{name:<26}" + "".join(f"{value:8.3f}" for value in mean))

@@ -13,6 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import mascot as mc
+from mascot.attributes import Clusters
 from mascot.cli import example
 
 FIGURES = Path(__file__).parent / "figures"
@@ -157,7 +158,7 @@ def draw_vectors(axes: Any) -> None:
     scores = np.concatenate([rng.uniform(0.5, 1, 150), rng.uniform(0, 0.45, 50)])
     hits = mc.Candidates(scores, vectors=vectors)
     strengths = (0.3, 0.5, 0.7, 0.9)
-    wishes = {"Clusters": (mc.spread(mc.Clusters(16)), GREY), "Vectors": (mc.spread(mc.Vectors()), BLUE)}
+    wishes = {"Clusters": (mc.spread(Clusters(16)), GREY), "Vectors": (mc.spread(mc.Vectors()), BLUE)}
     for label, (wish, colour) in wishes.items():
         pages = [mc.rerank(hits, wish, 16, strength=strength).positions for strength in strengths]
         axes.plot(strengths, [(page < 150).mean() for page in pages], "o-", color=colour, label=f"{label}, on topic")

@@ -15,6 +15,7 @@ from typing import Any
 
 import mascot as mc
 from mascot.constraints import AtLeast, Limit, Share
+from mascot.wishes import Wish
 
 NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 ORDINALS = ["", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"]
@@ -42,8 +43,8 @@ class Reader:
         self.explanation = self.page.explain()
         self.limits = {wish.attribute.name: wish for wish in self.wishes if isinstance(wish, Limit)}
         self.shares = {wish.attribute.name: wish for wish in self.wishes if isinstance(wish, (AtLeast, Share))}
-        self.covered = [w for w in self.wishes if isinstance(w, mc.Wish) and w.near is None]
-        self.aims = [wish for wish in self.wishes if isinstance(wish, mc.Wish) and wish.near is not None]
+        self.covered = [w for w in self.wishes if isinstance(w, Wish) and w.near is None]
+        self.aims = [wish for wish in self.wishes if isinstance(wish, Wish) and wish.near is not None]
         self.by_score = sorted(range(len(self.scores)), key=lambda i: -self.scores[i])
 
     def values(self, column: str, i: int) -> list[str]:

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import mascot as mc
+from mascot.attributes import Clusters, Cycle
+from mascot.wishes import Wish
 
 NAN = float("nan")
 HUGE = 10**400  # an integer beyond every float
@@ -27,7 +29,7 @@ def spread(attribute: Any, method: Any = None, **changes: Any) -> mc.Ranking:
     return mc.rerank(hits(**changes), mc.spread(attribute), 1, method)
 
 
-def near(attribute: Any, value: Any, **options: Any) -> mc.Wish:
+def near(attribute: Any, value: Any, **options: Any) -> Wish:
     return mc.focus(attribute, near=value, **options)
 
 
@@ -117,9 +119,9 @@ INPUT = {
     f"Date column 'taken' {TIMES}, got 'soon'": lambda: spread(mc.Date(), taken=["soon", None]),
     f"Date column 'taken' {TIMES}, got {EIGHTY}": lambda: spread(mc.Date(), taken=[HUGE, 1]),
     f"Date column 'taken' {TIMES}, got datetime.time(3, 0)": lambda: spread(mc.Date(), taken=[dt.time(3), None]),
-    "Clusters needs vectors, got none": lambda: mc.rerank(mc.Candidates([1, 2]), mc.spread(mc.Clusters(2))),
-    "Clusters needs column 'none', got columns: lat": lambda: spread(mc.Clusters(3, column="none")),
-    "Clusters column 'lat' must hold vectors, N x D numbers, got 1 dim": lambda: spread(mc.Clusters(2, column="lat")),
+    "Clusters needs vectors, got none": lambda: mc.rerank(mc.Candidates([1, 2]), mc.spread(Clusters(2))),
+    "Clusters needs column 'none', got columns: lat": lambda: spread(Clusters(3, column="none")),
+    "Clusters column 'lat' must hold vectors, N x D numbers, got 1 dim": lambda: spread(Clusters(2, column="lat")),
     # Attributes of the user's own
     "Loud.membership must lie in 0..1, got 1.5": lambda: spread(Loud([[1.5], [0]])),
     "Loud.membership must have 2 rows, got 1": lambda: spread(Loud([[1.0]])),
@@ -127,10 +129,10 @@ INPUT = {
     "Loud.membership must be numbers in rows of one length, got [['a']]": lambda: spread(Loud([["a"]])),
     "Loud.membership must be numbers in rows of one length, got [[1], [1, 0]]": lambda: spread(Loud([[1], [1, 0]])),
     "Loud.features must have 2 rows, got 3": lambda: spread(Loud(COVER, np.ones((3, 1))), mc.Mmr()),
-    "Loud.features must be an array of two dimensions, got 1": lambda: spread(Loud(COVER, [1.0, 2.0]), mc.Clustering()),
-    "Loud.features must be finite, got nan": lambda: spread(Loud(COVER, [[1.0], [NAN]]), mc.MsDpp()),
+    "Loud.features must be an array of two dimensions, got 1": lambda: spread(Loud(COVER, [1.0, 2.0]), mc.Mmr()),
+    "Loud.features must be finite, got nan": lambda: spread(Loud(COVER, [[1.0], [NAN]]), mc.Mmr()),
     "Loud.features must be numbers in rows of one length, got [[1], [1, 2]]": lambda: spread(
-        Loud(COVER, [[1], [1, 2]]), mc.KDpp()
+        Loud(COVER, [[1], [1, 2]]), mc.Mmr()
     ),
     "Silent.features(columns, vectors) is what this method compares by, got": lambda: spread(Silent(), mc.Mmr()),
     "Loud.point must return a dict of columns by name, got 4.0": lambda: near(Loud([], point=lambda value: 4.0), 4),
@@ -190,15 +192,15 @@ OPTIONS = {
     f"{WISHES}, got {{'spread': 'a'}}; mc.from_dict makes a wish": lambda: mc.rerank(hits(), {"spread": "a"}),
     f"{WISHES}, got None": lambda: mc.rerank(hits(), None),
     "strength is not a parameter of Relevance, got 1": lambda: mc.rerank(hits(), [], 1, mc.Relevance(), strength=1),
-    "keep is not a parameter of Clustering, got 0.9": lambda: mc.rerank(hits(), [], method=mc.Clustering(), keep=0.9),
+    "keep is not a parameter of Relevance, got 0.9": lambda: mc.rerank(hits(), [], method=mc.Relevance(), keep=0.9),
     # Attributes
     "Place.names must name a column, got 5": lambda: mc.Place(names=5),
     "Place.sigma_km must be > 0, got 0": lambda: mc.Place(sigma_km=0),
     "Place.sigma_km must be > 0, got 'far'": lambda: mc.Place(sigma_km="far"),
-    "Cycle.bins must be at most 100,000, got 100001": lambda: mc.Cycle("x", 360, bins=100_001),
-    "Cycle.bins must be below 2**31, got 2305843009213693952": lambda: mc.Cycle("x", 360, bins=2**61),
+    "Cycle.bins must be at most 100,000, got 100001": lambda: Cycle("x", 360, bins=100_001),
+    "Cycle.bins must be below 2**31, got 2305843009213693952": lambda: Cycle("x", 360, bins=2**61),
     "HourOfDay.sigma must lie within 2.4e-05..2.4e07, got 1e-12": lambda: mc.HourOfDay("x", 24, 1e-12),
-    "Clusters.count must be at most 100,000, got 100001": lambda: mc.Clusters(100_001),
+    "Clusters.count must be at most 100,000, got 100001": lambda: Clusters(100_001),
     "limit(x).n must be below 2**31, got 9223372036854775808": lambda: mc.limit("x", 2**63),
     "limit(x)['a'] must be below 2**31, got 2147483648": lambda: mc.limit("x", {"a": 2**31}),
     "at_least(x)['a'] must be below 2**31, got 2147483648": lambda: mc.at_least("x", {"a": 2**31}),
@@ -214,17 +216,17 @@ OPTIONS = {
     "Place.grid.cells must be a whole number >= 2, got 1": lambda: mc.Place.grid(cells=1),
     "HourOfDay.sigma must be > 0, got 0": lambda: mc.HourOfDay(sigma=0),
     "HourOfDay.bins must be a whole number >= 1, got 10.5": lambda: mc.HourOfDay(bins=10.5),
-    "Cycle.period must be > 0, got '360'": lambda: mc.Cycle("x", period="360"),
-    "Cycle.period must lie within 1e-150..1e150, got 1e-300": lambda: mc.Cycle("x", period=1e-300),
-    f"Cycle.period must be at most 1.8e308, got {EIGHTY}": lambda: mc.Cycle("x", period=HUGE),
-    "Cycle.bins must be a whole number >= 1, got 0": lambda: mc.Cycle("x", 360.0, bins=0),
+    "Cycle.period must be > 0, got '360'": lambda: Cycle("x", period="360"),
+    "Cycle.period must lie within 1e-150..1e150, got 1e-300": lambda: Cycle("x", period=1e-300),
+    f"Cycle.period must be at most 1.8e308, got {EIGHTY}": lambda: Cycle("x", period=HUGE),
+    "Cycle.bins must be a whole number >= 1, got 0": lambda: Cycle("x", 360.0, bins=0),
     "Number.sigma must be > 0, got nan": lambda: mc.Number("x", sigma=NAN),
     "Number.sigma must leave at most 4,000,000 bins over the candidates' range, got 1e-09": lambda: spread(
         mc.Number("lat", sigma=1e-9)
     ),
     "Date.sigma_days must be > 0, got -3": lambda: mc.Date(sigma_days=-3),
-    "Clusters.count must be a whole number >= 1, got 2.5": lambda: mc.Clusters(2.5),
-    "Clusters.seed must be a whole number >= 0, got -1": lambda: mc.Clusters(2, seed=-1),
+    "Clusters.count must be a whole number >= 1, got 2.5": lambda: Clusters(2.5),
+    "Clusters.seed must be a whole number >= 0, got -1": lambda: Clusters(2, seed=-1),
     "Category.missing must be 'last', 'neutral' or 'drop', got 'skip'": lambda: mc.Category("x", missing="skip"),
     "Loud.missing must be 'last', 'neutral' or 'drop', got None": lambda: mc.focus(Loud([], missing=None)),
     # Methods
@@ -241,27 +243,16 @@ OPTIONS = {
     "Mmr.strength must be in 0..1, got '1'": lambda: mc.Mmr("1"),
     "Mmr.keep must be in 0..1 and above 0, got 0": lambda: mc.Mmr(keep=0),
     "Mmr.normalize must be True or False, got 'no'": lambda: mc.Mmr(normalize="no"),
-    "KDpp.keep searches for the strength: give keep or strength": lambda: mc.KDpp(0.5, keep=0.9),
-    "KDpp.normalize must be True or False, got 1": lambda: mc.KDpp(normalize=1),
-    "KDpp.beta must be in 0..1, got 1.5": lambda: mc.KDpp(beta=1.5),
-    "KDpp.released must be True or False, got 1": lambda: mc.KDpp(released=1),
-    "MsDpp.normalize must be None, 'tn' or 'tn+tvms', got 'tvms'": lambda: mc.MsDpp(normalize="tvms"),
-    "Clustering.strength must be in 0..1, got 2": lambda: mc.Clustering(2),
-    "Clustering.clusters must be a whole number >= 1, got 2.5": lambda: mc.Clustering(clusters=2.5),
-    "Clustering.seed must be a whole number >= 0, got None": lambda: mc.Clustering(seed=None),
-    "Clustering has one direction: wishes must be all spread or all focus": lambda: mc.rerank(
-        hits(), [mc.spread("who"), mc.focus("lat")], method=mc.Clustering()
-    ),
     "Mmr cannot focus: it would select what spread selects. Name a value": lambda: mc.rerank(
         hits(), mc.focus("who"), method=mc.Mmr()
     ),
     # Wishes
     "a wish needs an attribute such as Place() or Category('camera'), got <class": lambda: mc.spread(mc.Place),
-    "Wish.sign must be 1 (spread) or -1 (focus), got 0": lambda: mc.Wish(mc.Category("c"), 0),
+    "Wish.sign must be 1 (spread) or -1 (focus), got 0": lambda: Wish(mc.Category("c"), 0),
     "spread(place).weight must be > 0, got '2'": lambda: mc.spread(mc.Place(), "2"),
     f"spread(x).weight must be at most 1.8e308, got {EIGHTY}": lambda: mc.spread("x", weight=HUGE),
     "spread(who).weight must be at most 1e100, got 1e+101": lambda: mc.spread("who", 1e101),
-    "spread(hour) cannot have near: only focus can, got 18": lambda: mc.Wish(mc.HourOfDay(), 1, near=18),
+    "spread(hour) cannot have near: only focus can, got 18": lambda: Wish(mc.HourOfDay(), 1, near=18),
     "focus(loud): near needs an attribute with point(value), got <": lambda: near(Loud([]), 1),
     f"{WITHIN} > 0, got nan": lambda: near(mc.HourOfDay(), 18, within=NAN),
     f"{WITHIN} at most 1.8e308, got inf": lambda: near(mc.HourOfDay(), 18, within=float("inf")),
@@ -275,7 +266,7 @@ OPTIONS = {
     "near['who'] must be a focus with near: lat, got 'a'": lambda: rerank_near(who="a"),
     "Number near must be a number, got 'dear'": lambda: rerank_near(lat="dear"),
     "Number near must be a number, got 'abc'": lambda: near(mc.Number("c"), "abc"),
-    "Cycle near must be a number, got nan": lambda: near(mc.Cycle("c", 360.0), np.float64(NAN)),
+    "Cycle near must be a number, got nan": lambda: near(Cycle("c", 360.0), np.float64(NAN)),
     "Date near must be a time (ISO, EXIF or datetime), got (1, 2)": lambda: near(mc.Date(), (1, 2)),
     "DayOfYear near must be a time (ISO, EXIF or datetime), got 1690": lambda: near(mc.DayOfYear(), 1690),
     "Weekday near must be a day of the week or a time, got 'Caturday'": lambda: near(mc.Weekday(), "Caturday"),
@@ -300,7 +291,7 @@ OPTIONS = {
     ),
     # Dictionaries
     "from_dict needs a dictionary as returned by to_dict(), got [1]": lambda: mc.from_dict([1]),
-    "kind must be one of Category, Clustering,": lambda: mc.from_dict({"kind": ["Mmr"]}),
+    "kind must be one of Category, Clusters,": lambda: mc.from_dict({"kind": ["Mmr"]}),
     "Place does not take {'latitude': 'x'}": lambda: mc.from_dict({"kind": "Place", "latitude": "x"}),
     "a wish needs an attribute such as": lambda: mc.from_dict({"spread": 3}),
     "spread does not take {'near': 3}": lambda: mc.from_dict({"spread": "who", "near": 3}),
@@ -317,14 +308,6 @@ def test_the_error_names_owner_rule_and_value(text: str, call: Any) -> None:
     assert str(caught.value).startswith(text)
 
 
-@pytest.mark.parametrize("wish", [mc.limit("who", 1), mc.share("who", {"a": 0.5})], ids=["limit", "share"])
-@pytest.mark.parametrize("method", [mc.KDpp(), mc.MsDpp(), mc.Clustering()], ids=repr)
-def test_methods_without_quotas_refuse_limits_and_shares(method: Any, wish: Any) -> None:
-    name = type(method).__name__
-    with pytest.raises(mc.OptionError, match=rf"^{name} cannot obey limit\(...\) or share\(...\): use Mascot, Mmr or"):
-        mc.rerank(hits(), [mc.spread("who"), wish], 2, method)
-
-
 def test_a_value_that_no_candidate_has_is_reported_and_is_not_an_error() -> None:
     ranking = mc.rerank(hits(), [mc.share("who", {"a": 0.5, "zoe": 0.5})], 2)
     assert ranking.ids == [0, 1]
@@ -334,7 +317,7 @@ def test_a_value_that_no_candidate_has_is_reported_and_is_not_an_error() -> None
 
 def test_no_candidates_give_an_empty_ranking() -> None:
     empty = mc.Candidates(scores=[], columns={"who": []})
-    for method in (mc.Mascot(), mc.Mascot(keep=0.9), mc.Mmr(), mc.KDpp(), mc.MsDpp(), mc.Clustering(), mc.Relevance()):
+    for method in (mc.Mascot(), mc.Mascot(keep=0.9), mc.Mmr(), mc.Relevance()):
         for backend in ("numpy", "native"):
             ranking = mc.rerank(empty, mc.spread("who"), 5, method, backend=backend)
             assert (ranking.ids, ranking.to_dict()["results"], ranking.explain().results) == ([], [], [])

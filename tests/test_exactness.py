@@ -10,6 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import mascot as mc
+from mascot.attributes import Clusters
+from mascot.wishes import Share
 
 COMMON = settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
@@ -39,13 +41,13 @@ def of(*values: Any) -> Any:
 MISSING = of("last", "neutral", "drop")
 
 ATTRIBUTES = st.one_of(
-    st.builds(mc.Grid, cells=of(2, 5, 20, 31), sigma=of(0.5, 5.0, 15.0, 60.0), missing=MISSING),
+    st.builds(mc.Place.grid, cells=of(2, 5, 20, 31), sigma=of(0.5, 5.0, 15.0, 60.0), missing=MISSING),
     # Below 50 m the rounding of a position moves a gain by more than the tolerance for ties.
     st.builds(mc.Place, sigma_km=of(None, 0.05, 30.0, 2000.0, 9000.0), missing=MISSING),
     st.builds(mc.HourOfDay, of("hour"), bins=of(1, 7, 24, 48), sigma=of(0.3, 1.5, 9.0), missing=MISSING),
     st.builds(mc.Number, of("number"), sigma=of(None, 0.7, 1e5), missing=MISSING),
     st.builds(mc.Category, of("label"), missing=MISSING),
-    st.builds(mc.Clusters, of(3), missing=MISSING),
+    st.builds(Clusters, of(3), missing=MISSING),
     st.builds(mc.Date, of("date"), sigma_days=of(None, 40.0), missing=MISSING),
     st.builds(mc.DayOfYear, of("date"), missing=MISSING),
     st.builds(mc.Weekday, of("date"), missing=MISSING),
@@ -91,7 +93,7 @@ def constraints() -> st.SearchStrategy[list[Any]]:
     """Return up to two constraints; two shares name different values, because they may not contradict each other."""
 
     def agree(drawn: list[Any]) -> bool:
-        values = [value for wish in drawn if isinstance(wish, mc.Share) for value in wish.shares]
+        values = [value for wish in drawn if isinstance(wish, Share) for value in wish.shares]
         return len(values) == len(set(values))
 
     return st.lists(constraint(), max_size=2).filter(agree)

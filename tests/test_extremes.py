@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import mascot as mc
+from mascot.wishes import Wish
 
 COMMON = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 DENORMAL = st.sampled_from([0.0, 5e-324, 1e-323, 1.5e-323, 2.2e-308, -5e-324])
@@ -23,7 +24,7 @@ ATTRIBUTES = st.sampled_from(
     [mc.Category("label"), mc.HourOfDay("h"), mc.Number("number"), mc.Place(), mc.HourOfDay("h", missing="neutral")]
 )
 NEAR = st.builds(mc.focus, st.just(mc.Number("number")), WEIGHTS, st.sampled_from([-7.0, 3.0]))
-WISHES = st.lists(st.builds(mc.Wish, ATTRIBUTES, st.sampled_from([1, -1]), WEIGHTS) | NEAR, max_size=3)
+WISHES = st.lists(st.builds(Wish, ATTRIBUTES, st.sampled_from([1, -1]), WEIGHTS) | NEAR, max_size=3)
 
 
 @st.composite

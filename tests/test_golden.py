@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 
 import mascot as mc
+from mascot.wishes import AnyWish
 
 FILE = Path(__file__).parent / "golden" / "selections.json"
 PLACE, HOUR, PRICE = mc.Place(), mc.HourOfDay("taken"), mc.Number("price")
-WISHES: list[list[mc.AnyWish]] = [
+WISHES: list[list[AnyWish]] = [
     [],
     [mc.spread(PLACE)],
     [mc.spread("city"), mc.focus(HOUR, near=18)],
@@ -27,7 +28,7 @@ WISHES: list[list[mc.AnyWish]] = [
     [mc.focus(PRICE, near=50, within=20)],
     [mc.spread(mc.Vectors())],
 ]
-RULES: list[list[mc.AnyWish]] = [
+RULES: list[list[AnyWish]] = [
     [mc.limit("city", 2)],
     [mc.limit("city", 1, window=3), mc.spread("tags")],
     [mc.share("city", {"Rome": 0.5, "Oslo": 0.25})],
@@ -37,7 +38,6 @@ RULES: list[list[mc.AnyWish]] = [
 METHODS: list[Any] = [
     mc.Mascot(), mc.Mascot(0.9), mc.Mascot(keep=0.95), mc.Mascot.paper(0.5), mc.Mmr(0.5), mc.Relevance(),
 ]  # fmt: skip
-METHODS_WITHOUT_RULES: list[Any] = [mc.KDpp(0.3), mc.MsDpp(0.3), mc.Clustering()]
 OPTIONS: list[dict[str, Any]] = [{}, {"pin": [7, 3]}, {"already": [0, 1, 2, 3, 4]}]
 
 
@@ -111,7 +111,6 @@ def current_problems() -> list[dict[str, Any]]:
     """Return the problems to store, as JSON reads them."""
     cases = [
         *product(random_lists(), WISHES + RULES, METHODS, OPTIONS[:1]),
-        *product(random_lists(), WISHES, METHODS_WITHOUT_RULES, OPTIONS[:1]),
         *product(random_lists(), WISHES + RULES, METHODS[:1], OPTIONS[1:]),
     ]
     problems = [

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import mascot as mc
+from mascot.wishes import Wish
 
 
 def published(
@@ -48,7 +49,7 @@ def test_the_paper_s_four_variants(cells: int, sigma: float, width: float, signs
     scores = np.sort(rng.uniform(0.28, 0.45, n))[::-1]
     candidates = mc.Candidates(scores, columns={"lat": lat, "lon": lon, "hour": hour})
     place, clock = mc.Place.grid(cells=cells, sigma=sigma), mc.HourOfDay("hour", sigma=width)
-    wishes = [mc.Wish(place, signs[0]), mc.Wish(clock, signs[1])]
+    wishes = [Wish(place, signs[0]), Wish(clock, signs[1])]
     bins = [planar(lat, lon, cells, sigma), circular(hour, 24, width)]
     # MASCOT, w/o Normalization, Uniform Binning, Prob-Coverage
     for weight, normalize in (("query", True), ("query", False), ("uniform", True), ("uniform", False)):

@@ -18,6 +18,7 @@ from mascot.cli import preview_command
 from mascot.preview import QueryHits, preview
 from mascot.preview_page import write_page
 from mascot.profiles import Variant
+from mascot.wishes import AnyWish
 from tests.retelling import on_a_terminal, retold, run_command
 
 PAGE = Path(__file__).parents[1] / "docs" / "preview.md"
@@ -30,7 +31,7 @@ LINE = {"query": "boots", "searches": 3, "hits": HITS}
 RESPONSE = {"hits": {"hits": [{"_id": hit["id"], "_score": hit["score"], "_source": hit} for hit in HITS]}}
 
 
-def rules(*wishes: mc.AnyWish, k: int = 2) -> Variant:
+def rules(*wishes: AnyWish, k: int = 2) -> Variant:
     return Variant("", 1.0, wishes, k, mc.Mascot())
 
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mascot as mc
+from mascot.attributes import Clusters
 from mascot.kernels import reference
 
 SEEDS = st.integers(0, 10_000)
@@ -130,7 +131,7 @@ def test_inputs_are_never_modified() -> None:
     copies = [array.copy() for array in arrays]
     for array in arrays:  # writing in Python raises
         array.flags.writeable = False
-    wishes = [*BOTH, mc.spread(mc.Clusters(4)), mc.focus(mc.Category("who", missing="neutral"))]
+    wishes = [*BOTH, mc.spread(Clusters(4)), mc.focus(mc.Category("who", missing="neutral"))]
     for backend in ("numpy", "native"):
         mc.rerank(frozen, wishes, 10, backend=backend, already=[1, 2]).explain()
     assert all((array == copy).all() for array, copy in zip(arrays, copies, strict=True))

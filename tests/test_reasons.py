@@ -10,6 +10,7 @@ import pytest
 
 import mascot as mc
 from mascot.constraints import Limit
+from mascot.wishes import Wish
 from tests.reader import LEFT_OUT, Reader
 
 FIVE = {"scores": [0.9, 0.8, 0.7, 0.6, 0.5], "ids": list("abcde")}
@@ -129,7 +130,7 @@ def random_problem(seed: int) -> Reader | None:
     }
     scores = (rng.integers(0, 40, rows) / 40).tolist()
     picks = rng.choice(len(WISHES), rng.integers(0, 4), replace=False).tolist()
-    kinds = {mc.Wish: "wish", Limit: "limit"}  # one of each kind for a column
+    kinds = {Wish: "wish", Limit: "limit"}  # one of each kind for a column
     wishes = list({(kinds.get(type(WISHES[i])), WISHES[i].attribute.name): WISHES[i] for i in picks}.values())
     pin = rng.choice(rows, min(rng.integers(0, 3), rows, k), replace=False).tolist()
     already = np.setdiff1d(rng.choice(rows, rng.integers(0, 5)), pin).tolist()

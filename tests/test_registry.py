@@ -11,25 +11,32 @@ from typing import Any, get_args
 import pytest
 
 import mascot as mc
-from mascot import grammar, registry
+from mascot import attributes, grammar, methods, registry
+from mascot.attributes import Grid
 from mascot.cli import options
+from mascot.wishes import AnyWish
 
 ROOT = Path(__file__).resolve().parents[1]
 # Parameters without a default
 NEEDED: dict[str, Any] = {"Category": {"column": "a"}, "Number": {"column": "a"}, "Cycle": {"column": "a", "period": 7}}
 
 
-def public_classes(member: str) -> set[Any]:
-    classes = {getattr(mc, name) for name in mc.__all__}
+def public_classes(module: Any, member: str) -> set[Any]:
+    classes = {getattr(module, name) for name in module.__all__}
     return {cls for cls in classes if inspect.isclass(cls) and is_dataclass(cls) and hasattr(cls, member)}
 
 
 def test_every_public_attribute_and_method_is_registered() -> None:
-    assert set(registry.ATTRIBUTES) == public_classes("membership")
-    assert set(registry.METHODS) == public_classes("select")
+    assert set(registry.ATTRIBUTES) == public_classes(attributes, "membership")
+    assert set(registry.METHODS) == public_classes(methods, "select")
     for cls in (*registry.ATTRIBUTES, *registry.METHODS):
         value = cls(**NEEDED.get(cls.__name__, {}))
         assert mc.from_dict(value.to_dict()) == value
+
+
+def test_every_name_at_the_top_level_is_in_the_reference() -> None:
+    listed = re.findall(r"^::: mascot\.[\w.]*?(\w+)$", (ROOT / "docs" / "api.md").read_text(encoding="utf-8"), re.M)
+    assert set(mc.__all__) <= set(listed)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +51,7 @@ def test_every_public_attribute_and_method_is_registered() -> None:
         (mc.share("ad", {True: 0.25}), {"share": "ad", "shares": {"True": 0.25}}),
     ],
 )  # fmt: skip
-def test_a_wish_is_written_and_read_in_one_grammar(wish: mc.AnyWish, data: dict[str, Any]) -> None:
+def test_a_wish_is_written_and_read_in_one_grammar(wish: AnyWish, data: dict[str, Any]) -> None:
     assert wish.to_dict() == data
     assert mc.from_dict(data) == wish
 
@@ -71,7 +78,7 @@ def test_http_knows_all() -> None:
 def test_the_documentation_lists_all() -> None:
     attributes = (ROOT / "docs" / "attributes.md").read_text(encoding="utf-8")
     listed = set(re.findall(r"^\| `([\w.]+)\(", attributes, flags=re.M))
-    names = {"Place.grid" if cls is mc.Grid else cls.__name__ for cls in registry.ATTRIBUTES}
+    names = {"Place.grid" if cls is Grid else cls.__name__ for cls in registry.ATTRIBUTES}
     assert listed == names | {"point", "to_dict"}  # of attributes of your own
     command = (ROOT / "docs" / "rerank.md").read_text(encoding="utf-8")
     assert {word for word in grammar._KINDS if f"| `{word}:" in command} == set(grammar._KINDS)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import mascot as mc
+from mascot.attributes import Clusters
 
 CITIES = ["Rome", "Rome", "Rome", "Oslo", "Lima", "Bern"]
 LABELS = mc.Candidates(scores=[6, 5, 4, 3, 2, 1], columns={"city": CITIES})
@@ -21,7 +22,7 @@ CITY = mc.spread("city")
 WISHES = [
     mc.spread(mc.Place()), mc.focus(mc.HourOfDay("hour", missing="neutral"), near=18), mc.focus("who", 0.5, near="bo"),
 ]  # fmt: skip
-METHODS = [mc.Mascot(), mc.Mascot(keep=0.9), mc.Mmr(), mc.MsDpp(), mc.Clustering(clusters=5)]
+METHODS = [mc.Mascot(), mc.Mascot(keep=0.9), mc.Mmr()]
 
 
 def corpus(n: int = 300) -> tuple[dict[str, Any], Any]:
@@ -37,15 +38,14 @@ def corpus(n: int = 300) -> tuple[dict[str, Any], Any]:
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
 def test_a_reranker_ranks_as_rerank_does(method: Any) -> None:
     columns, vectors = corpus()
-    wishes = WISHES[:1] if isinstance(method, mc.Clustering) else WISHES
-    ranker = mc.Reranker(wishes, method).fit(columns, vectors)
+    ranker = mc.Reranker(WISHES, method).fit(columns, vectors)
     rng = np.random.default_rng(1)
     rows, scores = rng.permutation(300)[:80].reshape(2, 40), rng.random((2, 40))
     many = ranker.rerank_many(rows, scores, k=10)
     second = ranker.rerank_many(rows, scores, 10, already=many)
     for q in range(2):
         own = {name: c[rows[q]] for name, c in columns.items()}
-        alone = mc.rerank(mc.Candidates(scores[q], rows[q], own, vectors[rows[q]]), wishes, 10, method)
+        alone = mc.rerank(mc.Candidates(scores[q], rows[q], own, vectors[rows[q]]), WISHES, 10, method)
         assert ranker.rerank(rows[q], scores[q], 10).ids == alone.ids == many[q].ids
         assert [int(rows[q][i]) for i in many.positions[q]] == alone.ids
         assert many[q].to_dict() == alone.to_dict()
@@ -209,7 +209,7 @@ UNLIKE = {
         [pair(t=TIMES), pair(t=np.full(2, np.nan))], [mc.spread(mc.HourOfDay("t")), mc.focus(mc.Date("t"))],
     ),
     "vectors as rows and as objects": (
-        [pair(e=np.eye(2, 3)), pair(e=[None, [1.0, 2.0, 3.0]])], [mc.spread(mc.Clusters(2, column="e"))],
+        [pair(e=np.eye(2, 3)), pair(e=[None, [1.0, 2.0, 3.0]])], [mc.spread(Clusters(2, column="e"))],
     ),
     "columns and vectors of other widths": (
         [pair(np.eye(2), c=AB, z=np.ones((2, 3))), pair(np.eye(2, 3), c=AB, z=np.ones((2, 4))), pair(c=["a", "a"])],
@@ -281,7 +281,7 @@ def test_tensors_may_have_gradients_and_short_numbers() -> None:
         np.testing.assert_array_equal(candidates.vectors, np.eye(3))
         assert mc.rerank(candidates, mc.spread(mc.Number("x")), 2, protect=1).ids == [0, 2]
     batch = mc.Batch(scores[None], vectors=vectors[None])
-    assert mc.rerank_many(batch, mc.spread(mc.Clusters(2)), 2).positions.shape == (1, 2)
+    assert mc.rerank_many(batch, mc.spread(Clusters(2)), 2).positions.shape == (1, 2)
 
 
 @pytest.mark.parametrize("backend", ["numpy", "native"])

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import mascot as mc
+from mascot.attributes import Clusters
 
 RNG = np.random.default_rng(0)
 ROWS = 120
@@ -28,7 +29,7 @@ COLUMNS: dict[str, Any] = {
 VECTORS = RNG.normal(size=(ROWS, 8)).astype(np.float32)
 IDS = [f"photo {i}" for i in range(ROWS)]
 WISHES: list[Any] = [
-    mc.spread(mc.Place()), mc.spread(mc.Place.grid(), 0.5), mc.spread(mc.Date("day")), mc.spread(mc.Clusters(6)),
+    mc.spread(mc.Place()), mc.spread(mc.Place.grid(), 0.5), mc.spread(mc.Date("day")), mc.spread(Clusters(6)),
     mc.focus(mc.HourOfDay("hour", missing="neutral"), near=18, within=2), mc.focus("who", 0.5, near="bo"),
     mc.limit("who", 4), mc.limit(mc.Weekday("day"), 5, fill=True), mc.share(mc.DayOfYear("day"), {"January": 0.2}),
 ]  # fmt: skip

@@ -14,6 +14,7 @@ import pytest
 
 import mascot as mc
 from mascot.server.rerank.rerank_task import RerankTask
+from mascot.wishes import AnyWish
 from tests.retelling import run_command
 
 N, K = 80, 8
@@ -43,7 +44,7 @@ def most(name: str, page: Page, window: int = K) -> int:
 class Rule(NamedTuple):
     """A wish or an option, what holds on every page, and how the command line writes it."""
 
-    wishes: list[mc.AnyWish]
+    wishes: list[AnyWish]
     holds: Callable[[Page], bool]
     typed: str | None = None
     options: Mapping[str, Any] = MappingProxyType({})
@@ -103,7 +104,7 @@ CONTRARY = {("pinned first", "pinned")}
 PAIRS = [pair for pair in combinations(RULES, 2) if pair not in CONTRARY]
 
 
-def combined(names: tuple[str, ...]) -> tuple[list[mc.AnyWish], dict[str, Any]]:
+def combined(names: tuple[str, ...]) -> tuple[list[AnyWish], dict[str, Any]]:
     rules = [RULES[name] for name in names]
     options = {key: value for rule in rules for key, value in rule.options.items()}
     return [wish for rule in rules for wish in rule.wishes], options

@@ -18,6 +18,7 @@ import mascot as mc
 from mascot import grammar
 from mascot.attributes.category import labels_of
 from mascot.server.rerank.rerank_task import RerankTask
+from mascot.wishes import AnyWish, Limit
 
 SELLERS = list("aaaaaabbbbcccddeefgh")
 HITS = mc.Candidates(np.arange(20)[::-1], columns={"seller": SELLERS, "ad": [1, 0, 0, 0] * 5})
@@ -46,7 +47,7 @@ def breaks(values: Sequence[Any], n: int, window: int) -> list[Any]:
     ],
     ids=repr,
 )
-def test_limits_act_on_places(wish: mc.Limit, k: int, expected: str) -> None:
+def test_limits_act_on_places(wish: Limit, k: int, expected: str) -> None:
     for backend in ("numpy", "native"):
         assert shown(mc.rerank(HITS, wish, k, backend=backend)) == expected
 
@@ -218,7 +219,7 @@ CONTRADICTIONS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def rerank(*wishes: mc.AnyWish, **options: Any) -> mc.Ranking[Any]:
+def rerank(*wishes: AnyWish, **options: Any) -> mc.Ranking[Any]:
     return mc.rerank(HITS, wishes, 4, **options)
 
 
@@ -241,7 +242,7 @@ WISHES = {
 
 
 @pytest.mark.parametrize(("text", "wish"), WISHES.items(), ids=WISHES)
-def test_limits_are_typed(text: str, wish: mc.Limit) -> None:
+def test_limits_are_typed(text: str, wish: Limit) -> None:
     assert grammar.limit(text) == wish
 
 
@@ -261,7 +262,7 @@ def test_other_rules_are_typed() -> None:
     "wish", [*WISHES.values(), mc.at_least("u", {"y": 3}), mc.share("a", {1: 0.2}, "at most"),
              mc.limit("s", {"a": 2}, others=1, missing="value", session=True)], ids=repr,
 )  # fmt: skip
-def test_rules_are_plain_data(wish: mc.AnyWish) -> None:
+def test_rules_are_plain_data(wish: AnyWish) -> None:
     assert mc.from_dict(wish.to_dict()) == wish
     assert hash(mc.from_dict(wish.to_dict())) == hash(wish)
 
@@ -319,7 +320,7 @@ def test_pins_and_windows_hold_together(sellers: list[Any], places: list[int], k
     assert all(page.ids[place - 1] == id_ for id_, place in pin.items() if place <= len(page) - 2)
 
 
-FIRST_RULES: dict[str, tuple[mc.Limit, str, int, list[int]]] = {
+FIRST_RULES: dict[str, tuple[Limit, str, int, list[int]]] = {
     # Only as many results are exchanged as the first places need.
     "no other value takes the place": (mc.limit("s", {"a": 0, "b": 0}, first=3), "ab" * 8 + "cde", 12,
                                        [16, 17, 18, *range(9)]),
@@ -331,7 +332,7 @@ FIRST_RULES: dict[str, tuple[mc.Limit, str, int, list[int]]] = {
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 @pytest.mark.parametrize(("rule", "values", "k", "expected"), FIRST_RULES.values(), ids=FIRST_RULES)
 def test_results_are_exchanged_for_the_first_places(
-    rule: mc.Limit, values: str, k: int, expected: list[int], backend: Any
+    rule: Limit, values: str, k: int, expected: list[int], backend: Any
 ) -> None:
     hits = mc.Candidates(np.arange(len(values))[::-1], columns={"s": list(values)})
     assert mc.rerank(hits, rule, k, backend=backend).ids == expected

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import mascot as mc
+from mascot.wishes import Wish
 
 COMMON = settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 SELLERS = ("a", "b", "c", "d", None, ("a", "b"), ("c", "d", "e"))
@@ -65,7 +66,7 @@ CROWDED: mc.Candidates[int] = mc.Candidates(  # with keep, filling led to anothe
 @given(candidates(), OTHERS, st.integers(1, 3), st.integers(1, 15), METHODS, st.sets(st.integers(0, 39), max_size=5))
 @example(CROWDED, [mc.spread("seller")], 1, 3, mc.Mascot(keep=0.9), set())
 def test_a_limit_is_never_exceeded_and_fill_completes_the_list(
-    query: mc.Candidates[int], others: list[mc.Wish], n: int, k: int, method: Any, earlier: set[int]
+    query: mc.Candidates[int], others: list[Wish], n: int, k: int, method: Any, earlier: set[int]
 ) -> None:
     sellers = list(query.columns["seller"])
     already = [id_ for id_ in query.ids if id_ in earlier]
@@ -96,7 +97,7 @@ SHARES = st.sampled_from(
 @given(candidates(("a", "b", "c", "d", None)), OTHERS, SHARES, st.integers(1, 15), METHODS)
 @example(mc.Candidates([1.0], columns={"seller": ["a"]}), [], {"a": 0.6, "b": 0.4}, 2, mc.Mascot())
 def test_shares_are_met_exactly_where_the_candidates_allow(
-    query: mc.Candidates[int], others: list[mc.Wish], shares: dict[str, float], k: int, method: Any
+    query: mc.Candidates[int], others: list[Wish], shares: dict[str, float], k: int, method: Any
 ) -> None:
     sellers = list(query.columns["seller"])
     wish = mc.share("seller", shares)

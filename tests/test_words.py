@@ -8,6 +8,8 @@ import pytest
 
 import mascot as mc
 from mascot import grammar
+from mascot.attributes import Clusters, Cycle
+from mascot.wishes import Wish
 
 ATTRIBUTES = {
     "place": mc.Place("lat", "lon"),
@@ -15,10 +17,10 @@ ATTRIBUTES = {
     "hour": mc.HourOfDay("taken"),
     "season:uploaded": mc.DayOfYear("uploaded"),
     "number:altitude": mc.Number("altitude"),
-    "cycle:bearing,360": mc.Cycle("bearing", 360.0),
+    "cycle:bearing,360": Cycle("bearing", 360.0),
     "category:date": mc.Category("date"),
     "camera": mc.Category("camera"),
-    "look": mc.Clusters(10),
+    "look": Clusters(10),
     # A width follows a tilde.
     "place:lat,lon ~ .5": mc.Place(sigma_km=0.5),
     "place:lat,lon,city ~ .5": mc.Place(sigma_km=0.5, names="city"),
@@ -64,7 +66,7 @@ def test_near_is_read_by_its_attribute(text: str, near: Any) -> None:
         ("~", mc.focus(mc.Category("~"))),
     ],
 )
-def test_weight_and_within_follow_near(text: str, wish: mc.Wish) -> None:
+def test_weight_and_within_follow_near(text: str, wish: Wish) -> None:
     assert grammar.focus(text) == wish
 
 

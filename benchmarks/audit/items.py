@@ -80,7 +80,7 @@ _DEFINITIONS = [
 _BASELINES = [
     Item("baselines", "BLIP-2 base: the order of the scores", (selections.relevance_selections,)),
     Item("baselines", "k-DPP, with the lost first result on focus", _DPPS),
-    Item("baselines", "Clustering", (), _tests("methods/test_baselines", "test_clustering_is_the_definition")),
+    Item("baselines", "Clustering", (), _tests("bench/test_baselines", "test_clustering_is_the_definition")),
     Item("baselines", "MMR, whose sign vanishes", (selections.relevance_selections,)),
     Item("baselines", "Prob-Coverage", _LOOP),
     Item("baselines", "w/o Normalization", _LOOP),

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.audit import formulas
 from benchmarks.audit.selections import TASKS, agree, cases, queries, summaries
-from mascot import metrics
+from mascot.bench import metrics
 from mascot.bench.protocol.search_space import best, coverage, inferred, published
 from mascot.bench.protocol.studies import Benchmark, searched
 from mascot.bench.protocol.tasks import FOCUS, GEO, SPREAD, Point

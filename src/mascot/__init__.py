@@ -12,32 +12,28 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mascot.attributes.attribute import Attribute
     from mascot.attributes.category import Category
-    from mascot.attributes.clusters import Clusters
-    from mascot.attributes.cycle import Cycle, DayOfYear, HourOfDay, Weekday
+    from mascot.attributes.cycle import DayOfYear, HourOfDay, Weekday
     from mascot.attributes.line import Date, Number
-    from mascot.attributes.place import Grid, Place
+    from mascot.attributes.place import Place
     from mascot.attributes.vectors import Vectors
     from mascot.candidates import Batch, Candidates
-    from mascot.constraints import AtLeast, Limit, Share
     from mascot.errors import InputError, MascotError, MissingExtra, OptionError
-    from mascot.methods import Clustering, KDpp, Mascot, Mmr, MsDpp, Relevance
+    from mascot.methods import Mascot, Mmr, Relevance
     from mascot.profiles import Profile, load_profile
     from mascot.ranking import Ranking, Rankings
     from mascot.reasons.explain import Explanation, Reason
     from mascot.registry import from_dict
     from mascot.reranker import Reranker
     from mascot.reranking import rerank, rerank_many
-    from mascot.wishes import AnyWish, Wish, at_least, focus, limit, share, spread
+    from mascot.wishes import at_least, focus, limit, share, spread
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "AnyWish", "AtLeast", "Attribute", "Batch", "Candidates", "Category", "Clustering", "Clusters", "Cycle",
-    "Date", "DayOfYear", "Explanation", "Grid", "HourOfDay", "InputError", "KDpp", "Limit", "Mascot", "MascotError",
-    "MissingExtra", "Mmr", "MsDpp", "Number", "OptionError", "Place", "Profile", "Ranking", "Rankings", "Reason",
-    "Relevance", "Reranker", "Share", "Vectors", "Weekday", "Wish", "at_least", "focus", "from_dict", "limit",
+    "Batch", "Candidates", "Category", "Date", "DayOfYear", "Explanation", "HourOfDay", "InputError", "Mascot",
+    "MascotError", "MissingExtra", "Mmr", "Number", "OptionError", "Place", "Profile", "Ranking", "Rankings",
+    "Reason", "Relevance", "Reranker", "Vectors", "Weekday", "at_least", "focus", "from_dict", "limit",
     "load_profile", "rerank", "rerank_many", "share", "spread",
 ]  # fmt: skip
 

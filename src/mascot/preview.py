@@ -17,7 +17,6 @@ from mascot.candidates import Candidates, scaled
 from mascot.errors import InputError
 from mascot.grammar import columns_of
 from mascot.methods import Relevance
-from mascot.metrics.retrieval import relevance_kept
 from mascot.profiles import Variant
 from mascot.ranking import Ranking
 from mascot.reranking import rerank_many
@@ -233,15 +232,20 @@ def _compare(scores: Floats, before: Ranking[Any], after: Ranking[Any]) -> PageC
         row[positions] = _discounts(len(positions))
     old, new = (positions.tolist() for positions in sides)
     total = exposure.sum()
-    kept_before, kept = (
-        float(relevance_kept(relevance[None], positions[None])[0]) if len(scores) else 1.0 for positions in sides
-    )
+    kept_before, kept = (_kept(relevance, positions) for positions in sides)
     short_before, short = (len(ranking) < min(ranking.k, len(scores)) for ranking in (before, after))
     return PageChange(
         old != new, old[:1] != new[:1], old[:_FIRST] != new[:_FIRST], len(set(new) - set(old)),
         float(np.abs(exposure[1] - exposure[0]).sum() / total) if total else 0.0,
         kept_before, kept, short_before, short,
     )  # fmt: skip
+
+
+def _kept(relevance: Floats, positions: Ints) -> float:
+    """Return the relevance of the results as a share of the best possible, 1 if that is 0."""
+    # Both sums run in the same order, so that an untouched ranking keeps exactly 1.
+    best = np.sort(relevance)[len(relevance) - len(positions) :].sum()
+    return float(np.sort(relevance[positions]).sum() / best) if best > 0 else 1.0
 
 
 def _discounts(count: int) -> Floats:

@@ -12,9 +12,7 @@ ATTRIBUTES: tuple[Any, ...] = (
     attributes.Place, attributes.Grid, attributes.HourOfDay, attributes.DayOfYear, attributes.Weekday, attributes.Date,
     attributes.Number, attributes.Cycle, attributes.Category, attributes.Clusters, attributes.Vectors,
 )  # fmt: skip
-METHODS: tuple[Any, ...] = (
-    methods.Mascot, methods.Mmr, methods.KDpp, methods.MsDpp, methods.Clustering, methods.Relevance,
-)  # fmt: skip
+METHODS: tuple[Any, ...] = (methods.Mascot, methods.Mmr, methods.Relevance)
 METHOD_NAMES = ("mascot", "paper", *(method.__name__.lower() for method in METHODS[1:]))  # "paper" is Mascot.paper
 _KINDS: dict[str, Any] = {kind.__name__: kind for kind in (*ATTRIBUTES, *METHODS)}
 _WISHES: dict[str, Any] = {

@@ -15,17 +15,17 @@ from mascot.attributes.columns import as_array
 from mascot.attributes.place import NamedPoint
 from mascot.attributes.vectors import Vectors
 from mascot.bins import Bins, Floats, VectorBins
+from mascot.constraints import AtLeast as AtLeast
 from mascot.constraints import (
-    AtLeast,
     Bound,
     Constraint,
-    Limit,
-    Share,
     Uncounted,
     as_attribute,
     check_constraints,
     wish_dict,
 )
+from mascot.constraints import Limit as Limit
+from mascot.constraints import Share as Share
 from mascot.errors import InputError, OptionError, check_positive, check_width, require
 from mascot.methods.named_focus import NamedFocus
 from mascot.serialize import Value, Write

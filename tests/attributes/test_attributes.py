@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 
 import mascot as mc
+from mascot import attributes
+from mascot.attributes import Clusters, Cycle
 from mascot.attributes.columns import as_array
 from mascot.kernels.constants import CUTOFF, EARTH_KM
-from mascot.metrics import place_features
 
 ALL = [
     mc.Place(), mc.Place(sigma_km=3.5, missing="drop"), mc.Place.grid("lat", "lon", cells=12, sigma=7.0),
-    mc.HourOfDay("taken", bins=48), mc.DayOfYear("taken"), mc.Weekday("taken"), mc.Cycle("bearing", 360.0),
+    mc.HourOfDay("taken", bins=48), mc.DayOfYear("taken"), mc.Weekday("taken"), Cycle("bearing", 360.0),
     mc.Date("taken", sigma_days=2.0), mc.Number("price"), mc.Category("camera", missing="neutral"),
-    mc.Clusters(5, seed=3),
+    Clusters(5, seed=3),
 ]  # fmt: skip
 
 
@@ -35,7 +36,7 @@ def test_attributes_are_values_with_a_row_of_bins_and_features_per_candidate(att
     again = mc.from_dict(attribute.to_dict())
     assert again == attribute
     assert hash(again) == hash(attribute)
-    assert eval(repr(attribute), vars(mc)) == attribute
+    assert eval(repr(attribute), vars(attributes)) == attribute
     assert mc.from_dict(mc.spread(attribute, 2.0).to_dict()) == mc.spread(attribute, 2.0)
     table, vectors = columns(30), np.random.default_rng(0).normal(size=(30, 4))
     rows = attribute.membership(table, vectors).sparse()
@@ -48,6 +49,11 @@ def test_attributes_are_values_with_a_row_of_bins_and_features_per_candidate(att
     assert np.isfinite(features).all()
 
 
+def on_globe(lat: Any, lon: Any) -> Any:
+    """Return the unit vectors of places."""
+    return mc.Place().features({"lat": np.asarray(lat, float), "lon": np.asarray(lon, float)}, None)
+
+
 @pytest.mark.parametrize("sigma_km", [None, 0.2, 30000.0])
 def test_place_bins_are_gaussians_of_the_chord(sigma_km: float | None) -> None:
     table = columns(20)
@@ -56,8 +62,8 @@ def test_place_bins_are_gaussians_of_the_chord(sigma_km: float | None) -> None:
     rows, used = fixed.sparse().compact()
     rings, ring, cell = fixed.rings, used >> 32, used & 0xFFFFFFFF
     cells = np.maximum(np.floor(2 * rings * np.cos((ring + 0.5) * np.pi / rings - np.pi / 2) + 0.5), 1)
-    centres = place_features([-90 + (ring + 0.5) * 180 / rings], [-180 + (cell + 0.5) * 360 / cells])[0]
-    points = place_features([table["lat"]], [table["lon"]])[0]
+    centres = on_globe(-90 + (ring + 0.5) * 180 / rings, -180 + (cell + 0.5) * 360 / cells)
+    points = on_globe(table["lat"], table["lon"])
     chords = EARTH_KM * np.linalg.norm(points[:, None] - centres, axis=-1)
     p, bins = np.exp(-((chords / fixed.sigma_km) ** 2) / 2), rows.dense()
     within = p >= CUTOFF * (1 + 1e-9)
@@ -78,7 +84,14 @@ def test_number_does_not_depend_on_its_unit() -> None:
 def test_bins_have_readable_names() -> None:
     table = {"lat": [35.68, -33.9], "lon": [139.7, 18.4], "taken": ["2020-03-08T18:10", "2021-11-02T09:00"]}
     candidates = mc.Candidates([1, 0.5], columns={**table, "who": ["Ana", "Bo"]})
-    attributes = (mc.Place(sigma_km=10), mc.HourOfDay(), mc.Weekday(), mc.DayOfYear(), mc.Category("who"), mc.Grid())
+    attributes = (
+        mc.Place(sigma_km=10),
+        mc.HourOfDay(),
+        mc.Weekday(),
+        mc.DayOfYear(),
+        mc.Category("who"),
+        mc.Place.grid(),
+    )
     opened = mc.rerank(candidates, list(map(mc.spread, attributes)), 2, protect=0).explain().results[0].opened
     assert re.fullmatch(r"35\.\d+ N 139\.\d+ E", opened["place"][0])
     assert "18 h" in opened["hour"]

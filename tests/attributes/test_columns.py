@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mascot as mc
+from mascot.attributes import Clusters
 from mascot.attributes.columns import as_array, as_objects
 from mascot.attributes.times import hours, instants, times
 
@@ -192,7 +193,7 @@ def test_columns_and_vectors_of_every_library(make: Callable[[Any], Any]) -> Non
         assert attribute.membership(candidates.columns, None).missing().tolist() == [False, True, False]
     labels = mc.Candidates([3, 2, 1], columns={"x": make([[1, 2], None, [3, 4]])}).columns
     assert np.diff(mc.Category("x").membership(labels, None).indptr).tolist() == [2, 0, 2]
-    for attribute, place in ((mc.Clusters(2, column="v"), "columns"), (mc.Clusters(2), "vectors")):
+    for attribute, place in ((Clusters(2, column="v"), "columns"), (Clusters(2), "vectors")):
         whole, holes = (
             mc.Candidates([3, 2, 1], **{place: {"v": make(rows)} if place == "columns" else make(rows)})
             for rows in (ROWS, [ROWS[0], None, ROWS[2]])
@@ -216,7 +217,7 @@ def test_ragged_vectors_are_refused_masked_ones_are_missing_and_scores_are_copie
         mc.Candidates([2, 1], vectors=[[1.0, 2.0], [1.0]])
     vectors = np.ma.array([[1.0, 0.0], [0.0, 1.0]], mask=[[0, 1], [0, 0]])
     candidates = mc.Candidates([2, 1], vectors=vectors)
-    assert mc.Clusters(1).membership({}, candidates.vectors).missing().tolist() == [True, False]
+    assert Clusters(1).membership({}, candidates.vectors).missing().tolist() == [True, False]
     scores = np.array([0.9, 0.5, 0.1])
     ranking = mc.rerank(mc.Candidates(scores), [], 3)
     fitted = mc.Reranker([]).fit({"x": [1, 2, 3]}).rerank([0, 1, 2], scores, 3)
@@ -241,8 +242,8 @@ def test_a_batch_of_nested_lists_reads_as_its_queries_do() -> None:
     assert batch.columns["label"].tolist()[::5] == ["a", None]
     masked = mc.Batch(np.ones((2, 3)), {"n": np.ma.array(np.ones((2, 3)), mask=np.eye(2, 3))})
     assert np.isnan(masked.columns["n"]).tolist() == [True, False, False, False, True, False]
-    attributes = [*map(mc.Category, ("label", "tags", "ragged")), mc.Clusters(2, column="v"), mc.Number("n")]
-    for attribute in (*attributes, mc.HourOfDay("hour"), mc.Clusters(2)):
+    attributes = [*map(mc.Category, ("label", "tags", "ragged")), Clusters(2, column="v"), mc.Number("n")]
+    for attribute in (*attributes, mc.HourOfDay("hour"), Clusters(2)):
         many = mc.rerank_many(batch, mc.spread(attribute), 3, UNGUARDED, threads=2)
         for q in range(2):
             own = mc.Candidates(scores[q], None, {name: c[q] for name, c in columns.items()}, vectors[q])

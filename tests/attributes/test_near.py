@@ -9,6 +9,7 @@ import pytest
 
 import mascot as mc
 from mascot.bins.globe import great_circle_km
+from mascot.wishes import Wish
 
 RNG = np.random.default_rng(0)
 COLUMNS = {
@@ -20,13 +21,13 @@ COLUMNS = {
     "taken": [f"2020-{1 + i % 12:02}-{1 + i % 28:02}T{i % 24:02}:30" for i in range(60)] + ["2021-07-04T19:00"],
 }
 NAMED: list[tuple[Any, Any]] = [
-    (mc.HourOfDay("hour"), 19), (mc.Number("price"), 5.0), (mc.Place(), (38.7, -9.1)), (mc.Grid(), (38.7, -9.1)),
+    (mc.HourOfDay("hour"), 19), (mc.Number("price"), 5.0), (mc.Place(), (38.7, -9.1)), (mc.Place.grid(), (38.7, -9.1)),
     (mc.Date("taken"), "2021-07-04"), (mc.Weekday("taken"), "Sunday"), (mc.DayOfYear("taken"), "2000-07-04"),
     (mc.Category("camera"), "X100"),
 ]  # fmt: skip
 
 
-def closeness(wish: mc.Wish, columns: dict[str, Any]) -> Any:
+def closeness(wish: Wish, columns: dict[str, Any]) -> Any:
     rows = len(next(iter(columns.values())))
     return wish.closeness(mc.Candidates(np.zeros(rows), columns=columns).columns, None, rows, 20)
 
@@ -67,7 +68,7 @@ def test_strength_protection_and_keep_act_on_the_combined_relevance() -> None:
 
 @pytest.mark.parametrize("beside", [[], [mc.spread("camera")], [mc.focus(mc.HourOfDay("hour"), near=19)]], ids=str)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
-def test_the_weight_says_how_much_closeness_counts(beside: list[mc.Wish], backend: Any) -> None:
+def test_the_weight_says_how_much_closeness_counts(beside: list[Wish], backend: Any) -> None:
     candidates = mc.Candidates(np.linspace(1, 0, 61), columns=COLUMNS)
     wishes = [mc.focus(mc.Number("price"), weight, near=5, within=2) for weight in (0.01, 0.3, 1, 100)]
     pages = [mc.rerank(candidates, [wish, *beside], 10, backend=backend, protect=0) for wish in wishes]

@@ -15,6 +15,7 @@ from mascot.bins import Axis
 from mascot.bins.globe import rms_chord_km
 from mascot.bins.membership import inliers
 from mascot.kernels.constants import OUTLIER, SCALE
+from mascot.wishes import Wish
 
 _RNG = np.random.default_rng(5)
 _COUNT = 100
@@ -31,7 +32,7 @@ _WRONG = {"lat": 0.0, "lon": 0.0, "price": 50_000.0, "taken": np.datetime64("197
 @pytest.mark.parametrize(
     "wish", [mc.spread(mc.Place()), mc.focus(mc.Place(), near=(38.75, -9.05)), mc.spread(mc.Number("price"))], ids=str
 )
-def test_one_wrong_value_leaves_the_others_where_they_were(wish: mc.Wish) -> None:
+def test_one_wrong_value_leaves_the_others_where_they_were(wish: Wish) -> None:
     spoilt = {name: column.copy() for name, column in _COLUMNS.items()}
     for name, value in _WRONG.items():
         spoilt[name][60] = value
@@ -57,7 +58,7 @@ def test_inliers_are_what_clipping_keeps(bulk: list[float], wrong: list[float]) 
         assert deviation == pytest.approx(clipped.std(), rel=1e-6)
 
 
-def agree(columns: dict[str, Any], wish: mc.Wish, k: int) -> mc.Ranking:
+def agree(columns: dict[str, Any], wish: Wish, k: int) -> mc.Ranking:
     """Rank with both backends, which must have the same bins."""
     candidates = mc.Candidates(np.arange(len(next(iter(columns.values()))), 0, -1.0), columns=columns)
     slow, fast = (mc.rerank(candidates, wish, k, backend=backend) for backend in ("numpy", "native"))

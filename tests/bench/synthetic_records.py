@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import mascot as mc
-from mascot import metrics
+from mascot.bench import metrics
 from mascot.bench.protocol.published import Published
 from mascot.bench.protocol.search_space import LABELS as METHODS
 from mascot.bench.protocol.tasks import recorded

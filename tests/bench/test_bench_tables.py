@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mascot import metrics
+from mascot.bench import metrics
 from mascot.bench.protocol import published
 from mascot.bench.protocol.published import Published
 from mascot.bench.report import compare, naming, tables

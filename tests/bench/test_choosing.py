@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from mascot.bench.datasets.dataset import Dataset, Split
 from mascot.bench.datasets.pixelprose_sim import PixelProseSim
+from mascot.bench.methods import Clustering, KDpp
 from mascot.bench.protocol.search_space import DPPS, GUARDED, best, dpp
 from mascot.bench.protocol.studies import Benchmark, searched, studies
 from mascot.bench.protocol.tasks import FOCUS, GEO_HOUR, HOUR, SPREAD, Point
 from mascot.bench.running.measure import per_query
 from mascot.bench.running.query_set import QuerySet
 from mascot.bench.running.select import choose, time_single
-from mascot.methods import Clustering, KDpp, Mmr
+from mascot.methods import Mmr
 from mascot.reranker import Reranker
 
 

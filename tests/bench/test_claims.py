@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 import mascot as mc
-from mascot import metrics
+from mascot.bench import metrics
 from mascot.bench.datasets.dataset import Dataset
 from mascot.bench.datasets.pixelprose_sim import PixelProseSim
+from mascot.bench.methods import Clustering, MsDpp
 from mascot.bench.protocol.published import Published
 from mascot.bench.protocol.search_space import COVERAGE, GUARDED, dpp, inferred, published, settings
 from mascot.bench.protocol.search_space import LABELS as METHODS
@@ -27,7 +28,7 @@ from mascot.bench.running.measure import measure, per_query
 from mascot.bench.running.query_set import QuerySet
 from mascot.bench.running.select import choose
 from mascot.cli.bench_commands import _benchmark
-from mascot.methods import Clustering, MsDpp, Relevance
+from mascot.methods import Relevance
 
 SEEDS = (0, 1, 2)
 QUERIES = 150

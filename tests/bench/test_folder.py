@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from mascot import metrics
+from mascot.bench import metrics
 from mascot.bench.datasets.folder import Folder, Query, read_folder, splits, write_folder
 from mascot.bench.datasets.shared_file import share, unpack
 from mascot.bench.encode import best_lists, scoring, store_vectors

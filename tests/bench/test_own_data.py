@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mascot import metrics
+from mascot.bench import metrics
 from mascot.bench.datasets.arrays import Arrays
 from mascot.bench.protocol.presets import arrays
 from mascot.bench.protocol.search_space import GUARDED

@@ -11,19 +11,20 @@ import numpy as np
 import pytest
 
 import mascot as mc
+from mascot.bench.methods.intent_aware import IaSelect, Pm2, XQuad
+from mascot.bench.methods.own_method import OwnMethod, from_record, select_by, source_hash
+from mascot.bench.methods.pyversity import STRATEGIES, Pyversity
 from mascot.bench.protocol.search_space import LABELS
 from mascot.bench.report import figures, tables
 from mascot.bench.report.figures import style
-from mascot.bench.running.intent_aware import IaSelect, Pm2, XQuad
-from mascot.bench.running.own_method import OwnMethod, from_record, select_by, source_hash
-from mascot.bench.running.pyversity import STRATEGIES, Pyversity
 from mascot.bench.running.records import read
+from mascot.wishes import Wish
 from tests.bench import synthetic_records as synthetic
 from tests.retelling import run_command
 
 MODULE = """
 from dataclasses import dataclass
-from mascot.bench.running.own_method import select_by
+from mascot.bench.methods.own_method import select_by
 
 @dataclass(frozen=True)
 class Skip:
@@ -159,7 +160,7 @@ def test_refusals(words: list[str], message: str) -> None:
 def test_an_error_in_a_method_names_its_line(
     body: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lines = ["from mascot.bench.running.own_method import select_by", "class Broken:"]
+    lines = ["from mascot.bench.methods.own_method import select_by", "class Broken:"]
     lines += ["    def select(self, problem, k):", "        # The next line fails.", f"        return {body}", ""]
     name = f"broken_{len(body)}"  # imported once, under its own name
     (tmp_path / f"{name}.py").write_text("\n".join(lines))
@@ -177,7 +178,7 @@ def test_wrong_positions_are_refused() -> None:
         mc.rerank(mc.Candidates([0.3, 0.2, 0.1]), [], k=2, method=Repeating())
 
 
-def _aspects(seed: int) -> tuple[mc.Candidates[int], list[mc.Wish], Any, Any, Any]:
+def _aspects(seed: int) -> tuple[mc.Candidates[int], list[Wish], Any, Any, Any]:
     """Random candidates in five bins of two attributes, and the r(d), v(d, u) and P(u) of the formulas."""
     rng = np.random.default_rng(seed)
     scores, city, year = rng.random(12), rng.integers(0, 3, 12), rng.integers(0, 2, 12)

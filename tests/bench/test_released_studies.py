@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import mascot as mc
+from mascot.attributes import Clusters
 from mascot.bench.protocol.presets import pixelprose
 from mascot.bench.protocol.search_space import BETAS, DPPS, THETAS, inferred, is_dpp
 from mascot.bench.protocol.studies import studies
@@ -65,7 +65,7 @@ def test_published_clusters_are_the_tightest_of_ten_runs() -> None:
         groups = [vectors[labels == number] for number in np.unique(labels)]
         return float(sum(((group - group.mean(axis=0)) ** 2).sum() for group in groups))
 
-    runs = [within(mc.Clusters(10, seed).membership({}, vectors)) for seed in range(10)]
+    runs = [within(Clusters(10, seed).membership({}, vectors)) for seed in range(10)]
     assert within(PublishedClusters(10).membership({}, vectors)) == pytest.approx(min(runs))
     assert min(runs) < runs[0]
 

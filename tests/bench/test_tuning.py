@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import mascot as mc
+from mascot.attributes import Clusters
 from mascot.bench.tuning.tuner import Setting, tune
 from mascot.cli.command_group import app
 from tests.retelling import retold
@@ -94,7 +95,7 @@ def test_every_objective_is_between_0_and_1(sizes: list[int], k: int, sign: Any,
         )
         for size in sizes
     ]
-    wishes = [sign("label"), mc.focus(mc.HourOfDay("taken"), near=18), mc.spread(mc.Clusters(3))]
+    wishes = [sign("label"), mc.focus(mc.HourOfDay("taken"), near=18), mc.spread(Clusters(3))]
     tuning = tune(queries, wishes, "grade", k=k, folds=3, seed=seed)
     for means in tuning.scores.values():
         assert all(0 <= mean <= 1 + 1e-12 for mean in (means.relevance, means.diversity, means.objective))

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import mascot as mc
+from mascot.attributes import Clusters
 from mascot.extras import DISTRIBUTION
 from tests.connect import framework_documents
 from tests.connect.framework_documents import BY_CITY, METADATA, UNGUARDED, Framework, Haystack, LangChain, LlamaIndex
@@ -108,7 +109,7 @@ def test_scores_metadata_and_vectors_may_be_missing(framework: Framework) -> Non
     with pytest.raises(mc.InputError, match="no document has the metadata key 'town', got keys: "):
         framework.choose(wishes=mc.spread(mc.Category("town")), k=3)
     vectors = [[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], None, [1.0, 1.0]]
-    options = {"wishes": mc.spread(mc.Clusters(2)), "k": 2, "method": UNGUARDED}
+    options = {"wishes": mc.spread(Clusters(2)), "k": 2, "method": UNGUARDED}
     hits = framework.documents(METADATA[:5], framework_documents.SCORES[:5], vectors)
     assert framework.choose(hits, **options) == [0, 4]
     with pytest.raises(mc.InputError, match="vectors must hold vectors of one length, got 1 numbers at 1, 2 before"):
@@ -158,7 +159,7 @@ def test_one_call_has_its_own_k_wishes_and_already(framework: Framework) -> None
 
 def test_a_saved_object_does_the_same(framework: Framework) -> None:
     wishes = [BY_CITY, mc.focus(mc.Number("n"), near=2, weight=2)]
-    for method in (None, mc.Mascot(keep=0.9), mc.KDpp(0.2, beta=0.1)):
+    for method in (None, mc.Mascot(keep=0.9), mc.Mmr(0.2, normalize=False)):
         steered = framework.steered(wishes=wishes, k=4, method=method, columns=["city", "n"], explain=True)
         again = framework.loaded(steered)
         assert again._steering == steered._steering
@@ -191,7 +192,7 @@ def test_the_ends_of_the_parameter_are_those_of_the_frameworks_own_mmr(framework
 
 
 def test_a_method_that_compares_nothing_says_how_vectors_come(framework: Framework) -> None:
-    for options in ({"method": mc.Mmr()}, {"wishes": mc.spread(mc.Clusters(2))}):
+    for options in ({"method": mc.Mmr()}, {"wishes": mc.spread(Clusters(2))}):
         with pytest.raises(mc.InputError, match=rf"(Mmr|Clusters) needs vectors.*{framework.remedy}"):
             framework.choose(k=3, **options)
     assert len(framework.choose(wishes=BY_CITY, k=3, method=mc.Mmr())) == 3  # it compares cities
@@ -245,7 +246,7 @@ def test_langchain_in_chains_and_retrievers() -> None:
     compressing = classic.ContextualCompressionRetriever(base_compressor=compressor, base_retriever=retriever)
     assert compressing.invoke("ab") == asyncio.run(compressing.ainvoke("ab")) == selection
     near = [langchain.core.Document(page_content=text, metadata={}) for text in ("aaa", "aab", "jjj")]
-    assert steer(mc.spread(mc.Clusters(2)), k=2, method=UNGUARDED, embeddings=Letters()).invoke(near) == near[::2]
+    assert steer(mc.spread(Clusters(2)), k=2, method=UNGUARDED, embeddings=Letters()).invoke(near) == near[::2]
 
 
 def test_langchain_takes_documents_or_pairs_and_a_config() -> None:
@@ -318,7 +319,7 @@ def test_llamaindex_in_a_query_engine_after_a_filter() -> None:
     assert len(asyncio.run(steered.apostprocess_nodes(retriever.retrieve("ab")))) == 3
     # Vectors are made where there are none, and what is changed later counts.
     bare = [llamaindex.document(text, text, {}, None, None) for text in ("aaa", "aab", "jjj")]
-    apart = llamaindex.steered(wishes=mc.spread(mc.Clusters(2)), k=3, method=UNGUARDED, embed_model=Letters())
+    apart = llamaindex.steered(wishes=mc.spread(Clusters(2)), k=3, method=UNGUARDED, embed_model=Letters())
     apart.k = 2
     assert apart.postprocess_nodes(bare) == bare[::2]
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import mascot as mc
+from mascot.wishes import AnyWish
 
 Problem = dict[str, Any]  # the arguments of `rerank`
 Draw = Callable[[np.random.Generator, mc.Candidates[int]], Problem]
@@ -48,12 +49,12 @@ def _some(rng: np.random.Generator, *directions: Any) -> list[Any]:
     return [_one(rng, list(directions))(ATTRIBUTES[i], float(_one(rng, [1, 1, 2]))) for i in picks]
 
 
-def _near(rng: np.random.Generator) -> mc.AnyWish:
+def _near(rng: np.random.Generator) -> AnyWish:
     attribute, value = _one(rng, NAMED)
     return mc.focus(attribute, near=value)
 
 
-def _shares(rng: np.random.Generator) -> mc.AnyWish:
+def _shares(rng: np.random.Generator) -> AnyWish:
     shares = _one(rng, [{"a": 0.5}, {"a": 0.4, "b": 0.4}, {"c": 0.2, "d": 0.2}])
     return mc.share("who", shares, bound=_one(rng, ["exactly", "at least", "at most"]))
 
@@ -65,7 +66,7 @@ def _paper(rng: np.random.Generator, *directions: Any) -> Problem:
     return {"wishes": [_one(rng, list(directions))(attributes[i]) for i in picks], "method": method}
 
 
-def _limit(rng: np.random.Generator, **options: Any) -> mc.AnyWish:
+def _limit(rng: np.random.Generator, **options: Any) -> AnyWish:
     return mc.limit(_one(rng, ["who", "brand", "tags"]), int(rng.integers(1, 4)), **options)
 
 

@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 
 import mascot as mc
+from mascot.attributes import Clusters
 from mascot.photos import Library, SearchRequest
 from mascot.photos.database import column_cache
 from mascot.photos.database.column_cache import PhotoColumns
 from mascot.photos.results import Hits
 from mascot.photos.wish_text import middle, parse
 from mascot.server.library.service import LibraryGone, Service
+from mascot.wishes import AnyWish
 from tests.photos.bag_of_words import BagOfWords, Stopping
 from tests.photos.jpegs import write_jpeg
 from tests.photos.libraries import photos_in
@@ -81,7 +83,7 @@ def test_spread_and_focus_in_plain_words(shared: Library) -> None:
 
 
 def test_limits_and_shares_in_plain_words(shared: Library) -> None:
-    def cities(*wishes: mc.AnyWish, k: int = 8) -> Counter[str | None]:
+    def cities(*wishes: AnyWish, k: int = 8) -> Counter[str | None]:
         return Counter(photo.city for photo in shared.search("sunset water", wishes, k=k).photos)
 
     assert cities(shared.limit("city=2")) == {"Lisbon": 2, "Sydney": 2, "Tokyo": 2, None: 2}  # no city, no limit
@@ -184,7 +186,7 @@ def test_every_name_and_method_steers(shared: Library) -> None:
     for name in names.split():
         for wish in (shared.spread(name), shared.focus(name)):
             assert len(hits.rerank([wish], 10)) == 10, name
-    for method in (mc.Mmr(), mc.KDpp(), mc.MsDpp(), mc.Clustering(), mc.Relevance()):
+    for method in (mc.Mmr(), mc.Relevance()):
         results = hits.rerank([shared.spread("place"), shared.spread("look")], 10, method)
         assert len(set(results.paths)) == 10, method
 
@@ -329,7 +331,7 @@ def test_awkward_names_namesakes_and_looks(tmp_path: Path) -> None:
         assert library.focus("place=birmingham").near == pytest.approx((33.525, -86.805), abs=1e-3)
         assert library.place_meant("birmingham") == "Birmingham, US"
         columns = library.hits("sunset").candidates.columns
-        groups = mc.Clusters(2, column="look").membership(columns, None).dense().argmax(axis=1)
+        groups = Clusters(2, column="look").membership(columns, None).dense().argmax(axis=1)
         colours = [names.index(photo.path.rpartition("/")[2]) % 2 for photo in library.hits("sunset").photos]
         assert len(set(groups)) == len(set(zip(groups, colours, strict=True))) == 2
     assert middle([("FJ", -16.8, 179.9), ("FJ", -16.8, -179.7)]) == pytest.approx((-16.8, -179.9), abs=1e-3)

@@ -97,7 +97,7 @@ def test_the_best_of_the_library_are_searched_twice_and_in_the_order_of_time(cli
 
 
 def test_every_method_answers(client: httpx.Client) -> None:
-    for method in ("mascot", "paper", "mmr", "kdpp", "msdpp", "clustering", "relevance"):
+    for method in ("mascot", "paper", "mmr", "relevance"):
         assert len(result_ids(_search(client, method=method, strength=0.5, wishes=WISHES, k=4))) == 4, method
     assert _search(client, keep=0.9, wishes=[WISHES[0] | {"weight": 2}]).json()["kept"] >= 0.9 - 1e-9
 

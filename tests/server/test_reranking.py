@@ -13,10 +13,12 @@ import msgspec
 import pytest
 
 import mascot as mc
+from mascot.attributes import Clusters, Cycle
 from mascot.connect.converters.convert import ENGINES
 from mascot.server.request_body import MSGPACK
 from mascot.server.rerank.rerank_task import RerankTask
 from mascot.server.responses import BadBody
+from mascot.wishes import Wish
 from tests.server.serving import message, result_ids
 
 BOM = b"\xef\xbb\xbf"
@@ -52,7 +54,7 @@ def _rerank(service: httpx.Client, **request: Any) -> httpx.Response:
         ([{"share": "flash", "shares": {"True": 0.6}}], [mc.share("flash", {True: 0.6})]),
     ],
 )  # fmt: skip
-def test_wishes_are_the_library_s_own(service: httpx.Client, request_: list[Any], wishes: list[mc.Wish]) -> None:
+def test_wishes_are_the_library_s_own(service: httpx.Client, request_: list[Any], wishes: list[Wish]) -> None:
     candidates = mc.Candidates(HITS["scores"], HITS["ids"], FLAT)
     for options in ({"strength": 0.9, "protect": 1}, {"keep": 0.8}):
         answer = _rerank(service, **HITS, wishes=request_, k=3, **options)
@@ -83,10 +85,9 @@ def test_every_attribute_and_method_is_accepted_as_to_dict_writes_it(service: ht
     }  # fmt: skip
     vectors = [[1, 0], [0, 1], [1, 1]]
     attributes = [mc.Place(), mc.HourOfDay(), mc.DayOfYear(), mc.Weekday(), mc.Date(), mc.Number("n"),
-                  mc.Cycle("n", 360.0), mc.Category("tags"), mc.Category("mixed"), mc.Clusters(2),
-                  mc.Grid(), mc.Vectors()]  # fmt: skip
-    methods = [mc.Mascot(), mc.Mascot.paper(0.4), mc.Mascot(keep=0.9), mc.Mmr(), mc.KDpp(), mc.MsDpp(),
-               mc.Clustering(clusters=2), mc.Relevance()]  # fmt: skip
+                  Cycle("n", 360.0), mc.Category("tags"), mc.Category("mixed"), Clusters(2),
+                  mc.Place.grid(), mc.Vectors()]  # fmt: skip
+    methods = [mc.Mascot(), mc.Mascot.paper(0.4), mc.Mascot(keep=0.9), mc.Mmr(), mc.Relevance()]
     for attribute, method in [(part, methods[0]) for part in attributes] + [(attributes[0], part) for part in methods]:
         request = {"scores": [3, 2, 1], "columns": values, "vectors": vectors, "method": method.to_dict()}
         answer = _rerank(service, **request, wishes=[mc.spread(attribute).to_dict()])
@@ -270,7 +271,6 @@ def test_what_would_take_long_or_fill_the_memory_is_refused_at_once(service: htt
         (vectors | {"wishes": [clusters] * 2}, "candidates x dimension x clusters: "),
         (labels | {"wishes": [tags], "method": query}, "candidates x bins, with bin_weight 'query' or missing"),
         (labels | {"wishes": [tags], "method": {"kind": "Mmr"}}, "candidates x labels, for Mmr: "),
-        ({"method": {"kind": "MsDpp"}}, "MsDpp compares all pairs: candidates must be at most 500, got 5000"),
     ]
     for request, text in requests:
         assert text in message(_rerank(service, scores=scores, **request), 400)
@@ -279,8 +279,8 @@ def test_what_would_take_long_or_fill_the_memory_is_refused_at_once(service: htt
 def test_numbers_in_answers_are_json(service: httpx.Client) -> None:
     wishes = [{"focus": {"kind": "Number", "column": "n"}, "near": 1e99}]
     for scores in ([1e100, -1e100, 0], [5e-324, 0, -5e-324]):
-        for method in ({"bin_weight": "query"}, {"kind": "MsDpp"}):
-            request = {"scores": scores, "columns": {"n": [1e100, -1e100, 0]}, "method": {"kind": "Mascot"} | method}
+        for method in ({"kind": "Mascot", "bin_weight": "query"}, {"kind": "Mmr", "published": True}):
+            request = {"scores": scores, "columns": {"n": [1e100, -1e100, 0]}, "method": method}
             answer = _rerank(service, **request, wishes=wishes, explain=True)
             msgspec.json.decode(answer.content)  # refuses NaN and Infinity
             assert all(math.isfinite(result["relevance"]) for result in answer.json()["results"])

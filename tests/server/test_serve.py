@@ -129,12 +129,13 @@ def test_other_servers_can_serve_the_application(tmp_path: Path) -> None:
 
 def test_ctrl_c_stops_it_at_once_whatever_is_under_way(tmp_path: Path) -> None:
     """Otherwise it would wait for an hour, and this test not so long."""
-    rows = 500
+    rows = 5000
     work = {
         "scores": [1.0 + i / rows for i in range(rows)],
         "columns": {name: [float(i * 7 % 90) for i in range(rows)] for name in ("lat", "lon")},
         "wishes": [{"spread": {"kind": "Place", "name": str(i)}} for i in range(12)],
-        "method": {"kind": "MsDpp"},
+        "method": {"kind": "Mmr", "published": True, "keep": 0.9},
+        "k": 100,
     }
     with served(tmp_path, MASCOT_GRACE_S="3600", MASCOT_BODY_TIMEOUT_S="3600") as server:
         with server.connect() as idle, server.connect() as busy:

@@ -15,6 +15,7 @@ from mascot.attributes.attribute import Missing
 from mascot.cli.hit_tables import FORMATS
 from mascot.errors import require
 from mascot.registry import METHOD_NAMES
+from mascot.wishes import AnyWish
 
 MethodName: Any = Literal.__getitem__(METHOD_NAMES)
 InputName: Any = Literal.__getitem__(FORMATS)
@@ -103,9 +104,9 @@ class TypedWishes:
     session: bool = False
     count_missing: bool = False
 
-    def read(self, resolver: grammar.Resolver, missing: Missing) -> list[mc.AnyWish]:
+    def read(self, resolver: grammar.Resolver, missing: Missing) -> list[AnyWish]:
         """Return the wishes; the resolver knows the names and values that depend on the data."""
-        wishes: list[mc.AnyWish] = [grammar.spread(text, missing, resolver) for text in self.spread]
+        wishes: list[AnyWish] = [grammar.spread(text, missing, resolver) for text in self.spread]
         wishes += [grammar.focus(text, missing, resolver) for text in self.focus]
         dropped = missing == "drop"
         require(not (dropped and self.count_missing), "--count-missing", "contradicts --missing", missing)

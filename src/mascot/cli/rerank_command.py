@@ -14,11 +14,13 @@ import typer
 
 import mascot as mc
 from mascot import grammar
+from mascot.attributes import Clusters
 from mascot.attributes.attribute import Missing
 from mascot.candidates import value_of
 from mascot.cli import example, hit_tables, options, printing
 from mascot.errors import require
 from mascot.methods.method import Method
+from mascot.wishes import AnyWish
 
 _CHUNK = 500  # queries per batch and step of the progress bar
 _BAR = 100  # the smallest number of queries with a progress bar
@@ -86,7 +88,7 @@ def rerank(
     (the rank by score), relevance (0 to 1) and, with --explain, reason.
     """
     typed = options.TypedWishes(spread, focus, limit, share, fill, at_least, session, count_missing)
-    wishes: options.TypedWishes | Sequence[mc.AnyWish] = typed
+    wishes: options.TypedWishes | Sequence[AnyWish] = typed
     if profile is None:
         steering, k = _method(method, paper, strength, protect, keep, order), _K if k is None else k
         require(variant is None, "--variant", "needs --profile", variant)
@@ -174,7 +176,7 @@ class RecordedInput:
 
     table: hit_tables.RecordTable
     queries: list[hit_tables.RecordedQuery]
-    wishes: list[mc.AnyWish]
+    wishes: list[AnyWish]
 
 
 @dataclass(frozen=True)
@@ -206,7 +208,7 @@ def _typed_value(text: str) -> Any:
 def read_request(
     path: str | None,
     input_format: str | None,
-    typed: options.TypedWishes | Sequence[mc.AnyWish],
+    typed: options.TypedWishes | Sequence[AnyWish],
     names: InputColumns,
 ) -> RecordedInput:
     table = hit_tables.read(path, input_format, (names.id or "id", "_id", names.query or "query"))
@@ -218,7 +220,7 @@ def read_request(
     for column in columns:
         table.require(column, "a wish names its columns as in place:lat,lon")
     queries = hit_tables.queries(table, names.score, names.id, names.query, names.vector, columns)
-    of_vectors = [wish for wish in wishes if isinstance(wish.attribute, (mc.Clusters, mc.Vectors))]
+    of_vectors = [wish for wish in wishes if isinstance(wish.attribute, (Clusters, mc.Vectors))]
     if queries[0].candidates.vectors is None and not all(map(grammar.columns_of, of_vectors)):
         table.require("vector", "name another with --vector")
     return RecordedInput(table, queries, wishes)

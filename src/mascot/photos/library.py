@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-import mascot as mc
 from mascot import grammar
 from mascot.attributes.attribute import Missing
 from mascot.errors import InputError, OptionError, require
@@ -31,6 +30,7 @@ from mascot.photos.sentences import Chip, Understanding, Vocabulary, parse
 from mascot.photos.sentences.vocabulary import remember_city_names
 from mascot.photos.sharing.choices import Choices
 from mascot.photos.wish_text import PhotoResolver, StoredRows, place_meant, wish_of
+from mascot.wishes import AnyWish, Limit, Share, Wish
 
 if TYPE_CHECKING:
     from mascot.methods.method import Method
@@ -447,7 +447,7 @@ class Library(AbstractContextManager["Library"]):
     def search(
         self,
         request: SearchRequest | str | None = None,
-        wishes: mc.AnyWish | Sequence[mc.AnyWish] = (),
+        wishes: AnyWish | Sequence[AnyWish] = (),
         k: int = K,
         method: Method | None = None,
         *,
@@ -537,7 +537,7 @@ class Library(AbstractContextManager["Library"]):
             values=[*values, *condition_values], encoder=encoder, cancelled=cancelled, best=part.best,
         )  # fmt: skip
 
-    def wishes(self, request: SearchRequest) -> list[mc.AnyWish]:
+    def wishes(self, request: SearchRequest) -> list[AnyWish]:
         """Return the wishes of a request; their names and values are looked up in the library."""
         resolver, missing = self._resolver, request.missing
         return [wish_of(part, resolver, missing) if isinstance(part, Mapping) else part for part in request.wishes]
@@ -566,19 +566,19 @@ class Library(AbstractContextManager["Library"]):
             raise OptionError("order=date does not go with rules about positions in the list")
         return hits.rerank(wishes, request.k, method, request.already or None, request.pin, by_date)
 
-    def spread(self, text: str, missing: Missing = "last") -> mc.Wish:
+    def spread(self, text: str, missing: Missing = "last") -> Wish:
         """Parse a wish for more diversity of an attribute: `place`, `hour`, `camera*2`."""
         return grammar.spread(text, missing, self._resolver)
 
-    def focus(self, text: str, missing: Missing = "last") -> mc.Wish:
+    def focus(self, text: str, missing: Missing = "last") -> Wish:
         """Parse a wish for less diversity, or for values near another one: `moment`, `hour=18`, `place=Lisbon~50`."""
         return grammar.focus(text, missing, self._resolver)
 
-    def limit(self, text: str, fill: bool = False) -> mc.Limit:
+    def limit(self, text: str, fill: bool = False) -> Limit:
         """Parse a limit on results per value: `city=1`, `date=2`; see `mascot.limit`."""
         return grammar.limit(text, fill, self._resolver)
 
-    def share(self, text: str) -> mc.Share:
+    def share(self, text: str) -> Share:
         """Parse target shares of values: `country=Portugal:60%,ES:40%`; see `mascot.share`."""
         return grammar.share(text, self._resolver)
 

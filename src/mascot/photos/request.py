@@ -23,6 +23,7 @@ from mascot.errors import (
 )
 from mascot.photos.database.conditions import CONDITIONS, LabelOf
 from mascot.registry import METHOD_NAMES
+from mascot.wishes import AnyWish, Limit, Share, Wish
 
 K = 24  # default number of results
 CANDIDATES = 5000  # photographs that are re-ranked: all of a small library, else the best matches or the newest
@@ -141,7 +142,7 @@ class SearchRequest:
         check_one_of("missing", self.missing, "last", "neutral", "drop")
         check_switch("stacks", self.stacks)
         check_switch("best", self.best)
-        wishes = (self.wishes,) if isinstance(self.wishes, (Mapping, mc.Wish, mc.Limit, mc.Share)) else self.wishes
+        wishes = (self.wishes,) if isinstance(self.wishes, (Mapping, Wish, Limit, Share)) else self.wishes
         require(_is_list(wishes), "wishes", "must be a list of wishes", wishes)
         self._set("wishes", tuple(wishes) or (BEST_WISHES if self.best else ()))
         if self.best and self.order is None:
@@ -192,7 +193,7 @@ class SearchRequest:
         parts = [CONDITIONS[name](value, label_of) for name, value in filters.items()]
         return [condition for condition, _ in parts], [value for _, values in parts for value in values]
 
-    def settled(self, wishes: Sequence[mc.AnyWish]) -> SearchRequest:
+    def settled(self, wishes: Sequence[AnyWish]) -> SearchRequest:
         """Return the request with `strength`, `protect` and `order` as they are used; the wishes are resolved.
 
         The policy is for the method ``mascot``; other methods have defaults of their own.
@@ -212,9 +213,9 @@ class SearchRequest:
         return grammar.method(self.method, self.strength, self.protect, self.keep, order)
 
 
-def policy(wishes: Sequence[mc.AnyWish], has_query: bool) -> dict[str, Any]:
+def policy(wishes: Sequence[AnyWish], has_query: bool) -> dict[str, Any]:
     """Return the default strength, protect and order of photo search with the method ``mascot`` and these wishes."""
-    steering = [wish for wish in wishes if isinstance(wish, mc.Wish)]
+    steering = [wish for wish in wishes if isinstance(wish, Wish)]
     focuses = [wish for wish in steering if wish.sign < 0]
     strength = None  # limits and shares alone leave nothing to weigh against relevance
     if any(wish.near is not None for wish in focuses):

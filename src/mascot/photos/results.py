@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mascot as mc
+from mascot.attributes import Clusters
 from mascot.candidates import as_vectors, scaled
 from mascot.photos.database.column_cache import PhotoColumns, PhotoTable
 from mascot.photos.photo import Photo
 from mascot.photos.request import K, policy
 from mascot.photos.stacks import COMPARED, stacks
 from mascot.reranking import check_method
-from mascot.wishes import check_wishes
+from mascot.wishes import AnyWish, check_wishes
 
 Vectors = Callable[[NDArray[np.int64]], NDArray[np.float32]]  # unit vectors of photographs, by id
 
@@ -114,10 +115,10 @@ class Hits:
         candidates.columns = PhotoColumns(self._rows, self.ids)
         return candidates
 
-    def candidates_for(self, wishes: Sequence[mc.AnyWish], method: Any) -> mc.Candidates:
+    def candidates_for(self, wishes: Sequence[AnyWish], method: Any) -> mc.Candidates:
         """Return the candidates; without vectors, which are large, if neither the method nor a wish compares them."""
         needs_vectors = not isinstance(method, (mc.Mascot, mc.Relevance)) or any(
-            isinstance(wish.attribute, (mc.Clusters, mc.Vectors)) and wish.attribute.column is None for wish in wishes
+            isinstance(wish.attribute, (Clusters, mc.Vectors)) and wish.attribute.column is None for wish in wishes
         )
         return self.candidates if needs_vectors else self._without_vectors
 
@@ -223,7 +224,7 @@ class Hits:
 
     def rerank(
         self,
-        wishes: mc.AnyWish | Sequence[mc.AnyWish] = (),
+        wishes: AnyWish | Sequence[AnyWish] = (),
         k: int = K,
         method: Any = None,
         already: Results | Iterable[int] | None = None,

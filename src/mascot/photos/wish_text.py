@@ -25,6 +25,7 @@ from mascot.photos.photo import CALENDAR, NUMBERS
 from mascot.photos.sentences.dates import date_at
 from mascot.photos.sentences.sentence_parser import LETTERS, PLURALS
 from mascot.photos.sentences.vocabulary import Vocabulary
+from mascot.wishes import AnyWish
 
 _TIMES: dict[str, Callable[..., Any]] = {"hour": mc.HourOfDay, "date": mc.Date, "weekday": mc.Weekday}
 NAMES = ("place", "city", "country", *_TIMES, *CALENDAR, "season", "part_of_day", "light", "moment", "camera", "lens",
@@ -161,7 +162,7 @@ def parse(kind: str, text: str, fill: bool = False, count_missing: bool = False)
     return wish if weight == 1 else wish | {"weight": weight}
 
 
-def wish_of(wish: Mapping[str, Any], resolver: PhotoResolver, missing: Missing = "last") -> mc.AnyWish:
+def wish_of(wish: Mapping[str, Any], resolver: PhotoResolver, missing: Missing = "last") -> AnyWish:
     """Return the wish that a request describes; names and values are looked up in the photographs.
 
     `{"spread": "place"}`, `{"focus": "hour", "near": "6pm", "within": 1}`, `{"limit": "day", "n": 2, "fill": True}`,
@@ -184,7 +185,7 @@ def wish_of(wish: Mapping[str, Any], resolver: PhotoResolver, missing: Missing =
                 parts[numbers] = grammar.labelled(wish[kind], parts[kind], wish[numbers], resolver)
     if "limit" in wish and missing == "drop" and wish.get("missing", "ignore") == "ignore":
         parts["missing"] = "drop"
-    result: mc.AnyWish = mc.from_dict(parts)
+    result: AnyWish = mc.from_dict(parts)
     return result
 
 

@@ -55,12 +55,9 @@ class _Body(Struct, forbid_unknown_fields=True):
 # Attributes and methods: one type for each public class of values
 
 _BOUNDS: dict[str, dict[str, float]] = {  # upper limits of the server; the library has none
-    "beta": {"ge": 0, "le": 1},
     "bins": {"ge": 1, "le": 1440},
     "cells": {"ge": 2, "le": 200},
-    "clusters": {"ge": 1, "le": 200},
     "count": {"ge": 1, "le": 200},
-    "counts": {"ge": 1, "le": 1000},
     "keep": {"gt": 0, "le": 1},
     "period": {"ge": 1e-6, "le": LARGEST},
     "protect": {"ge": 0, "le": MOST_OWN_CANDIDATES},

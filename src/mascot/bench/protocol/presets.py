@@ -10,17 +10,18 @@ from pathlib import Path
 import numpy as np
 
 import mascot as mc
+from mascot.attributes import Clusters
 from mascot.bench.datasets.arrays import CLUSTER, Arrays
 from mascot.bench.datasets.dataset import Dataset
 from mascot.bench.datasets.div400 import Div400
 from mascot.bench.datasets.folder import Folder, read_folder
 from mascot.bench.datasets.pixelprose_sim import PixelProseSim
+from mascot.bench.methods.pyversity import STRATEGIES, Pyversity
 from mascot.bench.protocol.branches import Branches
 from mascot.bench.protocol.published import Published
 from mascot.bench.protocol.search_space import DPPS, GUARDED, LABELS, dpp
 from mascot.bench.protocol.studies import Benchmark
 from mascot.bench.protocol.tasks import GEO, GEO_HOUR, HOUR, SPREAD, BenchTask, Point
-from mascot.bench.running.pyversity import STRATEGIES, Pyversity
 
 SEEDS = (0, 1, 2)
 PIXELPROSE_TASKS = (GEO_HOUR, HOUR, GEO)
@@ -62,7 +63,7 @@ _WEIGHTS = (1.0, 1.0, 1.0, 0.5)
 _USER, _DATE = mc.Category("user"), mc.Date("taken", sigma_days=0.5)
 _NEAR = mc.Place(sigma_km=1.0, missing="neutral")
 DIV400_TASK = BenchTask("all", (_USER, Branches(), _DATE, _NEAR), _WEIGHTS)
-DIV400_TASKS = (DIV400_TASK, BenchTask("all-k-means", (_USER, mc.Clusters(25), _DATE, _NEAR), _WEIGHTS))
+DIV400_TASKS = (DIV400_TASK, BenchTask("all-k-means", (_USER, Clusters(25), _DATE, _NEAR), _WEIGHTS))
 _DIV400_STRENGTHS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 _DIV400_BETAS = (0.2, 0.4, 0.6, 0.8)
 _DIV400_N = 150  # no topic has more

@@ -19,10 +19,11 @@ from itertools import product
 from typing import Any, Literal
 
 import mascot as mc
+from mascot.bench.methods import Clustering, KDpp, MsDpp
+from mascot.bench.methods.intent_aware import IaSelect, Pm2, XQuad
+from mascot.bench.methods.own_method import OwnMethod, parameters_of
 from mascot.bench.protocol.published import Published
 from mascot.bench.protocol.tasks import HOUR_OF_DAY, PLACE, BenchTask, Direction, Method, Point, Widths
-from mascot.bench.running.intent_aware import IaSelect, Pm2, XQuad
-from mascot.bench.running.own_method import OwnMethod, parameters_of
 from mascot.bench.running.records import Record
 from mascot.errors import OptionError
 
@@ -52,17 +53,17 @@ def coverage(label: str, strength: float) -> mc.Mascot:
     return mc.Mascot.paper(strength, *_SPACE["coverage"][label])
 
 
-def dpp(label: str, beta: float, theta: float, released: bool = False) -> mc.KDpp | mc.MsDpp:
+def dpp(label: str, beta: float, theta: float, released: bool = False) -> KDpp | MsDpp:
     """Return a DPP by its label; strength is 1 - theta."""
     strength = round(1.0 - theta, 10)
     if label == "k-dpp":
-        return mc.KDpp(strength, beta, released, normalize=False)
-    return mc.MsDpp(strength, beta, _NORMALIZE[label], released)
+        return KDpp(strength, beta, released, normalize=False)
+    return MsDpp(strength, beta, _NORMALIZE[label], released)
 
 
 def is_dpp(method: Any) -> bool:
     """Return whether a method is a DPP, which has a released and an exact update."""
-    return isinstance(method, (mc.KDpp, mc.MsDpp))
+    return isinstance(method, (KDpp, MsDpp))
 
 
 def published(label: str, task: BenchTask, direction: Direction, dataset: str = "pixelprose") -> Point | None:
@@ -94,7 +95,7 @@ def released(*points: Point) -> list[Point]:
     return [
         replace(point, method=replace(point.method, released=True), point="released")
         for point in points
-        if isinstance(point.method, (mc.KDpp, mc.MsDpp))
+        if isinstance(point.method, (KDpp, MsDpp))
     ]
 
 
@@ -115,7 +116,7 @@ def settings(label: str, task: BenchTask, direction: Direction, dataset: str | N
         strengths = _WIDE_STRENGTHS if wide else (0.1, 0.2, 0.5)
         return _combined(point, partial(mc.Mmr, published=True), (("strength", strengths),))
     if label == "clustering":
-        return _combined(point, mc.Clustering, (("clusters", (40, 60, 80) if wide else (40, 60)),))
+        return _combined(point, Clustering, (("clusters", (40, 60, 80) if wide else (40, 60)),))
     return [replace(point, method=GUARDED[label], widths=None) if label in GUARDED else point]
 
 

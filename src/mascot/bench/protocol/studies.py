@@ -8,6 +8,9 @@ from itertools import product
 from typing import Any
 
 import mascot as mc
+from mascot.attributes import Attribute
+from mascot.bench.methods import MsDpp
+from mascot.bench.methods.own_method import OwnMethod
 from mascot.bench.protocol import search_space
 from mascot.bench.protocol.search_space import DPPS, GUARDED, Chosen, OwnSpace
 from mascot.bench.protocol.tasks import (
@@ -24,13 +27,12 @@ from mascot.bench.protocol.tasks import (
     Study,
     Widths,
 )
-from mascot.bench.running.own_method import OwnMethod
 
 Case = tuple[str, BenchTask, Direction]  # label, task and direction
 
 STRENGTHS = tuple(round(step / 10, 1) for step in range(11))
 # Sweeps of the published bins: study, attribute, field of `Widths`, and its values.
-_BIN_SWEEPS: tuple[tuple[Study, mc.Attribute, str, tuple[float, ...]], ...] = (
+_BIN_SWEEPS: tuple[tuple[Study, Attribute, str, tuple[float, ...]], ...] = (
     ("sigma_geo", PLACE, "geo", (0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 30.0)),
     ("grid", PLACE, "cells", (5, 10, 15, 20, 25, 30, 40, 50)),
     ("sigma_time", HOUR_OF_DAY, "hour", (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0)),
@@ -223,7 +225,7 @@ def _mixed(benchmark: Benchmark, chosen: Chosen) -> Iterator[Point]:
         points = {
             "base": Point(label, task, direction, mc.Relevance(), Widths(), point="default"),
             "mascot": Point(label, task, direction, mc.Mascot.paper(strength), widths, point="inferred"),
-            "ms-dpp": Point(label, task, direction, mc.MsDpp(0.1, 0.5), Widths(), point="default"),
+            "ms-dpp": Point(label, task, direction, MsDpp(0.1, 0.5), Widths(), point="default"),
             "guarded": Point(label, task, direction, GUARDED["guarded"], point="default"),
         }
         if label in benchmark.own_labels:

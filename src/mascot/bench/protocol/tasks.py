@@ -10,14 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mascot as mc
-from mascot import metrics
+from mascot.attributes import Attribute, Clusters
+from mascot.bench import metrics
+from mascot.bench.methods import Clustering, KDpp, MsDpp
+from mascot.bench.methods.own_method import OwnMethod
+from mascot.bench.methods.pyversity import Pyversity
 from mascot.bench.protocol.branches import Branches, unit_vectors
-from mascot.bench.running.own_method import OwnMethod
-from mascot.bench.running.pyversity import Pyversity
+from mascot.wishes import Wish
 
 Floats = NDArray[np.float64]
 Columns = Mapping[str, NDArray[Any]]
-Method = mc.Relevance | mc.Clustering | mc.Mmr | mc.KDpp | mc.MsDpp | mc.Mascot | Pyversity | OwnMethod
+Method = mc.Relevance | Clustering | mc.Mmr | KDpp | MsDpp | mc.Mascot | Pyversity | OwnMethod
 
 Direction = Literal["spread", "focus", "geo+hour-", "geo-hour+"]  # the last two: spread one attribute, focus the other
 Study = Literal[
@@ -27,7 +30,7 @@ Study = Literal[
 SPREAD: Direction = "spread"
 FOCUS: Direction = "focus"
 _RESTARTS = 10
-_COMPARING = (mc.Clustering, mc.KDpp, mc.Mmr, mc.MsDpp)  # methods that compare features, not bins
+_COMPARING = (Clustering, KDpp, mc.Mmr, MsDpp)  # methods that compare features, not bins
 _MIXED_SIGNS = {"geo+hour-": (1, -1), "geo-hour+": (-1, 1)}
 # In a task these two stand for bins that depend on the method: the published ones, or the defaults of the library. The
 # defaults were picked for their HM at the default strength among over a hundred combinations, on the test queries of
@@ -57,11 +60,11 @@ class PublishedHour(mc.HourOfDay):
 
 
 @dataclass(frozen=True, slots=True)
-class PublishedClusters(mc.Clusters):
+class PublishedClusters(Clusters):
     """The clusters of the published study: of ten runs of k-means, the one with the smallest squared distances."""
 
     def membership(self, columns: Columns, vectors: Floats | None) -> Any:
-        runs = [mc.Clusters(self.count, seed).membership(dict(columns), vectors) for seed in range(_RESTARTS)]
+        runs = [Clusters(self.count, seed).membership(dict(columns), vectors) for seed in range(_RESTARTS)]
         points = np.nan_to_num(vectors) if vectors is not None else np.zeros((0, 0))
 
         def between(run: Any) -> float:
@@ -88,11 +91,11 @@ class BenchTask:
     """
 
     name: str
-    attributes: tuple[mc.Attribute, ...]
+    attributes: tuple[Attribute, ...]
     weights: tuple[float, ...] = ()
     published_hour: bool = True
 
-    def wishes(self, direction: str, widths: Widths | None = None, compares: bool = False) -> tuple[mc.Wish, ...]:
+    def wishes(self, direction: str, widths: Widths | None = None, compares: bool = False) -> tuple[Wish, ...]:
         """Return a wish for each attribute, for a method that compares features or bins.
 
         `direction` is ``"spread"``, ``"focus"``, ``"geo+hour-"`` (spread the first, focus the second) or
@@ -101,11 +104,11 @@ class BenchTask:
         count = len(self.attributes)
         signs = _MIXED_SIGNS.get(direction) or (1 if direction == SPREAD else -1,) * count
         return tuple(
-            mc.Wish(self._attribute(attribute, widths, compares), sign, weight)
+            Wish(self._attribute(attribute, widths, compares), sign, weight)
             for attribute, sign, weight in zip(self.attributes, signs, self.weights or (1.0,) * count, strict=True)
         )
 
-    def _attribute(self, attribute: mc.Attribute, widths: Widths | None, compares: bool) -> mc.Attribute:
+    def _attribute(self, attribute: Attribute, widths: Widths | None, compares: bool) -> Attribute:
         if widths is None or attribute not in (PLACE, HOUR_OF_DAY):
             return attribute
         if attribute == PLACE:
@@ -113,7 +116,7 @@ class BenchTask:
         kind = PublishedHour if compares and self.published_hour else mc.HourOfDay
         return kind(sigma=widths.hour)
 
-    def has(self, attribute: mc.Attribute) -> bool:
+    def has(self, attribute: Attribute) -> bool:
         """Return whether the task asks for an attribute, such as `PLACE`."""
         return attribute in self.attributes
 
@@ -141,7 +144,7 @@ class Point:
     n: int = 200  # candidates
 
     @property
-    def wishes(self) -> tuple[mc.Wish, ...]:
+    def wishes(self) -> tuple[Wish, ...]:
         return self.task.wishes(self.direction, self.widths, isinstance(self.method, _COMPARING))
 
     def to_dict(self) -> dict[str, Any]:
@@ -151,20 +154,20 @@ class Point:
         return {name: getattr(self, name) for name in names} | {"task": self.task.name} | described
 
 
-def recorded(wish: mc.Wish) -> dict[str, Any]:
+def recorded(wish: Wish) -> dict[str, Any]:
     """Return a wish as records hold it: the attribute is always a dictionary with its parameters."""
     parameters: dict[str, Any] = {name: getattr(wish, name) for name in ("sign", "weight", "near", "within")}
     attribute: Any = wish.attribute
     return {"kind": "Wish", "attribute": attribute.to_dict(), **parameters}
 
 
-def name_of(attribute: mc.Attribute) -> str:
+def name_of(attribute: Attribute) -> str:
     """Return the name of an attribute in records and tables."""
-    names: dict[mc.Attribute, str] = {PLACE: "geo", HOUR_OF_DAY: "hour"}
+    names: dict[Attribute, str] = {PLACE: "geo", HOUR_OF_DAY: "hour"}
     return names.get(attribute, attribute.name)
 
 
-def metric_features(attribute: mc.Attribute, columns: Columns, vectors: Floats | None) -> Floats:
+def metric_features(attribute: Attribute, columns: Columns, vectors: Floats | None) -> Floats:
     """Return the [M, d] points that the Vendi score compares: zeros if missing, unit vectors for `Branches`."""
     if attribute == HOUR_OF_DAY:
         return PublishedHour().features(columns, vectors)
@@ -176,5 +179,5 @@ def metric_features(attribute: mc.Attribute, columns: Columns, vectors: Floats |
 GEO_HOUR = BenchTask("geo_hour", (PLACE, HOUR_OF_DAY))
 HOUR = BenchTask("hour", (HOUR_OF_DAY,))
 GEO = BenchTask("geo", (PLACE,))
-CLUSTERS = BenchTask("clusters", (mc.Clusters(10),))
+CLUSTERS = BenchTask("clusters", (Clusters(10),))
 PUBLISHED_CLUSTERS = BenchTask("clusters", (PublishedClusters(10),))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mascot import metrics
+from mascot.bench import metrics
 from mascot.bench.datasets.dataset import Floats
 from mascot.bench.protocol.published import Published
 from mascot.bench.report import naming

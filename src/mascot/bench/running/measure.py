@@ -1,4 +1,4 @@
-"""Compute the numbers of a record from the selected positions. Every number is one of `mascot.metrics`.
+"""Compute the numbers of a record from the selected positions. Every number is one of `mascot.bench.metrics`.
 
 A query that shows fewer than k results is measured on these results: positions after the end are not hits, and the
 Vendi scores compare only the results that are shown. A single result has no diversity: the query has no Vendi score
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mascot import metrics
+from mascot.bench import metrics
 from mascot.bench.datasets.dataset import Bools, Floats, Ints
 from mascot.bench.protocol.tasks import FOCUS, PLACE, Point, Widths, name_of
 from mascot.bench.running.query_set import QuerySet, appearance, features, primary_bins

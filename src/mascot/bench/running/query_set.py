@@ -8,7 +8,8 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 import mascot as mc
-from mascot import metrics
+from mascot.attributes import Attribute, Clusters
+from mascot.bench import metrics
 from mascot.bench.datasets.dataset import Bools, Dataset, DatasetHits, Floats, Ints
 from mascot.bench.protocol.branches import Branches
 from mascot.bench.protocol.tasks import SPREAD, BenchTask, Widths, metric_features
@@ -121,7 +122,7 @@ def appearance(dataset: Dataset, images: Ints) -> Floats | None:
 
 
 @lru_cache(maxsize=16)
-def features(dataset: Dataset, attribute: mc.Attribute) -> Floats:
+def features(dataset: Dataset, attribute: Attribute) -> Floats:
     """Return the [M, d] points by which the metrics compare an attribute."""
     return metric_features(attribute, dataset.columns, dataset.vectors)
 
@@ -133,7 +134,7 @@ def primary_bins(dataset: Dataset, task: BenchTask, widths: Widths) -> Ints:
     Branches are bins of one query's candidates, not of the whole set: k-means clusters stand in for them.
     """
     usual = [wish.attribute for wish in task.wishes(SPREAD, widths)]
-    attributes = [mc.Clusters(25) if isinstance(attribute, Branches) else attribute for attribute in usual]
+    attributes = [Clusters(25) if isinstance(attribute, Branches) else attribute for attribute in usual]
     parts = [attribute.membership(dict(dataset.columns), dataset.vectors) for attribute in attributes]
     bins = np.concatenate([part.resolve().sparse().compact()[0].dense() for part in parts], axis=1)
     # Narrow bins of a coarse grid may miss every image of a small set: then all images share no bin at all.

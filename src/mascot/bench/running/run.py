@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import mascot as mc
 from mascot.bench.datasets.dataset import Dataset
+from mascot.bench.methods import Clustering, KDpp, MsDpp
 from mascot.bench.protocol.search_space import best, is_dpp
 from mascot.bench.protocol.studies import Benchmark, searched, studies
 from mascot.bench.protocol.tasks import Point
@@ -22,7 +23,7 @@ from mascot.bench.running.workers import Each, job_workers
 
 _TIMED = 40  # queries timed one by one
 _POINTS_PER_JOB = 24  # for points that share no work
-_COSTS = {mc.KDpp: 10.0, mc.MsDpp: 10.0, mc.Clustering: 40.0, mc.Mmr: 5.0}  # of a point, with coverage as 1
+_COSTS = {KDpp: 10.0, MsDpp: 10.0, Clustering: 40.0, mc.Mmr: 5.0}  # of a point, with coverage as 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from mascot.bench.protocol.search_space import is_dpp
 from mascot.bench.protocol.tasks import SPREAD, Method, Point
 from mascot.bench.running.query_set import QuerySet
 from mascot.bench.tuning.judge import padded
+from mascot.wishes import Wish
 
 _DPP_QUERIES = 32
 
@@ -39,7 +40,7 @@ def choose(points: Sequence[Point], queries: QuerySet) -> Iterator[PointSelectio
 
     DPPs select for a few queries at a time, all points in turn, so that `MsDpp` computes what they share only once.
     """
-    dpps: dict[tuple[mc.Wish, ...], list[Point]] = defaultdict(list)
+    dpps: dict[tuple[Wish, ...], list[Point]] = defaultdict(list)
     earlier: dict[Point, PointSelection] = {}
     for point in points:
         if is_dpp(point.method):
@@ -66,7 +67,7 @@ def _choose_all(point: Point, queries: QuerySet) -> PointSelection:
     return PointSelection(point, rankings.positions, seconds, gain)
 
 
-def _choose_dpps(groups: Mapping[tuple[mc.Wish, ...], Sequence[Point]], queries: QuerySet) -> Iterator[PointSelection]:
+def _choose_dpps(groups: Mapping[tuple[Wish, ...], Sequence[Point]], queries: QuerySet) -> Iterator[PointSelection]:
     positions: dict[Point, list[Ints]] = {point: [] for points in groups.values() for point in points}
     rankers = {wishes: _ranker(wishes, queries) for wishes in groups}
     for first in range(0, len(queries.rows), _DPP_QUERIES):
@@ -94,7 +95,7 @@ def time_single(point: Point, queries: QuerySet, count: int) -> PointSelection:
     return PointSelection(point, padded(positions, -1, point.k), float(np.median(times)))
 
 
-def _ranker(wishes: tuple[mc.Wish, ...], queries: QuerySet) -> Callable[[Method, int, slice], mc.Rankings[Any]]:
+def _ranker(wishes: tuple[Wish, ...], queries: QuerySet) -> Callable[[Method, int, slice], mc.Rankings[Any]]:
     """Return a function that re-ranks some of the queries by a method."""
     if _is_tree(wishes):
         candidate_lists = [queries.candidates(q) for q in range(len(queries.rows))]
@@ -108,6 +109,6 @@ def _ranker(wishes: tuple[mc.Wish, ...], queries: QuerySet) -> Callable[[Method,
     return rank
 
 
-def _is_tree(wishes: Sequence[mc.Wish]) -> bool:
+def _is_tree(wishes: Sequence[Wish]) -> bool:
     """Return whether an attribute is a tree, which is grown from each query's own candidates."""
     return any(isinstance(wish.attribute, Branches) for wish in wishes)

@@ -11,31 +11,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mascot as mc
-from mascot import metrics
+from mascot.attributes import Cycle, Grid
+from mascot.bench import metrics
 from mascot.errors import quoted
 from mascot.grammar import columns_of
+from mascot.wishes import AnyWish, Wish
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Metric = Literal["ndcg", "precision"]
 
 # Attributes whose bins for a row do not depend on the other rows, so that all queries can be fitted at once.
-_ROWWISE = (mc.Category, mc.Cycle, mc.Date, mc.DayOfYear, mc.Grid, mc.HourOfDay, mc.Number, mc.Place, mc.Weekday)
+_ROWWISE = (mc.Category, Cycle, mc.Date, mc.DayOfYear, Grid, mc.HourOfDay, mc.Number, mc.Place, mc.Weekday)
 
 
 class Judge:
     """Scores a re-ranking on judged queries: [Q] values of the metric, the diversity and the objective."""
 
     def __init__(
-        self, queries: Sequence[mc.Candidates[Any]], wishes: Sequence[mc.AnyWish], judged: str, clusters: str | None,
+        self, queries: Sequence[mc.Candidates[Any]], wishes: Sequence[AnyWish], judged: str, clusters: str | None,
         k: int, metric: Metric, relevance_weight: float,
     ) -> None:  # fmt: skip
         self.k, self.metric, self.relevance_weight = k, metric, relevance_weight
         self._read(list(queries), judged, clusters)
-        tuned = [wish for wish in wishes if isinstance(wish, mc.Wish)] if clusters is None else []
+        tuned = [wish for wish in wishes if isinstance(wish, Wish)] if clusters is None else []
         self._measures = [(_entropy if wish.near is None else _closeness)(wish, self.queries, k) for wish in tuned]
         self._corpus = _corpus(self.queries, wishes)
-        self._rankers: dict[tuple[mc.AnyWish, ...], mc.Reranker] = {}
+        self._rankers: dict[tuple[AnyWish, ...], mc.Reranker] = {}
         ends = np.cumsum([len(query) for query in self.queries])
         self._rows = [np.arange(end - len(query), end) for query, end in zip(self.queries, ends, strict=True)]
 
@@ -71,7 +73,7 @@ class Judge:
         }
         self.notes = [note for note, number in notes.items() if number]
 
-    def score(self, wishes: Sequence[mc.AnyWish], method: mc.Mascot) -> tuple[Floats, Floats, Floats]:
+    def score(self, wishes: Sequence[AnyWish], method: mc.Mascot) -> tuple[Floats, Floats, Floats]:
         results = padded(self._positions(wishes, method), -1, self.k)
         grades = _picked(self.grades, results, 0.0)
         if self.metric == "ndcg":
@@ -87,7 +89,7 @@ class Judge:
             objective = 1 / (self.relevance_weight / relevance + (1 - self.relevance_weight) / diversity)
         return relevance, diversity, objective
 
-    def _positions(self, wishes: Sequence[mc.AnyWish], method: mc.Mascot) -> Ints:
+    def _positions(self, wishes: Sequence[AnyWish], method: mc.Mascot) -> Ints:
         """Return the [Q, k] positions of the results; if possible, the wishes are fitted once for all methods."""
         if self._corpus is None:
             return mc.rerank_many(self.queries, wishes, self.k, method).positions
@@ -99,7 +101,7 @@ class Judge:
         return ranker.rerank_many(self._rows, [query.scores for query in self.queries], self.k).positions
 
 
-def _corpus(queries: Sequence[mc.Candidates[Any]], wishes: Sequence[mc.AnyWish]) -> dict[str, NDArray[Any]] | None:
+def _corpus(queries: Sequence[mc.Candidates[Any]], wishes: Sequence[AnyWish]) -> dict[str, NDArray[Any]] | None:
     """Return the columns that the wishes read, of all queries; None if bins depend on the query or columns differ."""
     if any(type(wish.attribute) not in _ROWWISE for wish in wishes):
         return None
@@ -124,7 +126,7 @@ def _picked(values: NDArray[Any], positions: Ints, padding: float) -> NDArray[An
     return np.where(positions >= 0, picked, padding).astype(values.dtype)
 
 
-def _entropy(wish: mc.Wish, queries: Sequence[mc.Candidates[Any]], _: int) -> Callable[[Ints], Floats]:
+def _entropy(wish: Wish, queries: Sequence[mc.Candidates[Any]], _: int) -> Callable[[Ints], Floats]:
     """Return the measure of a spread or focus: normalised entropy of the results' bins, or 1 minus it."""
 
     def primary_bins(query: mc.Candidates[Any]) -> Ints:
@@ -151,7 +153,7 @@ def _entropy(wish: mc.Wish, queries: Sequence[mc.Candidates[Any]], _: int) -> Ca
     return measure
 
 
-def _closeness(wish: mc.Wish, queries: Sequence[mc.Candidates[Any]], k: int) -> Callable[[Ints], Floats]:
+def _closeness(wish: Wish, queries: Sequence[mc.Candidates[Any]], k: int) -> Callable[[Ints], Floats]:
     """Return the measure of a focus near a value: mean closeness as a share of the best possible."""
     near = padded([wish.closeness(query.columns, query.vectors, len(query), k) for query in queries], 0.0)
     ranked = np.cumsum(np.sort(near, axis=1)[:, ::-1], axis=1)

@@ -21,6 +21,7 @@ from mascot.bench.tuning.judge import Floats, Ints, Judge, Metric
 from mascot.errors import check_whole, require
 from mascot.extras import package
 from mascot.grammar import WIDTHS, columns_of
+from mascot.wishes import AnyWish, Wish
 
 Report = Callable[[int, int], None]  # settings tried, settings in all
 
@@ -45,7 +46,7 @@ class Setting:
     def method(self) -> mc.Mascot:
         return mc.Mascot(strength=self.strength, protect=self.protect)
 
-    def steer(self, wishes: Sequence[mc.AnyWish]) -> list[mc.AnyWish]:
+    def steer(self, wishes: Sequence[AnyWish]) -> list[AnyWish]:
         """Return the wishes with these widths."""
         widths = dict(self.widths)
         return [_widened(wish, widths[at]) if at in widths else wish for at, wish in enumerate(wishes)]
@@ -113,7 +114,7 @@ class Tuning:
     over_relevance: MeanInterval  # tuned minus relevance alone, per query
     over_default: MeanInterval  # tuned minus the defaults
     default_over_relevance: MeanInterval
-    wishes: tuple[mc.AnyWish, ...]
+    wishes: tuple[AnyWish, ...]
     python: str  # the recommended call
     scores: dict[str, MeanScores]  # of relevance alone, the defaults, the tuned (held out) and `best` (not held out)
     folds: tuple[TuningFold, ...]
@@ -130,7 +131,7 @@ class Tuning:
 
 def tune(
     queries: Sequence[mc.Candidates[Any]],
-    wishes: mc.AnyWish | Sequence[mc.AnyWish],
+    wishes: AnyWish | Sequence[AnyWish],
     judged: str,
     clusters: str | None = None,
     *,
@@ -176,7 +177,7 @@ def tune(
     _check(wish_list, judged, clusters, k, folds, metric, relevance_weight, seed)
     judge = Judge(queries, wish_list, judged, clusters, k, metric, relevance_weight)
     count, notes = len(judge.queries), judge.notes
-    constraints = [wish for wish in wish_list if not isinstance(wish, mc.Wish)]
+    constraints = [wish for wish in wish_list if not isinstance(wish, Wish)]
     settings = [*_grid(judge.queries, wish_list, k), Setting(strength=0.0)]  # the last is relevance alone
     scores = np.empty((len(settings), 3, count))  # relevance, diversity, objective
     for number, setting in enumerate(settings):
@@ -255,7 +256,7 @@ def draw(tuning: Tuning, path: str | Path) -> None:
 def _check(
     wishes: Sequence[Any], judged: str, clusters: str | None, k: int, folds: int, metric: str, weight: float, seed: int
 ) -> None:
-    if not any(isinstance(wish, mc.Wish) for wish in wishes):
+    if not any(isinstance(wish, Wish) for wish in wishes):
         raise mc.OptionError("tune needs a wish to tune: at least one spread(...) or focus(...)")
     for name, value, least in (("k", k, 1), ("folds", folds, 2), ("seed", seed, 0)):
         check_whole(f"tune {name}", value, least)
@@ -265,7 +266,7 @@ def _check(
         raise mc.OptionError(f"a wish reads {column!r}, which is a judgement: no search result has it yet")
 
 
-def _grid(queries: Sequence[mc.Candidates[Any]], wishes: Sequence[mc.AnyWish], k: int) -> list[Setting]:
+def _grid(queries: Sequence[mc.Candidates[Any]], wishes: Sequence[AnyWish], k: int) -> list[Setting]:
     """Return the settings to try, nearest to the defaults first, because ties go to the first."""
     usual = mc.Mascot().protected(k)
     protects = [None, *(count for count in sorted({0, 1, k // 2}) if count != usual)]
@@ -276,10 +277,10 @@ def _grid(queries: Sequence[mc.Candidates[Any]], wishes: Sequence[mc.AnyWish], k
     return sorted(settings, key=lambda setting: (setting.changes, abs(setting.strength - _DEFAULT_STRENGTH)))
 
 
-def _widths(queries: Sequence[mc.Candidates[Any]], wish: mc.AnyWish) -> Iterator[float]:
+def _widths(queries: Sequence[mc.Candidates[Any]], wish: AnyWish) -> Iterator[float]:
     """Yield other widths for a wish's attribute, unless it has no width or the wish names a value."""
     name = _width_field(wish)
-    if name is None or not isinstance(wish, mc.Wish) or wish.near is not None:
+    if name is None or not isinstance(wish, Wish) or wish.near is not None:
         return
     usual = getattr(wish.attribute, name)
     if usual is None:
@@ -295,14 +296,14 @@ def _widths(queries: Sequence[mc.Candidates[Any]], wish: mc.AnyWish) -> Iterator
         yield width
 
 
-def _width_here(wish: mc.Wish, query: mc.Candidates[Any], name: str) -> float | None:
+def _width_here(wish: Wish, query: mc.Candidates[Any], name: str) -> float | None:
     """Return the width that the wish takes from the candidates of a query."""
     bins: Any = wish.bins(query.columns, query.vectors, len(query)).resolve()
     axes: Any = getattr(bins, "axes", ())
     return axes[0].sigma if len(axes) == 1 else getattr(bins, name, None)
 
 
-def _width_field(wish: mc.AnyWish) -> str | None:
+def _width_field(wish: AnyWish) -> str | None:
     owner = wish.attribute
     return next((f.name for f in fields(owner) if f.name in WIDTHS), None) if is_dataclass(owner) else None
 
@@ -340,12 +341,12 @@ def _decide(
     return "relevance alone", reason, Setting(strength=0.0)
 
 
-def _spelled_wish(wish: mc.AnyWish) -> str:
+def _spelled_wish(wish: AnyWish) -> str:
     attribute: Any = wish.attribute
     about = _spelled(f"mc.{type(attribute).__name__}", attribute)
     if isinstance(attribute, mc.Category) and attribute.missing == "last":
         about = repr(attribute.column)
-    if not isinstance(wish, mc.Wish):
+    if not isinstance(wish, Wish):
         (word, _), (_, first), *others = wish.to_dict().items()
         options = "".join(f", {name}={value!r}" for name, value in others if value is not False)
         return f"mc.{word}({about}, {first!r}{options})"

@@ -8,13 +8,14 @@ from os import PathLike
 from typing import Any
 
 import mascot as mc
+from mascot.attributes import Clusters
 from mascot.candidates import RecordColumns
 from mascot.connect.converters.hit_lists import as_scores, as_vectors
 from mascot.errors import check_share, check_whole
 from mascot.grammar import columns_of
 from mascot.profiles import Variant
 from mascot.reranking import check_call, check_method
-from mascot.wishes import check_wishes
+from mascot.wishes import AnyWish, check_wishes
 
 MethodClass = Callable[..., Any]
 NOTE = "mascot"  # the metadata key of the reason
@@ -163,7 +164,7 @@ def method_from_lambda(value: float, method: MethodClass = mc.Mascot, owner: str
         ) from None
 
 
-def as_wishes(wishes: Any) -> tuple[mc.AnyWish, ...]:
+def as_wishes(wishes: Any) -> tuple[AnyWish, ...]:
     """Return one or several wishes, which may be objects or dictionaries, as a tuple."""
     items: Any = [wishes] if isinstance(wishes, Mapping) else wishes
     if isinstance(items, Iterable) and not isinstance(items, str):
@@ -196,7 +197,7 @@ def resolve_rules(options: Mapping[str, Any]) -> dict[str, Any]:
     return rest
 
 
-def plain_wishes(wishes: Iterable[mc.AnyWish]) -> list[dict[str, Any]]:
+def plain_wishes(wishes: Iterable[AnyWish]) -> list[dict[str, Any]]:
     return [wish.to_dict() for wish in wishes]
 
 
@@ -211,4 +212,4 @@ def _is_built_in(attribute: Any) -> bool:
 
 
 def _compares_vectors(attribute: Any) -> bool:
-    return isinstance(attribute, (mc.Clusters, mc.Vectors)) and getattr(attribute, "column", None) is None
+    return isinstance(attribute, (Clusters, mc.Vectors)) and getattr(attribute, "column", None) is None

@@ -30,6 +30,7 @@ from mascot.photos.results import Results
 from mascot.photos.sharing import album_figures as figures
 from mascot.photos.sharing.export import finished, original
 from mascot.reasons.explain import describe_wish
+from mascot.wishes import AnyWish, Wish
 
 _LARGE = 1280  # pixels of the longer side of a picture
 _SMALL = 144  # pixels of the longer side of a picture in the list before steering
@@ -76,10 +77,10 @@ def section_of(results: Results, links: bool = False, explain: bool = False, tit
     )  # fmt: skip
 
 
-def _wish_text(wish: mc.AnyWish) -> str:
+def _wish_text(wish: AnyWish) -> str:
     """Return a wish as text, with its hour or day as people write it."""
-    near = wish.near if isinstance(wish, mc.Wish) else None
-    if isinstance(wish, mc.Wish) and isinstance(wish.attribute, mc.HourOfDay) and isinstance(near, (int, float)):
+    near = wish.near if isinstance(wish, Wish) else None
+    if isinstance(wish, Wish) and isinstance(wish.attribute, mc.HourOfDay) and isinstance(near, (int, float)):
         wish = replace(wish, near=f"{int(near)}:{round(near % 1 * 60):02}")
     return describe_wish(wish).replace("T12:00", "")
 

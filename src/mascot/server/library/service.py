@@ -34,6 +34,7 @@ from mascot.server.library.library_summary import library_out, trips_out
 from mascot.server.library.targets import target_out
 from mascot.server.rerank import request_cost
 from mascot.server.run.threads import ClientLeft, Threads, client_has_left
+from mascot.wishes import Wish
 
 _CACHED_PHOTOS = 25_000  # candidates of the last searches, so that a moving slider does not search again
 _SEARCHES, _FILES = 4, 4  # threads
@@ -104,15 +105,14 @@ class Service:
         library = self.current
         wishes = library.wishes(request)
         settled = request.settled(wishes)
-        most = request_cost.most_candidates(settled.build_method(), wishes, CANDIDATES)
-        hits = self._candidates(library, replace(request, candidates=request.candidates or most).retrieval())
+        hits = self._candidates(library, replace(request, candidates=request.candidates or CANDIDATES).retrieval())
         retrieval_end = time.perf_counter()
         results = library.steer(hits, replace(settled, wishes=tuple(wishes)), _check_cost)
         answer = _answer(results, settled)
         answer.targets = [
             target_out(part["focus"], part["near"], wish, results.photos)
             for part, wish in zip(request.wishes, wishes, strict=True)
-            if isinstance(wish, mc.Wish) and wish.near is not None
+            if isinstance(wish, Wish) and wish.near is not None
         ]
         answer.took_ms = {
             "retrieval": round((retrieval_end - start) * 1e3, 3),

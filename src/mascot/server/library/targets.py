@@ -11,11 +11,12 @@ import mascot as mc
 from mascot.attributes.columns import as_array
 from mascot.photos.photo import Photo
 from mascot.server.schemas import TargetOut
+from mascot.wishes import Wish
 
 _MINUTES = {"year": 525_960, "month": 43_830, "day": 1440, "hour": 60, "minute": 1}
 
 
-def target_out(name: str, near: Any, wish: mc.Wish, photos: Sequence[Photo]) -> TargetOut:
+def target_out(name: str, near: Any, wish: Wish, photos: Sequence[Photo]) -> TargetOut:
     """Return what a focus is near, as text and as a place, hour or date, for the results of its search."""
     target = TargetOut(name, near if isinstance(near, str) else ",".join(map(str, np.atleast_1d(near))))
     if isinstance(wish.attribute, mc.Place):
@@ -30,7 +31,7 @@ def target_out(name: str, near: Any, wish: mc.Wish, photos: Sequence[Photo]) -> 
     return target
 
 
-def _nearest(wish: mc.Wish, photos: Sequence[Photo], least: float, text_of: Any) -> str | None:
+def _nearest(wish: Wish, photos: Sequence[Photo], least: float, text_of: Any) -> str | None:
     """Return how far the nearest photograph is; None if that is less than `least`, or unknown (NaN)."""
     columns = {name: as_array([getattr(photo, name) for photo in photos]) for name in ("lat", "lon", "taken")}
     focus = wish.named_focus(wish.bins(columns, None, len(photos)))

@@ -13,9 +13,10 @@ from prometheus_client import Counter as CounterMetric
 
 import mascot as mc
 from mascot.attributes.category import label_text, labels_of
+from mascot.wishes import Limit, Share, Wish
 
 _SHARES = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1.0)
-_FREE = (mc.Wish, mc.Limit)  # wishes without minimum counts
+_FREE = (Wish, Limit)  # wishes without minimum counts
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1)
 
 
@@ -60,7 +61,7 @@ def _missed(wish: Any, ranking: mc.Ranking[Any], candidates: mc.Candidates) -> i
     `Ranking.missed_rules` also finds out why, which takes longer than ranking. Labels are therefore counted here.
     """
     if not isinstance(wish.attribute, mc.Category):
-        name = f"{'share' if isinstance(wish, mc.Share) else 'at least'} {wish.attribute.name}"
+        name = f"{'share' if isinstance(wish, Share) else 'at least'} {wish.attribute.name}"
         return sum(rule.rule == name for rule in ranking.missed_rules())
     cells = candidates.columns[wish.attribute.column]
     labels = (label for position in ranking.positions.tolist() for label in labels_of(cells[position]))

@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 
 import mascot as mc
+from mascot.attributes import Clusters, Cycle, Grid
 from mascot.attributes.category import Combination, labels_of
 from mascot.kernels import native
+from mascot.wishes import AnyWish
 
-_MOST_PAIRED = {mc.MsDpp: 500}  # candidates, of which all pairs are compared
 _MOST_REACHED = 10_000_000  # candidates x bins per candidate
 _MOST_DENSE = 30_000_000  # candidates x bins, for methods that compute all of them
-_MOST_FEATURES = 5_000_000  # candidates x labels and clusters, for the methods that compare candidates
-_MOST_COMPARED = 400_000_000  # candidates x dimension x results, for Mmr, KDpp and Vectors
+_MOST_FEATURES = 5_000_000  # candidates x labels and clusters, for Mmr
+_MOST_COMPARED = 400_000_000  # candidates x dimension x results, for Mmr and Vectors
 _MOST_CLUSTERED = 400_000_000  # candidates x dimension x clusters
 _LABELLED = (mc.Category, Combination)
 _KEEP = 4  # cost factor of searching for the strength
@@ -30,31 +31,22 @@ _MOST_CHARACTERS = 20_000_000  # of the labels of combinations
 _SCALED = 2000  # number of bins if the width depends on the candidates
 
 
-def check(candidates: mc.Candidates, wishes: Sequence[mc.AnyWish], method: Any, k: int, keep: bool = False) -> bool:
+def check(candidates: mc.Candidates, wishes: Sequence[AnyWish], method: Any, k: int, keep: bool = False) -> bool:
     """Refuse a request that is too expensive; return whether it takes only about a millisecond."""
     count, attributes = len(candidates), [wish.attribute for wish in wishes]
-    for owner in (method, *attributes):
-        most = _MOST_PAIRED.get(type(owner), count)
-        if count > most:
-            name = type(owner).__name__
-            raise mc.OptionError(f"{name} compares all pairs: candidates must be at most {most}, got {count}")
     labels = _count_labels(attributes, candidates)
     sizes = [_bins(attribute, candidates) for attribute in attributes]
     bins, reach = sum(size[0] for size in sizes), sum(min(size) for size in sizes)
     _require(count * reach, _MOST_REACHED // (_KEEP if keep else 1), "candidates x bins per candidate")
-    work = sum(count * _width(it, candidates) * it.count for it in attributes if isinstance(it, mc.Clusters))
-    if isinstance(method, (mc.Clustering, mc.KDpp, mc.Mmr, mc.MsDpp)):
-        labelled = (mc.Category, mc.Clusters)
+    work = sum(count * _width(it, candidates) * it.count for it in attributes if isinstance(it, Clusters))
+    if isinstance(method, mc.Mmr):
+        labelled = (mc.Category, Clusters)
         pairs = zip(sizes, attributes, strict=True)
         features = sum(size[0] if isinstance(attribute, labelled) else 3 for size, attribute in pairs)
-        _require(count * features, _MOST_FEATURES, f"candidates x labels, for {type(method).__name__}")
+        _require(count * features, _MOST_FEATURES, "candidates x labels, for Mmr")
         width = features + (0 if candidates.vectors is None else candidates.vectors.shape[1])
-        if isinstance(method, (mc.Mmr, mc.KDpp)):
-            width += min(k, count) if isinstance(method, mc.KDpp) else 0  # a row of the Cholesky factor
-            cost = count * width * min(k, count) * (_KEEP if keep else 1)
-            _require(cost, _MOST_COMPARED, f"candidates x dimension x results, for {type(method).__name__}")
-        elif isinstance(method, mc.Clustering):
-            work += count * width * method.clusters
+        cost = count * width * min(k, count) * (_KEEP if keep else 1)
+        _require(cost, _MOST_COMPARED, "candidates x dimension x results, for Mmr")
     elif isinstance(method, mc.Mascot) and (
         method.bin_weight == "query" or any(getattr(it, "missing", "last") == "neutral" for it in attributes)
     ):
@@ -66,14 +58,9 @@ def check(candidates: mc.Candidates, wishes: Sequence[mc.AnyWish], method: Any, 
     _require(work, _MOST_CLUSTERED, "candidates x dimension x clusters")
     if not native.available():
         _require(count * bins, _NUMPY, "candidates x bins, without the native kernel")
-    has_clusters = any(isinstance(attribute, (mc.Clusters, mc.Vectors)) for attribute in attributes)
+    has_clusters = any(isinstance(attribute, (Clusters, mc.Vectors)) for attribute in attributes)
     is_plain = isinstance(method, (mc.Mascot, mc.Relevance)) and not keep and not has_clusters
     return is_plain and count * reach <= _SMALL and labels <= _SMALL
-
-
-def most_candidates(method: Any, wishes: Sequence[mc.AnyWish], most: int) -> int:
-    """Return the largest number of candidates, up to `most`, that the method and the wishes may have."""
-    return min(_MOST_PAIRED.get(type(owner), most) for owner in (method, *(wish.attribute for wish in wishes)))
 
 
 def _require(cost: int, most: int, rule: str) -> None:
@@ -122,23 +109,23 @@ def _bins(attribute: Any, candidates: mc.Candidates) -> tuple[int, int]:
         except TypeError:  # the library reports which cell cannot be a label
             distinct = sum(map(len, labels))
         return distinct, max(map(len, labels), default=0)
-    if isinstance(attribute, mc.Clusters):
+    if isinstance(attribute, Clusters):
         return attribute.count, 1
     if isinstance(attribute, mc.Vectors):
         return 1, 1
     if isinstance(attribute, mc.Weekday):
         return 7, 7
-    if isinstance(attribute, (mc.Cycle, mc.DayOfYear, mc.HourOfDay)):
+    if isinstance(attribute, (Cycle, mc.DayOfYear, mc.HourOfDay)):
         bins = attribute.bins or _HOURS
         return bins, bins
-    if isinstance(attribute, mc.Grid):
+    if isinstance(attribute, Grid):
         return attribute.cells**2, attribute.cells**2
     bins = _GLOBE * len(candidates)
     has_fixed_width = any(getattr(attribute, name, None) for name in ("sigma", "sigma_days", "sigma_km"))
     return bins if has_fixed_width else min(_SCALED, bins), _GLOBE
 
 
-def _width(attribute: mc.Clusters | mc.Vectors, candidates: mc.Candidates) -> int:
+def _width(attribute: Clusters | mc.Vectors, candidates: mc.Candidates) -> int:
     """Return the dimension of the vectors that an attribute reads."""
     vectors: Any = candidates.vectors if attribute.column is None else candidates.columns.get(attribute.column)
     if vectors is None:

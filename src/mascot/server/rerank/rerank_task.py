@@ -22,6 +22,7 @@ from mascot.server.rerank import request_cost
 from mascot.server.rerank.audit import Record
 from mascot.server.rerank.profile_store import ProfileStore
 from mascot.server.responses import JSON, BadBody
+from mascot.wishes import AnyWish
 
 _K = 20
 _SOURCES = ("scores", "records", "response")  # of candidates, in a request
@@ -53,7 +54,7 @@ class RerankTask:
         request = self._request
         for place, part in enumerate(request.wishes):
             decode_wish(part, place, schemas.WISHES)  # checks it against the limits of the server
-        self._wishes: Sequence[mc.AnyWish] = [mc.from_dict(part) for part in request.wishes]
+        self._wishes: Sequence[AnyWish] = [mc.from_dict(part) for part in request.wishes]
         self._method = None if request.method is None else mc.from_dict(msgspec.to_builtins(request.method))
         self._options = {name: value for name in OPTIONS if (value := getattr(request, name)) is not None}
         self._k: int = request.k or _K
@@ -114,7 +115,7 @@ def decode_wish(part: dict[str, Any], place: int, kinds: Mapping[str, type[Any]]
     return convert(part, kinds[keys[0]], f"wishes[{place}]")
 
 
-def _candidates_of(request: Any, wishes: Iterable[mc.AnyWish]) -> mc.Candidates:
+def _candidates_of(request: Any, wishes: Iterable[AnyWish]) -> mc.Candidates:
     """Return the candidates of a decoded request. Of records and responses, only what the wishes read is checked."""
     sources = [name for name in _SOURCES if getattr(request, name) is not None]
     if len(sources) != 1:
@@ -138,7 +139,7 @@ def _candidates_of(request: Any, wishes: Iterable[mc.AnyWish]) -> mc.Candidates:
     return _checked(from_engine(request.from_, request.response, names), wishes)
 
 
-def _checked(candidates: mc.Candidates, wishes: Iterable[mc.AnyWish]) -> mc.Candidates:
+def _checked(candidates: mc.Candidates, wishes: Iterable[AnyWish]) -> mc.Candidates:
     """Return the candidates with the columns that the wishes read, within the limits of the server."""
     count, largest = len(candidates), schemas.LARGEST
     if count > schemas.MOST_OWN_CANDIDATES:

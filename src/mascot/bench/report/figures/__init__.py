@@ -11,15 +11,14 @@ from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
-import mascot as mc
 from mascot.bench.datasets.dataset import Dataset
+from mascot.bench.methods.own_method import from_record
 from mascot.bench.protocol.search_space import LABELS, published, settings
 from mascot.bench.protocol.tasks import FOCUS, GEO_HOUR, SPREAD, Direction, Point
 from mascot.bench.report import naming, run_results
 from mascot.bench.report.figures import parameter_figures, relevance_figures, style
 from mascot.bench.report.figures.one_query import NEEDED, Picture, of_query, pictures
 from mascot.bench.report.run_results import Builder, RunResults
-from mascot.bench.running.own_method import from_record
 from mascot.bench.running.records import Record
 from mascot.errors import OptionError
 
@@ -113,4 +112,7 @@ def _point(label: str, direction: Direction, records: Sequence[Record]) -> Point
             )
         return Point(label, GEO_HOUR, direction, from_record(records[0]["method"]))
     point = published(label, GEO_HOUR, direction) or settings(label, GEO_HOUR, direction)[0]
-    return replace(point, method=mc.from_dict(records[0]["method"])) if records else point
+    if not records:
+        return point
+    parameters = {name: value for name, value in records[0]["method"].items() if name != "kind"}
+    return replace(point, method=replace(point.method, **parameters))

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mascot as mc
-from mascot import metrics
+from mascot.bench import metrics
 from mascot.bench.datasets.dataset import Dataset, Floats, Ints
 from mascot.bench.datasets.folder import open_picture, read_folder
 from mascot.bench.protocol.tasks import FOCUS, GEO_HOUR, SPREAD, Point, hours_of

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from mascot import metrics
+from mascot.bench import metrics
 from mascot.bench.protocol.published import Published
 from mascot.bench.report import naming
 from mascot.bench.report.run_results import DISPLACED, GAINS, RunResults, displaced, means, reflection

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
-from mascot.bins import Floats, Ints
+from mascot.bench.datasets.dataset import Floats, Ints
+from mascot.bench.methods.dpp import greedy_map, qualities
+from mascot.bench.methods.similarity import Similarity
 from mascot.errors import check_share, check_switch
-from mascot.methods.dpp import greedy_map, qualities
 from mascot.methods.method import Pick, Problem, Selection, check_strength, refuse_quotas, select_each
-from mascot.methods.similarity import Similarity
-from mascot.serialize import Value
 
 LARGEST_THETA = 0.99  # at 1 the quality exp(theta / (1 - theta) * r) is infinite
 _ROWS = 256  # of similarities that are cached for the strengths that `keep` tries
 
 
-class Determinantal(Value):
+class Determinantal:
     """Base class of the methods that select a set of large determinant."""
 
     __slots__ = ()
@@ -32,6 +32,11 @@ class Determinantal(Value):
         check_strength(self, 0.1)
         check_share(f"{type(self).__name__}.beta", self.beta)
         check_switch(f"{type(self).__name__}.released", self.released)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the parameters, as records hold them."""
+        parameters: Any = self
+        return {"kind": type(self).__name__} | asdict(parameters)
 
     def _similarity(self, problem: Problem, q: int) -> tuple[Callable[[int], Floats], Floats, Floats]:
         """Return a function of one candidate's similarities [N], the diagonal [N], and the scores [N] of quality."""
@@ -79,7 +84,7 @@ class KDpp(Determinantal):
         there are no wishes.
     released
         Use the update of the published experiments, which divides by the marginal variance; the exact
-        algorithm divides by its root (default: False). See `mascot.methods.dpp.greedy_map`.
+        algorithm divides by its root (default: False). See `mascot.bench.methods.dpp.greedy_map`.
     normalize
         Rescale the scores to 0..1 over the candidates, ignoring far outliers; otherwise use raw scores, whose size then
         decides which strengths are useful (default: True, but False with `released`).

@@ -9,14 +9,14 @@ Axes: Q queries, K results shown (best first), N candidates or corpus rows, U bi
 Arrays are checked here: an ``InputError``, or for a parameter an ``OptionError``, names the owner, the rule and
 the value.
 
->>> from mascot import metrics
+>>> from mascot.bench import metrics
 >>> minutes = [[0, 360, 720, 1080], [600, 601, 602, 603]]
 >>> hours = metrics.similarity_kernel(metrics.time_of_day_features(minutes))
 >>> metrics.normalised_vendi(hours, order=1).round(3)
 array([0.764, 0.013])
 """
 
-from mascot.metrics.control import (
+from mascot.bench.metrics.control import (
     Displacement,
     OperatingPoint,
     displacement,
@@ -27,7 +27,7 @@ from mascot.metrics.control import (
     prs,
     top1_agreement,
 )
-from mascot.metrics.diversity import (
+from mascot.bench.metrics.diversity import (
     dm,
     dm_per_query,
     harmonic_mean,
@@ -39,8 +39,8 @@ from mascot.metrics.diversity import (
     vendi,
     vendi_by_attribute,
 )
-from mascot.metrics.features import pairwise_distances, place_features, similarity_kernel, time_of_day_features
-from mascot.metrics.retrieval import (
+from mascot.bench.metrics.features import pairwise_distances, place_features, similarity_kernel, time_of_day_features
+from mascot.bench.metrics.retrieval import (
     average_precision_at_k,
     cluster_recall_at_k,
     f1_at_k,

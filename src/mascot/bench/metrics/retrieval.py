@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mascot.bench.metrics import _checks
+from mascot.bench.metrics._checks import Bools, Floats
+from mascot.bench.metrics.diversity import _harmonic
 from mascot.errors import InputError
-from mascot.metrics import _checks
-from mascot.metrics._checks import Bools, Floats
-from mascot.metrics.diversity import _harmonic
 
 
 def recall_at_k(relevant: ArrayLike, k: int) -> Floats:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 import mascot as mc
-from mascot.bench.running.own_method import select_by
+from mascot.bench.methods.own_method import select_by
+from mascot.bench.methods.similarity import joined_features
 
 STRATEGIES = ("mmr", "msd", "dpp", "cover", "ssd")
 
@@ -28,13 +29,9 @@ class Pyversity:
             import pyversity
         except ImportError:
             raise mc.MissingExtra("comparing with pyversity needs: pip install pyversity") from None
-        factors = problem.signs * problem.weights / problem.weights.sum()
 
         def pick(q: int, count: int) -> Any:
-            vectors = problem.unit_vectors_of(q)
-            blocks = [] if vectors is None else [vectors]
-            blocks += [factor * features for factor, features in zip(factors, problem.features_of(q), strict=True)]
-            embeddings = np.concatenate(blocks, axis=1).astype(np.float32)
+            embeddings = joined_features(problem, q).astype(np.float32)
             options: Any = {"strategy": self.strategy, "diversity": self.strength, "k": count}
             return pyversity.diversify(embeddings, relevance(problem.scores_of(q)), **options).indices
 

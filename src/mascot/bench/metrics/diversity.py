@@ -8,10 +8,10 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mascot.bench.metrics import _checks
+from mascot.bench.metrics._checks import Floats
+from mascot.bench.metrics.features import similarity_kernel
 from mascot.errors import InputError, is_number, require
-from mascot.metrics import _checks
-from mascot.metrics._checks import Floats
-from mascot.metrics.features import similarity_kernel
 
 
 def vendi(kernel: ArrayLike, *, order: float = 0.1, ridge: float = 1e-5) -> Floats:
@@ -74,7 +74,7 @@ def normalised_vendi(kernel: ArrayLike, *, order: float = 0.1, ridge: float = 1e
 
     Examples
     --------
-    >>> from mascot.metrics import place_features
+    >>> from mascot.bench.metrics import place_features
     >>> places = place_features([[35.7, 35.7, -33.9]], [[139.7, 139.7, 151.2]])
     >>> normalised_vendi(similarity_kernel(places), order=1, ridge=0).round(4)
     array([0.352])
@@ -96,7 +96,7 @@ def vendi_by_attribute(
 
     Examples
     --------
-    >>> from mascot.metrics import time_of_day_features
+    >>> from mascot.bench.metrics import time_of_day_features
     >>> vendi_by_attribute({"hour": time_of_day_features([[60, 780]])}, ridge=0)["hour"].round(3)
     array([0.988])
     """
@@ -116,7 +116,7 @@ def ilad(distances: ArrayLike) -> Floats:
 
     Examples
     --------
-    >>> from mascot.metrics import pairwise_distances
+    >>> from mascot.bench.metrics import pairwise_distances
     >>> ilad(pairwise_distances([[[0.0], [1.0], [3.0]]]))
     array([2.])
     """
@@ -130,7 +130,7 @@ def ilmd(distances: ArrayLike) -> Floats:
 
     Examples
     --------
-    >>> from mascot.metrics import pairwise_distances
+    >>> from mascot.bench.metrics import pairwise_distances
     >>> ilmd(pairwise_distances([[[0.0], [1.0], [3.0]]]))
     array([1.])
     """
@@ -213,7 +213,7 @@ def overall(quality: float, diversity: float) -> float:
     quality : float
         Mean R@10 over the queries, or MAP where queries have many positives. From 0 to 1.
     diversity : float
-        :func:`mascot.metrics.dm` of the same results. From 0 to 1.
+        :func:`mascot.bench.metrics.dm` of the same results. From 0 to 1.
 
     Examples
     --------

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.bins import Ints
+from mascot.attributes import Clusters
+from mascot.bench.datasets.dataset import Ints
+from mascot.bench.methods.similarity import joined_features
 from mascot.errors import OptionError, check_share, check_whole
-from mascot.kernels.kmeans import kmeans
 from mascot.methods.method import Problem, Selection, refuse_quotas, select_each
-from mascot.methods.similarity import joined
-from mascot.serialize import Value
 
 
 @dataclass(frozen=True, slots=True)
-class Clustering(Value):
+class Clustering:
     """k-means on the candidates' features, clusters ranked by their mean raw score.
 
     Spread takes the best candidate of each cluster in turn, round after round; focus takes whole
@@ -54,6 +54,10 @@ class Clustering(Value):
         check_whole("Clustering.clusters", self.clusters, 1)
         check_whole("Clustering.seed", self.seed, 0)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the parameters, as records hold them."""
+        return {"kind": "Clustering"} | asdict(self)
+
     def select(self, problem: Problem, k: int) -> Selection:
         """Select k candidates of each query, or all if there are fewer."""
         refuse_quotas(problem, self)
@@ -63,9 +67,8 @@ class Clustering(Value):
         return select_each(problem, k, self, lambda *query: partial(self._choose, *query))
 
     def _choose(self, problem: Problem, q: int, k: int, strength: float) -> Ints:
-        scores, vectors = problem.scores_of(q), problem.unit_vectors_of(q)
-        rows = joined(problem.features_of(q), problem.signs, problem.weights, vectors)
-        labels, _ = kmeans(rows, self.clusters, self.seed)
+        scores, rows = problem.scores_of(q), joined_features(problem, q)
+        labels = Clusters(self.clusters, self.seed).membership({}, rows).indices
         by_clusters = _cluster_order(labels, scores, one_by_one=bool((problem.signs < 0).any()))
         by_score = np.argsort(-scores, kind="stable")
         place = (1.0 - strength) * np.argsort(by_score) + strength * np.argsort(by_clusters)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mascot.kernels.reference import Floats, Ints
+from mascot.bench.datasets.dataset import Floats, Ints
 
 _LARGEST_EXPONENT = 200.0  # of a quality; L holds products of two, and Cholesky updates square those
 _ROUNDING = 1e-10  # a marginal variance below this share of the diagonal is rounding: the candidate is a copy

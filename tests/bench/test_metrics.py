@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mascot import metrics
+from mascot.bench import metrics
 from mascot.errors import InputError, OptionError
 
 

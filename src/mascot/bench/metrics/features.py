@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mascot.bench.metrics import _checks
+from mascot.bench.metrics._checks import Floats
 from mascot.errors import InputError
-from mascot.metrics import _checks
-from mascot.metrics._checks import Floats
 
 _BLOCK = 1 << 18  # numbers per block of differences: stays in the cache
 

@@ -15,7 +15,7 @@ import numpy as np
 
 import mascot as mc
 from mascot.bench.datasets.dataset import Floats
-from mascot.bench.running.own_method import select_by
+from mascot.bench.methods.own_method import select_by
 from mascot.errors import check_share
 
 

@@ -8,9 +8,9 @@ from operator import attrgetter
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mascot.bench.metrics import _checks
+from mascot.bench.metrics._checks import Bools, Floats, Ints
 from mascot.errors import InputError
-from mascot.metrics import _checks
-from mascot.metrics._checks import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +49,7 @@ def prs(diversity: ArrayLike) -> float:
     Parameters
     ----------
     diversity : array_like of shape [S]
-        Mean over queries of :func:`mascot.metrics.metadata_channel` at each strength, ascending: 0, 0.1,
+        Mean over queries of :func:`mascot.bench.metrics.metadata_channel` at each strength, ascending: 0, 0.1,
         ... 1 in the published runs. On focus it is already ``1 - V``.
 
     Examples

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mascot.kernels.reference import Floats
-from mascot.methods.similarity import Similarity
+from mascot.bench.datasets.dataset import Floats
+from mascot.bench.methods.similarity import Similarity
 
 _RIDGE = 1e-3  # added to the diagonal, so that the logarithm of a singular matrix exists
 _NOTHING = 1e-12  # norms of tangents that cancelled

@@ -7,71 +7,13 @@ import pytest
 from scipy.linalg import expm, logm
 
 import mascot as mc
-from mascot.errors import InputError
+from mascot.bench.methods import Clustering, KDpp, MsDpp
+from mascot.bench.methods.similarity import Similarity, joined_features
+from mascot.bench.methods.tangents import combine, tangents
+from mascot.errors import InputError, OptionError
 from mascot.kernels.kmeans import kmeans
-from mascot.methods import Clustering, KDpp, Mmr, MsDpp, Relevance
-from mascot.methods.method import Problem, Table
-from mascot.methods.similarity import Similarity, joined
-from mascot.methods.tangents import combine, tangents
-
-
-class Block:
-    def __init__(self, name):
-        self.name = name
-
-    def features(self, columns, vectors):
-        return columns[self.name]
-
-
-def unit(rows):
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
-
-
-def make_problem(seed=0, count=30, signs=(1, 1), weights=None, with_vectors=True, already=(), copies=0, scores=None):
-    """Return one query: a place (3 columns), an hour (2) and an image vector (12), best score first.
-
-    The last `copies` candidates repeat the first ones: same features, vectors and scores.
-    """
-    rng = np.random.default_rng(seed)
-    blocks = [unit(rng.normal(size=(count, width))) for width in (3, 2)[: len(signs)]]
-    images = unit(rng.normal(size=(count, 12)))
-    ranked = np.sort(rng.uniform(0.28, 0.45, count))[::-1].copy() if scores is None else np.array(scores, float)
-    if copies:
-        for rows in (*blocks, images, ranked):
-            rows[-copies:] = rows[:copies]
-    already = np.array(already, np.int64)
-    return Problem(
-        ptr=np.array([0, count]), scores=ranked, bins=(), signs=np.array(signs, float),
-        weights=np.ones(len(signs)) if weights is None else np.array(weights, float), rules=("last",) * len(signs),
-        attributes=tuple(Block(f"block {j}") for j in range(len(signs))),
-        tables=(Table({f"block {j}": block for j, block in enumerate(blocks)}, images if with_vectors else None),),
-        already_ptr=np.array([0, len(already)]) if len(already) else None, already=already if len(already) else None,
-    )  # fmt: skip
-
-
-def features(problem):
-    return problem.features_of(0)
-
-
-def vectors(problem):
-    return problem.tables[0].vectors
-
-
-def replace_rows(problem, scores, blocks, images):
-    table = Table({f"block {j}": block for j, block in enumerate(blocks)}, images)
-    return dataclasses.replace(problem, scores=scores, tables=(table,))
-
-
-def bursts():
-    """Return 200 candidates of equal scores: 20 scenes, ten copies of each."""
-    problem = make_problem(count=200)
-    images, *blocks = (np.repeat(rows[:20], 10, axis=0) for rows in (vectors(problem), *features(problem)))
-    return replace_rows(problem, np.full(200, 0.3), blocks, images)
-
-
-def selected(method, problem, k):
-    positions = method.select(problem, k).positions[0]
-    return positions[positions >= 0].tolist()
+from tests.methods import queries
+from tests.methods.queries import bursts, features, make_problem, selected, vectors
 
 
 def similarity(rows):
@@ -113,158 +55,29 @@ def released_greedy(kernel, scores, k):
 
 
 METHODS = [
-    Relevance(), Mmr(0.5, published=True), KDpp(0.2, normalize=False), KDpp(1.0, beta=0.8, released=True), MsDpp(0.2),
-    MsDpp(0.5, normalize="tn+tvms"), Clustering(strength=0.4, clusters=7),
+    KDpp(0.2, normalize=False), KDpp(1.0, beta=0.8, released=True), MsDpp(0.2), MsDpp(0.5, normalize="tn+tvms"),
+    Clustering(strength=0.4, clusters=7),
 ]  # fmt: skip
-
-
-def test_highest_scores_first_and_ties_by_position():
-    assert selected(Relevance(), make_problem(scores=[0.1, 0.9, 0.5, 0.9, 0.5], count=5), 4) == [1, 3, 2, 4]
 
 
 @pytest.mark.parametrize("method", METHODS, ids=repr)
 @pytest.mark.parametrize("signs", [(1, 1), (-1,)], ids=str)
 def test_every_method(method, signs):
-    scores = np.random.default_rng(3).integers(1, 9, 30) / 10
-    problem = make_problem(seed=3, signs=signs, scores=scores, already=[4, 9])
-    weakest = method if method == Relevance() else dataclasses.replace(method, strength=0.0)
-    assert selected(weakest, problem, 12) == selected(Relevance(), problem, 12)
-    bare = make_problem(count=5, signs=(), with_vectors=False)
-    assert selected(weakest, bare, 3) == [0, 1, 2]
-    if method != Relevance():
-        with pytest.raises(InputError, match=r"compares candidates by vectors or wishes, got neither: give .*vectors="):
-            method.select(bare, 3)
-
-    # Shorter lists are prefixes, and pages continue.
-    problem = make_problem(seed=1, signs=signs)
-    longest = selected(method, problem, 100)
-    assert sorted(longest) == list(range(30))
-    assert selected(method, problem, 7) == longest[:7]
-    assert selected(method, make_problem(seed=1, signs=signs, already=longest[:6]), 9) == longest[6:15]
-    assert selected(method, make_problem(count=1, signs=signs), 5) == [0]
-    assert selected(method, make_problem(count=4, signs=signs, already=range(4)), 3) == []
-
-    # A copy never comes before its original.
-    order = selected(method, make_problem(signs=signs, copies=8), 30)
-    assert all(order.index(original) < order.index(22 + original) for original in range(8))
-
-    # Missing values and scores of any size are accepted.
-    blocks = [block.copy() for block in features(problem)]
-    for block in blocks:
-        block[::3] = 0.0
-    assert len(set(selected(method, replace_rows(problem, problem.scores, blocks, vectors(problem)), 20))) == 20
-    for scale in (1e-6, 1e6):
-        assert len(set(selected(method, make_problem(scores=scale * (1 + scores), signs=signs), 30))) == 30
+    queries.selects_as_every_method(method, signs)
 
 
-def mmr_by_definition(problem, strength, k, published=True):
-    total = problem.weights.sum()
-    parts = [s * w / total * f for s, w, f in zip(problem.signs, problem.weights, features(problem), strict=True)]
-    rows = np.hstack(([] if vectors(problem) is None else [vectors(problem)]) + parts)
-    similarity = np.array([[float((a * b).sum()) for b in rows] for a in rows])
-    scores, best = problem.scores, int(np.argmax(problem.scores))
-    if published:
-        similarity = (similarity - similarity.min()) / (similarity.max() - similarity.min())
-    else:
-        similarity = (similarity - similarity[best].min()) / (similarity[best, best] - similarity[best].min())
-        scores = (scores - scores.min()) / (scores.max() - scores.min())
-    chosen = [best]
-    while len(chosen) < k:
-        worth = {
-            i: (1 - strength) * scores[i] - strength * max(similarity[i, j] for j in chosen)
-            for i in range(len(rows))
-            if i not in chosen
-        }
-        chosen.append(max(worth, key=worth.get))
-    return chosen
-
-
-@pytest.mark.parametrize("strength", [0.1, 0.5, 1.0])
-@pytest.mark.parametrize(
-    ("signs", "weights", "with_vectors"), [((1,), None, True), ((1, -1), (3, 1), True), ((1, 1), None, False)]
-)
-def test_mmr_is_the_definition(strength, signs, weights, with_vectors):
-    problem = make_problem(signs=signs, weights=weights, with_vectors=with_vectors)
-    assert selected(Mmr(strength, published=True), problem, 15) == mmr_by_definition(problem, strength, 15)
-    spread = dataclasses.replace(problem, signs=np.abs(problem.signs))
-    assert selected(Mmr(strength), spread, 15) == mmr_by_definition(spread, strength, 15, published=False)
-
-
-@pytest.mark.parametrize("method", [Mmr(), KDpp(0.5)], ids=repr)
-def test_the_size_of_scores_and_outliers_change_nothing(method):
-    problem = make_problem(seed=2, signs=())
-    expected = selected(method, problem, 15)
-    for scores in (25 * problem.scores, problem.scores - 900, np.append(1e6, problem.scores[1:])):
-        assert selected(method, dataclasses.replace(problem, scores=scores), 15) == expected
-    raw = dataclasses.replace(method, normalize=False)
-    assert selected(raw, dataclasses.replace(problem, scores=25e3 * problem.scores), 15) == list(range(15))
+def test_the_size_of_scores_and_outliers_change_nothing():
+    queries.ignores_the_size_of_scores(KDpp(0.5))
 
 
 @pytest.mark.parametrize("keep", [0.5, 0.9, 0.97, 1.0])
-@pytest.mark.parametrize("method", [Mmr(), Mmr(published=True), KDpp(), MsDpp()], ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize("method", [KDpp(), MsDpp()], ids=repr)
 def test_keep_finds_the_largest_strength(method, keep):
-    problem = make_problem(seed=4, already=[1, 5])
-    selection = dataclasses.replace(method, strength=None, keep=keep).select(problem, 8)
-    relevance = problem.relevance_of(0, getattr(method, "robust", False))
-    least = keep * relevance[selected(Relevance(), problem, 8)].sum() - 1e-9
-
-    def at(hundredths):
-        return selected(dataclasses.replace(method, strength=hundredths / 100), problem, 8)
-
-    strength = round(100 * selection.strengths[0])
-    assert selection.positions[0].tolist() == at(strength)
-    assert relevance[at(strength)].sum() >= least
-    rung = strength // 5 * 5 + 5  # the ladder has steps of five hundredths, and single ones below the first that fails
-    for stronger in (*range(strength + 1, min(rung, 101)), *range(rung, 101, 5)):
-        assert relevance[at(stronger)].sum() < least
-
-
-def test_a_full_list_within_the_limit_is_kept_to():
-    problem = make_problem(seed=5, signs=(), count=40)
-    columns = {"own": [i % 8 for i in range(40)]}
-    candidates = mc.Candidates(problem.scores, columns=columns, vectors=vectors(problem))
-    for keep in (0.6, 0.8, 0.95):
-        held = mc.rerank(candidates, mc.limit("own", 1), 8, Mmr(keep=keep))
-        assert mc.rerank(candidates, mc.limit("own", 1, fill=True), 8, Mmr(keep=keep)).ids == held.ids
-    batch = mc.rerank_many([candidates] * 2, mc.limit("own", 1, fill=True), 12, Mmr(keep=0.9))
-    assert [len(set(ids)) for ids in batch.ids] == [12, 12]
-
-
-def test_vectors_of_any_type_and_size_are_compared():
-    problem = make_problem(seed=7, signs=())
-    images = vectors(problem)
-    expected = selected(Mmr(0.6), problem, 12)
-
-    def ids(rows, method):
-        return mc.rerank(mc.Candidates(problem.scores, vectors=rows), [], 12, method).ids
-
-    single = images.astype(np.float32)
-    for rows in (single, np.float32(1e30) * single, np.float32(1e-30) * single, 1e100 * images, 1e-100 * images):
-        assert ids(rows, Mmr(0.6)) == expected
-    some_missing = np.where(problem.scores[:, None] < 0.33, np.nan, images)
-    for rows in (images.astype(np.float16), (100 * images).astype(int), some_missing):
-        assert len(set(ids(rows, Mmr(1.0)))) == len(set(ids(rows, KDpp(0.9)))) == 12
-    for rows in (np.ones((30, 3)), np.zeros((30, 3)), np.full((30, 3), np.nan)):  # nothing tells them apart
-        assert ids(rows, Mmr(0.6)) == list(range(12))
-    assert mc.rerank(mc.Candidates([1.0], vectors=[[1.0, 2.0]]), [], 12, Mmr()).ids == [0]
-
-
-def test_equal_candidates_tie_exactly():
-    assert {i % 10 for i in selected(Mmr(0.5), bursts(), 20)} == {0}  # the first of each burst
-
-
-def test_mmr_takes_limits():
-    problem = make_problem(seed=2, signs=())
-    candidates = mc.Candidates(problem.scores, columns={"own": list(range(30))}, vectors=vectors(problem))
-    assert mc.rerank(candidates, mc.limit("own", 1), 15, Mmr(0.6)).ids == selected(Mmr(0.6), problem, 15)
-    # By relevance the second would use up both labels, and the list would end.
-    labels, images = ["x", ("a", "b"), "a", "b"], np.eye(3)[[0, 0, 1, 2]]
-    binding = mc.Candidates([4, 3, 2, 1], columns={"label": labels}, vectors=images)
-    assert mc.rerank(binding, mc.limit("label", 1), 3, Mmr(1.0)).ids == [0, 2, 3]
+    queries.finds_the_largest_strength(method, keep)
 
 
 def clusters_by_definition(problem, clusters, seed):
-    rows = joined(features(problem), problem.signs, problem.weights, vectors(problem))
+    rows = joined_features(problem, 0)
     labels, _ = kmeans(rows, clusters, seed)
     members = {}
     for i in sorted(range(len(rows)), key=lambda i: (-problem.scores[i], i)):
@@ -285,7 +98,7 @@ def test_clustering_is_the_definition(clusters, signs):
 
 def test_clusters_of_equal_scores_are_ranked_by_position():
     problem = make_problem(scores=np.full(30, 0.1))  # 0.1 * 3 / 3 is not 0.1: means would not tie
-    rows = joined(features(problem), problem.signs, problem.weights, vectors(problem))
+    rows = joined_features(problem, 0)
     labels = kmeans(rows, 7, 0)[0].tolist()
     opened = [labels[i] for i in selected(Clustering(clusters=7), problem, 30)]
     assert list(dict.fromkeys(opened)) == list(dict.fromkeys(labels))
@@ -449,3 +262,52 @@ def test_copies_tie_although_their_eigenvectors_differ(normalize):
     for burst in range(20):
         own = [pick for pick in picks if pick // 10 == burst]
         assert own == sorted(own)
+
+
+@pytest.mark.parametrize("wish", [mc.limit("who", 1), mc.share("who", {"a": 0.5})], ids=["limit", "share"])
+@pytest.mark.parametrize("method", [KDpp(), MsDpp(), Clustering()], ids=repr)
+def test_limits_and_shares_are_refused(method, wish):
+    candidates = mc.Candidates([0.9, 0.8], columns={"who": ["a", "b"]})
+    with pytest.raises(OptionError, match=rf"^{type(method).__name__} cannot obey limit\(...\) or share\(...\)"):
+        mc.rerank(candidates, [mc.spread("who"), wish], 2, method)
+
+
+@pytest.mark.parametrize(
+    ("owner", "make"),
+    [
+        ("KDpp.keep", lambda: KDpp(0.5, keep=0.9)),
+        ("KDpp.normalize", lambda: KDpp(normalize=1)),
+        ("KDpp.beta", lambda: KDpp(beta=1.5)),
+        ("KDpp.released", lambda: KDpp(released=1)),
+        ("MsDpp.normalize", lambda: MsDpp(normalize="tvms")),
+        ("Clustering.strength", lambda: Clustering(2)),
+        ("Clustering.clusters", lambda: Clustering(clusters=2.5)),
+        ("Clustering.seed", lambda: Clustering(seed=None)),
+        ("Clustering has one direction", lambda: Clustering().select(make_problem(signs=(1, -1)), 5)),
+    ],
+)
+def test_an_error_names_its_owner(owner, make):
+    with pytest.raises(OptionError) as caught:
+        make()
+    assert str(caught.value).startswith(owner)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=repr)
+def test_there_may_be_no_candidates(method):
+    empty = mc.Candidates(scores=[], columns={"who": []})
+    assert mc.rerank(empty, mc.spread("who"), 5, method).ids == []
+
+
+@pytest.mark.parametrize("method", [KDpp(), MsDpp(), Clustering(clusters=5)], ids=repr)
+def test_a_reranker_ranks_as_rerank_does(method):
+    rng = np.random.default_rng(0)
+    columns, vectors = {"hour": rng.uniform(0, 24, 100)}, rng.normal(size=(100, 8))
+    ranker = mc.Reranker(mc.spread(mc.HourOfDay("hour")), method).fit(columns, vectors)
+    rows, scores = rng.permutation(100)[:80].reshape(2, 40), rng.random((2, 40))
+    many = ranker.rerank_many(rows, scores, k=10)
+    second = ranker.rerank_many(rows, scores, 10, already=many)
+    for q in range(2):
+        candidates = mc.Candidates(scores[q], rows[q], {"hour": columns["hour"][rows[q]]}, vectors[rows[q]])
+        alone = mc.rerank(candidates, mc.spread(mc.HourOfDay("hour")), 10, method)
+        assert ranker.rerank(rows[q], scores[q], 10).ids == alone.ids == many[q].ids
+        assert not set(second[q].ids) & set(alone.ids)

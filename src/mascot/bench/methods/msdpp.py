@@ -9,11 +9,11 @@ from typing import Literal
 
 import numpy as np
 
-from mascot.bins import Floats
+from mascot.bench.datasets.dataset import Floats
+from mascot.bench.methods.kdpp import Determinantal
+from mascot.bench.methods.tangents import combine, tangents, unit_logarithm
 from mascot.errors import InputError, check_one_of
-from mascot.methods.kdpp import Determinantal
 from mascot.methods.method import Problem
-from mascot.methods.tangents import combine, tangents, unit_logarithm
 
 _QUERIES = 32  # queries whose matrices are cached: 200 candidates take about 2 MB
 _Blocks = tuple[tuple[tuple[int, ...], bytes], ...]  # shape and content of each block of features
