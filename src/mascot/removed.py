@@ -11,6 +11,7 @@ _INSTEAD = {
     "--ray": "run on this machine; mascot bench run takes --jobs N",
     "--check": "use mascot library check",
     "--repair": "use mascot index FOLDER --again",
+    **dict.fromkeys(("--export", "--import"), "copy the files in .mascot/choices"),
     # Formats of files
     **dict.fromkeys(("tsv", ".tsv", "parquet", ".parquet", ".gz"), _TABLE),
     # Names

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from contextlib import suppress
@@ -229,20 +230,9 @@ def test_damaged_choices_are_named(root: Path, content: bytes) -> None:
         assert file.read_bytes() == content
 
 
-def test_choices_are_exported_and_imported(root: Path, tmp_path: Path) -> None:
-    file, place = tmp_path / "choices.json", ("--library", str(root))
-    with Library(root) as library:
+def test_choices_are_copied_as_files(root: Path, tmp_path: Path) -> None:
+    other = indexed_library(tmp_path / "other")
+    with Library(root) as library, Library(other) as copy:
         saved = [library.choices.put("prints", [1, 2]), library.choices.put("wall", [3], [5], {"text": "boats"})]
-        assert "2 choices in" in run_command("choices", "--export", str(file), *place).stderr
-        assert "never overwritten" in run_command("choices", "--export", str(file), *place).stderr
-        library.choices.delete("prints")
-        assert library.choices.add_json(file) == 2
-        assert library.choices.all() == saved
-        other = library.choices.put("wall", [4])
-        refused = run_command("choices", "--import", str(file), *place)
-        assert (refused.returncode, "another choice called 'wall'" in refused.stderr) == (2, True)
-        assert library.choices.get("wall") == other
-        for content in ("{", "[]", '{"choices": [{"name": "x"}]}', '{"choices": [7]}', '{"choices": null}'):
-            file.write_text(content, "utf-8")
-            with pytest.raises(mc.InputError, match="is not a file of choices, or is damaged"):
-                library.choices.add_json(file)
+        shutil.copytree(root / ".mascot" / "choices", other / ".mascot" / "choices")
+        assert copy.choices.all() == saved

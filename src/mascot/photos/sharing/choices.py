@@ -97,7 +97,7 @@ class Choices:
             query = replace(SearchRequest.from_dict(query), pin=(), reject=(), already=()).to_dict()
         photos, rejected = list(dict.fromkeys(photos)), list(dict.fromkeys(rejected))
         saved = SavedChoice(normal_name, self._identities(photos), self._identities(rejected), query)
-        self._write([saved])
+        self._write(saved)
         return Choice(normal_name, tuple(photos), tuple(rejected), saved.query)
 
     def delete(self, name: str) -> None:
@@ -106,42 +106,18 @@ class Choices:
         with disk_errors(self._folder):
             path.replace(_earlier(path))
 
-    def write_json(self, path: Path) -> int:
-        """Write all choices to a new JSON file; return their number."""
-        choices = self._saved()
-        if path.exists():
-            raise InputError(f"{path} exists already, and is never overwritten")
-        with disk_errors(path.parent):
-            _write_json(path, {"choices": [asdict(choice) for choice in choices]})
-        return len(choices)
-
-    def add_json(self, path: Path) -> int:
-        """Add the choices of a JSON file; return their number. A name that has another choice is refused."""
-        try:
-            choices = [SavedChoice(**entry) for entry in json.loads(path.read_bytes())["choices"]]
-        except FileNotFoundError:
-            raise InputError(f"there is no file {path}") from None
-        except _UNREADABLE as error:
-            raise InputError(f"{path} is not a file of choices, or is damaged: {_reason(error)}") from None
-        saved = {choice.name: choice for choice in self._saved()}
-        for choice in choices:
-            if saved.get(choice.name, choice) != choice:
-                raise InputError(f"there is another choice called {choice.name!r}: delete it first")
-        self._write(choices)
-        return len(choices)
-
-    def _write(self, choices: Sequence[SavedChoice]) -> None:
-        files = {self._path(choice.name): choice for choice in choices}
-        count = len(files.keys() | set(self._folder.glob("*.json")))
+    def _write(self, choice: SavedChoice) -> None:
+        path = self._path(choice.name)
+        count = len({path, *self._folder.glob("*.json")})
         require(count <= _MOST, "choices", f"must be at most {_MOST}: delete some first, then save", count)
         with disk_errors(self._folder):
             self._folder.mkdir(exist_ok=True)
-            for path, choice in files.items():
-                with suppress(FileNotFoundError):
-                    _read(path)  # a damaged file is not replaced
-                    if path.stat().st_mtime // _DAY_S < time.time() // _DAY_S:
-                        shutil.copyfile(path, _earlier(path))
-                _write_json(path, asdict(choice))
+            with suppress(FileNotFoundError):
+                _read(path)  # a damaged file is not replaced
+                if path.stat().st_mtime // _DAY_S < time.time() // _DAY_S:
+                    shutil.copyfile(path, _earlier(path))
+            with finished(path, replace=True) as part:
+                part.write_text(json.dumps(asdict(choice), indent=1), encoding="utf-8")
 
     def _identities(self, ids: Sequence[int]) -> tuple[Identity, ...]:
         return tuple((photo.path, photo.hash) for photo in self._store.photos(ids))
@@ -192,22 +168,13 @@ def _read(path: Path) -> SavedChoice:
     except _UNREADABLE as error:
         earlier = _earlier(path)
         remedy = f"replace it by {earlier}, its copy of an earlier day" if earlier.exists() else "remove it"
-        raise InputError(f"{path} is not a choice, or is damaged ({_reason(error)}): {remedy}") from None
-
-
-def _reason(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(f"{path} is not a choice, or is damaged ({reason}): {remedy}") from None
 
 
 def _earlier(path: Path) -> Path:
     """Return where the file of an earlier day is kept."""
     return path.with_name(f"{path.name}.earlier")
-
-
-def _write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a file that is complete whenever it exists."""
-    with finished(path, replace=True) as part:
-        part.write_text(json.dumps(content, indent=1), encoding="utf-8")
 
 
 def checked_name(name: Any) -> str:
