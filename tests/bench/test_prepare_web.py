@@ -65,10 +65,9 @@ def test_a_permanent_answer_is_a_dead_link_and_trouble_that_passes_is_waited_for
 
 
 def test_trouble_that_stays_is_no_answer(server: Server) -> None:
-    web, begun = local_web(pause=0.05), time.monotonic()
+    web = local_web(pause=0.05)
     loss = loss_of(web.get, server.put("/a", b"", always=500))
     assert (loss.reason, loss.detail, server.count("/a")) == ("no answer", "status 500", 3)
-    assert time.monotonic() - begun >= 0.75 * (0.05 + 0.1)  # tries are further and further apart
     # A server that gave nothing is asked once from then on, until it answers.
     assert loss_of(web.get, server.url + "/a").reason == "no answer"
     assert server.count("/a") == 4
