@@ -8,7 +8,7 @@ ALBUM := .demo/album.html
 PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 PIP_FLAGS := --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-all check fuzz coverage browser lint docs bench freeze torture audit clean
+.PHONY: demo test test-all frameworks check fuzz coverage browser lint docs bench freeze torture audit clean
 MINUTES ?= 10
 
 # Makes a sample library, indexes it, and searches it three times: plain, spread by place, focused on one evening.
@@ -26,8 +26,13 @@ demo: .venv/.demo
 test: .venv/.dev lint browser
 	$(PYTEST) -m "not slow"
 
-test-all: .venv/.dev lint browser
+test-all: .venv/.dev lint browser frameworks
 	$(PYTEST)
+
+# The connectors, with LlamaIndex: it has as many dependencies as all other tests, which run without it.
+frameworks: .venv/.dev
+	$(BIN)/pip install $(PIP_FLAGS) -e '.[llamaindex]'
+	$(PYTEST) tests/connect
 
 # The page is tested in a real browser: it is installed if root runs this on Debian, otherwise those tests are skipped.
 browser:
@@ -53,10 +58,12 @@ fuzz: .venv/.dev
 
 # Lines and branches of src that the tests run, as a table and in build/coverage/index.html.
 coverage: .venv/.dev browser
+	$(BIN)/pip install $(PIP_FLAGS) pytest-cov
 	$(PYTEST) -m "not slow" -p pytest_cov --cov=mascot --cov-report=term:skip-covered --cov-report=html:build/coverage
 
 # The site, with an API reference from the docstrings. Strict: a broken link is an error.
 docs: .venv/.dev
+	$(BIN)/pip install $(PIP_FLAGS) -e '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo "build/site/index.html"
 

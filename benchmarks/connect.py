@@ -1,6 +1,6 @@
 """What a framework's connector adds to a query, beside the framework's own MMR.
 
-    python -m benchmarks.connect
+    python -m benchmarks.connect        # needs pip install 'mascot-rerank[llamaindex]'
 
 A query has 200 documents with place, time and score, of which 20 are selected. The columns are medians in milliseconds
 over rounds in which each is called once:
@@ -18,7 +18,6 @@ on the way in, which takes far longer than all of this and has its own line.
 
 A third table, also printed alone by `--converters`, has the converters over 200 hits:
 
-    search     the engine's own search, of FAISS and DuckDB; "recorded" where the response was written by hand
     convert    the converter alone: columns are read later
     added      the converter with the columns of two wishes read: all that is done before re-ranking (the bar is 0.3 ms)
     cpu        the same in processor time, the least of all turns, which a busy machine disturbs least
@@ -151,7 +150,7 @@ def pipeline(query: Query, k: int) -> Call:
     return lambda: haystack.run({"ranker": {"documents": hits}})
 
 
-def recorded(query: Query) -> dict[str, tuple[None, Call]]:
+def recorded(query: Query) -> dict[str, Call]:
     """Return a converter's call for each engine whose response is written by hand."""
     from types import SimpleNamespace
 
@@ -162,6 +161,8 @@ def recorded(query: Query) -> dict[str, tuple[None, Call]]:
     scores, fields = query.scores.tolist(), query.metadata
     each = list(zip(map(str, range(len(fields))), scores, fields, strict=True))
     elastic = {"hits": {"hits": [{"_index": "x", "_id": i, "_score": s, "_source": f} for i, s, f in each]}}
+    cells = [(i, f["lat"], f["lon"], f["taken"], s) for i, s, f in each]
+    labels = np.arange(len(fields))
     plain = [SimpleNamespace(uuid=i, properties=f, metadata=SimpleNamespace(score=s), vector={}) for i, s, f in each]
     typesense = {"hits": [{"document": {"id": i, **f}, "text_match": s, "highlights": []} for i, s, f in each]}
     vespa = {"root": {"children": [{"id": i, "relevance": s, "fields": f} for i, s, f in each]}}
@@ -172,47 +173,18 @@ def recorded(query: Query) -> dict[str, tuple[None, Call]]:
     lance = pa.Table.from_pylist([{"id": i, "_distance": 1 - s, **f} for i, s, f in each])
     chroma = {"ids": [[i for i, _, _ in each]], "distances": [[1 - s for s in scores]], "metadatas": [fields]}
     return {
-        "elasticsearch": (None, lambda: convert.from_elasticsearch(elastic)),
-        "weaviate": (None, lambda: convert.from_weaviate(SimpleNamespace(objects=plain))),
-        "chroma": (None, lambda: convert.from_chroma(chroma)),
-        "qdrant": (None, lambda: convert.from_qdrant(SimpleNamespace(points=points))),
-        "milvus": (None, lambda: convert.from_milvus(milvus)),
-        "lance": (None, lambda: convert.from_lance(lance)),
-        "typesense": (None, lambda: convert.from_typesense(typesense)),
-        "vespa": (None, lambda: convert.from_vespa(vespa)),
-        "solr": (None, lambda: convert.from_solr(solr)),
-        "algolia": (None, lambda: convert.from_algolia(algolia)),
-    }
-
-
-def searched(query: Query) -> dict[str, tuple[Call, Call]]:
-    """Return the search and the converter's call on its response for each engine that runs here."""
-    import duckdb
-    import faiss
-
-    from mascot.connect import converters as convert
-
-    count, width = query.vectors.shape
-    vectors, query_vector = query.vectors.astype(np.float32), query.query.astype(np.float32)
-    rows = [{"id": at, **fields} for at, fields in enumerate(query.metadata)]
-
-    index = faiss.IndexFlatIP(width)
-    index.add(vectors)
-    scores, labels = index.search(query_vector[None], count)
-
-    connection = duckdb.connect()
-    connection.execute("CREATE TABLE x (id INT, lat DOUBLE, lon DOUBLE, taken VARCHAR, score DOUBLE)")
-    cells = [(r["id"], r["lat"], r["lon"], r["taken"], s) for r, s in zip(rows, query.scores.tolist(), strict=True)]
-    connection.executemany("INSERT INTO x VALUES (?, ?, ?, ?, ?)", cells)
-
-    def search_duckdb() -> Any:
-        return connection.execute("SELECT * FROM x ORDER BY score DESC").fetchall()
-
-    names = ["id", "lat", "lon", "taken", "score"]
-    fetched = search_duckdb()
-    return {
-        "faiss": (lambda: index.search(query_vector[None], count), lambda: convert.from_faiss(scores, labels, rows)),
-        "rows (duckdb)": (search_duckdb, lambda: convert.from_rows(fetched, names)),
+        "faiss": lambda: convert.from_faiss(query.scores, labels, fields),
+        "rows": lambda: convert.from_rows(cells, ["id", "lat", "lon", "taken", "score"]),
+        "elasticsearch": lambda: convert.from_elasticsearch(elastic),
+        "weaviate": lambda: convert.from_weaviate(SimpleNamespace(objects=plain)),
+        "chroma": lambda: convert.from_chroma(chroma),
+        "qdrant": lambda: convert.from_qdrant(SimpleNamespace(points=points)),
+        "milvus": lambda: convert.from_milvus(milvus),
+        "lance": lambda: convert.from_lance(lance),
+        "typesense": lambda: convert.from_typesense(typesense),
+        "vespa": lambda: convert.from_vespa(vespa),
+        "solr": lambda: convert.from_solr(solr),
+        "algolia": lambda: convert.from_algolia(algolia),
     }
 
 
@@ -220,15 +192,13 @@ def converters(query: Query, k: int, rounds: int) -> float:
     """Print the table of converters; the largest of what one adds."""
     ready = mc.Candidates(query.scores, columns=query.columns)
     print(f"converters, spread place, focus hour, {len(ready)} hits, k={k}, {rounds} turns")
-    print(f"{'':<16}{'search':>10}{'convert':>10}{'added':>10}{'cpu':>10}{'rerank':>10}")
+    print(f"{'':<16}{'convert':>10}{'added':>10}{'cpu':>10}{'rerank':>10}")
     worst = 0.0
-    calls: dict[str, tuple[Call | None, Call]] = {**searched(query), **recorded(query)}
-    for name, (search, convert) in calls.items():
+    for name, convert in recorded(query).items():
         clock, processor = turns([convert, _read(convert), lambda: mc.rerank(ready, _WISHES, k=k)], rounds)
-        own = "recorded" if search is None else f"{np.median(turns([search], max(3, rounds // 20))[0]):.3f}"
         alone, added, reranked = np.median(clock, axis=0).tolist()
         worked = float(processor[:, 1].min())
-        print(f"{name:<16}{own:>10}{alone:>10.3f}{added:>10.3f}{worked:>10.3f}{reranked:>10.3f}")
+        print(f"{name:<16}{alone:>10.3f}{added:>10.3f}{worked:>10.3f}{reranked:>10.3f}")
         worst = max(worst, worked)
     print()
     return worst

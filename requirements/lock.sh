@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 lock() { # NAME PURPOSE ARGUMENTS...
     name=$1 purpose=$2
     shift 2
-    uv pip compile "$@" --universal --generate-hashes --no-annotate --no-header --no-emit-index-url --quiet \
+    uv pip compile "$@" --universal --fork-strategy fewest --generate-hashes --no-annotate --no-header --no-emit-index-url --quiet \
         --output-file "requirements/$name.txt"
     { echo "# $purpose. Written by: sh requirements/lock.sh $name"; cat "requirements/$name.txt"; } > "requirements/.$name"
     mv "requirements/.$name" "requirements/$name.txt"

@@ -62,7 +62,7 @@ def full_disk(folder: Path, rounds: int) -> Iterator[Trial]:
             ballast.write_bytes(b"\0" * max(shutil.disk_usage(disk).free - room, 0))
             run = _index(root)
             is_clear = run.returncode == 0 or (run.returncode == 1 and f"Its disk is {disk}" in run.stderr)
-            unfinished = list(root.glob(".mascot/building-*"))
+            unfinished = list(root.glob(".mascot/nearest-0-*"))
             ballast.unlink()
             is_complete = _index(root).returncode == 0 and _content(root) == expected
             yield Trial(is_clear and not unfinished and is_complete, f"status {run.returncode}, {run.stderr[-300:]}")

@@ -46,7 +46,9 @@ _MODULES = (
 def __getattr__(name: str) -> Any:
     """Import the public names when the first of them is used: `mascot --help` uses none."""
     if name not in __all__:
-        raise AttributeError(f"module 'mascot' has no attribute {name!r}")
+        from mascot.removed import instead
+
+        raise AttributeError(f"module 'mascot' has no attribute {name!r}{instead(name)}")
     for module in _MODULES:
         values = vars(import_module(f"mascot.{module}"))
         globals().update({key: values[key] for key in __all__ if key in values})

@@ -28,6 +28,7 @@ from mascot.constraints import AtLeast, Limit, Share, Uncounted
 from mascot.errors import OptionError
 from mascot.methods import Mascot
 from mascot.registry import METHOD_NAMES, METHODS
+from mascot.removed import instead
 from mascot.wishes import AnyWish, Wish
 
 _WEIGHT = re.compile(r"\*\s*(-?(?:\d+\.?\d*|\.\d+))$")
@@ -339,8 +340,8 @@ def _attribute(text: str, missing: Missing) -> Attribute:
     name, colon, arguments = (part.strip() for part in head.partition(":"))
     if name not in _KINDS:
         if colon or not name:
-            kinds = ", ".join(kind.usage for kind in _KINDS.values())
-            raise OptionError(f"{text!r}: there is no attribute {name!r}; write {kinds}, or the name of a column")
+            kinds = ", ".join(kind.usage for kind in _KINDS.values()) + ", or the name of a column"
+            raise OptionError(f"{text!r}: there is no attribute {name!r}; write {kinds}{instead(name)}")
         name, colon, arguments = "category", ":", name
     kind = _KINDS[name]
     words = [word.strip() for word in arguments.split(",")] if colon else list(kind.default or ())

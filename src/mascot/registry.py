@@ -7,6 +7,7 @@ from typing import Any
 
 from mascot import attributes, methods, wishes
 from mascot.errors import OptionError
+from mascot.removed import instead
 
 ATTRIBUTES: tuple[Any, ...] = (
     attributes.Place, attributes.Grid, attributes.HourOfDay, attributes.DayOfYear, attributes.Weekday, attributes.Date,
@@ -56,7 +57,7 @@ def from_dict(data: Mapping[str, Any]) -> Any:
             f"a wish must have exactly one of {', '.join(_WISHES)}, got {', '.join(map(str, data))!r:.80}"
         )
     if not isinstance(kind, str) or kind not in _KINDS:
-        raise OptionError(f"kind must be one of {', '.join(sorted(_KINDS))}, got {kind!r}")
+        raise OptionError(f"kind must be one of {', '.join(sorted(_KINDS))}, got {kind!r}{instead(kind)}")
     return _call(kind, _KINDS[kind], (), parameters)
 
 

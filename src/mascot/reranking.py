@@ -16,6 +16,7 @@ from mascot.fitting.fitted_wishes import Call, FittedWishes, Queries, fit_wishes
 from mascot.methods.mascot import Mascot
 from mascot.methods.method import NO_POSITIONS, Method, Table
 from mascot.ranking import Ranking, Rankings
+from mascot.removed import instead
 from mascot.wishes import AnyWish, check_wishes
 
 Already = Ranking[Any] | Iterable[Hashable] | None
@@ -221,7 +222,7 @@ def ids_of(candidates: Candidates[Any]) -> Sequence[Hashable]:
 def check_call(k: int, backend: str, method: Any, threads: int | None = None, **options: Any) -> Call:
     """Return the checked arguments of a call. `options` that are not None replace parameters of the method."""
     check_whole("k", k, 1)
-    require(backend in _BACKENDS, "backend", _BACKEND_RULE, backend)
+    require(backend in _BACKENDS, "backend", _BACKEND_RULE + instead(backend), backend)
     if threads is not None:
         check_whole("threads", threads, 1)
     base_method = check_method(method)

@@ -293,22 +293,3 @@ def test_the_split_of_a_preparation_is_that_of_torch_at_every_size() -> None:
     for count, seed in ((0, 0), (1, 7), (683, 42), (15_650, 12345)):
         order = torch.randperm(count, generator=torch.Generator().manual_seed(seed)).tolist()
         assert permutation(count, seed).tolist() == order
-
-
-@pytest.mark.integration
-@pytest.mark.parametrize("kind", ["blip2", "clip"])
-def test_float16_on_a_gpu_is_near_and_not_mixed_with_the_cpu(kind: str, models: Path, tmp_path: Path) -> None:
-    import torch
-
-    if not torch.cuda.is_available():
-        pytest.skip("needs a GPU that torch can use")
-    folder, model = prepared(tmp_path / "data"), f"{kind}:{models / kind}"
-    where = encode(folder, model, device="cpu")
-    cpu = {name: np.load(where / f"{name}.npy") for name in ("tokens", "texts")}
-    model_info(where, images_done=5, complete=False)
-    encode(folder, model, device="cuda")
-    assert model_info(where)["device"] == "cuda"
-    for name, array in cpu.items():
-        gpu = np.load(where / f"{name}.npy")
-        assert np.einsum("...d,...d->...", gpu, array).min() > 0.999
-    assert (np.load(where / "tokens.npy")[:5] != cpu["tokens"][:5]).any()

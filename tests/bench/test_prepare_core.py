@@ -212,15 +212,6 @@ def test_settings_that_are_none_are_refused(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_half_of_the_workers_may_ask_one_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    limits: list[int] = []
-    monkeypatch.setattr("mascot.bench.prepare.recipes.Web", lambda per_host: limits.append(per_host) or Web())
-    for workers in (2, 8, 64):
-        with pytest.raises(InputError, match="source images must be a web address or a file"):
-            prepare("visual-genome", tmp_path, workers=workers, images="absent.json")
-    assert limits == [4, 4, 32]
-
-
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     mine = tmp_path / "images" / "mine.jpg"
     mine.parent.mkdir()

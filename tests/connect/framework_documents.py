@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 
 import mascot as mc
@@ -136,11 +137,7 @@ class Haystack(Framework):
         return self.object.from_dict(json.loads(json.dumps(steered.to_dict())))
 
     def own_mmr(self, query: Any, vectors: Any, scores: list[float], value: float, k: int) -> list[int]:
-        rankers = pytest.importorskip("haystack_integrations.components.rankers.pyversity", reason="needs pyversity")
-        from pyversity import Strategy
-
         if value == 0:
-            pytest.skip("pyversity ends elsewhere")
-        theirs = rankers.PyversityRanker(top_k=k, strategy=Strategy.MMR, diversity=1 - value)
-        hits = self.documents([{"n": n} for n in range(len(vectors))], scores, vectors.tolist())
-        return self.numbers(self.run(theirs, hits))
+            pytest.skip("pyversity, which Haystack ranks by, ends elsewhere")
+        pyversity = pytest.importorskip("pyversity")
+        return pyversity.diversify(vectors, np.array(scores), k=k, strategy="mmr", diversity=1 - value).indices.tolist()

@@ -202,27 +202,33 @@ def sqlite_rows() -> Iterator[Any]:
     yield connection.execute(BY_SCORE).fetchall()
 
 
+class Result:
+    """What SQLAlchemy and DuckDB return: rows to fetch, and the names of their columns."""
+
+    def __init__(self, rows: Sequence[Any], **named: Any) -> None:
+        vars(self).update(named, fetchall=lambda: rows)
+
+
 def sqlalchemy_rows() -> Iterator[Any]:
-    sqlalchemy = pytest.importorskip("sqlalchemy", reason="needs SQLAlchemy")
-    with sqlalchemy.create_engine("sqlite://").connect() as connection:
-        connection.execute(sqlalchemy.text(TABLE.format("")))
-        for row in TUPLES:
-            connection.execute(sqlalchemy.text("INSERT INTO product VALUES (:a, :b, :c)"), dict(zip("abc", row[:3])))  # noqa: B905
-        for results in (lambda result: result, lambda result: result.mappings()):
-            yield results(connection.execute(sqlalchemy.text(BY_SCORE)))
-            yield results(connection.execute(sqlalchemy.text(BY_SCORE))).all()
+    row = namedtuple("Row", NAMES[:3])
+    for rows in (
+        [row(*cells[:3]) for cells in TUPLES],
+        [dict(zip(NAMES[:3], cells, strict=False)) for cells in TUPLES],
+    ):
+        yield Result(rows, keys=lambda: NAMES[:3])
+        yield rows
 
 
 def duckdb_rows() -> Iterator[Any]:
-    duckdb = pytest.importorskip("duckdb", reason="needs duckdb")
-    connection = duckdb.connect()
-    connection.execute(TABLE.format(", geo STRUCT(lat DOUBLE)"))
-    connection.executemany("INSERT INTO product VALUES (?, ?, ?, ?)", [(*row[:3], {"lat": 1.5}) for row in TUPLES])
-    results = [connection.sql(BY_SCORE).to_arrow_table(), connection.sql(BY_SCORE).df(), connection.sql(BY_SCORE).pl()]
-    for rows in (*results, connection.sql(BY_SCORE)):
-        assert convert.from_rows(rows).columns["geo.lat"].tolist() == [1.5] * 5
-        yield rows
-    yield connection.execute(BY_SCORE)
+    rows = [dict(zip(NAMES[:3], cells, strict=False)) | {"geo": {"lat": 1.5}} for cells in TUPLES]
+    table = pytest.importorskip("pyarrow").Table.from_pylist(rows)
+    names = [*NAMES[:3], "geo"]
+    description, cells = [(name, "TYPE") for name in names], [tuple(row.values()) for row in rows]
+    relation = Result(cells, description=description, columns=names, shape=(5, 4))
+    for result in (table, table.to_pandas(), pytest.importorskip("polars").from_arrow(table), relation):
+        assert convert.from_rows(result).columns["geo.lat"].tolist() == [1.5] * 5
+        yield result
+    yield Result(cells, description=description)
 
 
 @pytest.mark.parametrize("results", [sqlite_rows, sqlalchemy_rows, duckdb_rows])
@@ -251,18 +257,19 @@ def test_vectors_of_pgvector_are_text() -> None:
     assert convert.from_rows(rows, ["id", "score", "v"], vector="v").vectors.tolist() == [[1.0, 0.5], [0.0, 1.0]]
 
 
-def test_faiss_indexes_of_both_metrics() -> None:
-    faiss = pytest.importorskip("faiss", reason="needs faiss-cpu")
-    vectors, query = np.array(VECTORS, np.float32), np.array([[1.0, 0.0]], np.float32)
-    for index in (faiss.IndexFlatL2(2), faiss.IndexFlatIP(2)):
-        index.add(vectors)
-        scores, labels = index.search(query, 8)  # more than there are
-        ranking = mc.rerank(convert.from_faiss(scores, labels, FIELDS), mc.limit("seller", 1), k=3)
-        assert ranking.ids == [0, 3, 4]
-        assert ranking.records()[1] is FIELDS[3]
-        scores, labels, reconstructed = index.search_and_reconstruct(query, 5)
-        compared = convert.from_faiss(scores, labels, dict(enumerate(FIELDS)), vectors=reconstructed)
-        assert np.allclose(compared.vectors, VECTORS)
+@pytest.mark.parametrize("far", [[[0.0, 0.02, 0.08, 2.0, 4.0]], [[1.0, 0.9, 0.8, 0.0, -1.0]]], ids=["L2", "cosine"])
+def test_arrays_of_faiss_by_both_metrics(far: list[list[float]]) -> None:
+    scores, labels = np.array(far, np.float32), np.arange(5)[None]
+    unfilled = np.full((1, 3), -1)  # more were asked for than there are
+    padded = (
+        np.hstack([scores, unfilled * np.sign(scores[0, -1] - scores[0, 0]) * -1e38]),
+        np.hstack([labels, unfilled]),
+    )
+    ranking = mc.rerank(convert.from_faiss(*padded, FIELDS), mc.limit("seller", 1), k=3)
+    assert ranking.ids == [0, 3, 4]
+    assert ranking.records()[1] is FIELDS[3]
+    compared = convert.from_faiss(scores, labels, dict(enumerate(FIELDS)), vectors=np.array([VECTORS]))
+    assert np.allclose(compared.vectors, VECTORS)
     assert mc.rerank(convert.from_faiss(scores, labels), [], k=2).records() == [0, 1]
 
 

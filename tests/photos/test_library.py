@@ -7,14 +7,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import mascot as mc
 from mascot.attributes import Clusters
 from mascot.photos import Library, SearchRequest
-from mascot.photos.database import column_cache
-from mascot.photos.database.column_cache import PhotoColumns
 from mascot.photos.results import Hits
 from mascot.photos.wish_text import middle, parse
 from mascot.server.library.service import LibraryGone, Service
@@ -263,21 +260,9 @@ def test_a_library_that_does_not_exist_is_refused_with_a_remedy(tmp_path: Path, 
         Library(tmp_path / "none")
 
 
-def test_a_library_of_another_schema_version_is_refused_with_a_remedy(library: Library) -> None:
-    library.store.connection.execute("PRAGMA user_version = 99")
-    library.close()
-    with pytest.raises(mc.InputError, match=r"it has schema version 99, .*: `mascot index \S+ --again`"):
-        Library.open(library.root).search("x")
-
-
-def test_columns_of_small_and_large_libraries_are_the_same(shared: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_columns_are_those_of_the_photographs(shared: Library) -> None:
     hits = shared.hits("sunset", candidates=9)
     columns, photos = hits.candidates.columns, hits.photos
-    monkeypatch.setattr(column_cache, "MAX_COLUMN_ROWS", 3)
-    with shared.reopened() as large:
-        others = large.hits("sunset", candidates=9).candidates.columns
-        for name in PhotoColumns.NAMES:
-            np.testing.assert_array_equal(columns[name], others[name])
     assert [str(label) for label in columns["year"]] == [str(photo.taken and photo.taken.year) for photo in photos]
     assert columns["keywords"].tolist() == [list(photo.keywords) for photo in photos]
     assert columns["taken"].tolist() == [photo.taken for photo in photos]

@@ -164,7 +164,7 @@ def test_real_photographs_are_steered(tmp_path: Path, data: Path) -> None:
     [
         (["search", "boats", "--focus", "place=Nowhereville"], "no place is called 'Nowhereville'"),
         (["search", "\udcff"], r"the text to search for must be valid UTF-8, got '\udcff'"),
-        (["search", "x", "--where", "a = 1", "--since", "2019"], "no such column: a in 'a = 1' and 'taken >= ?'"),
+        (["search", "x", "--where", "a = 1", "--since", "2019"], "no such column: a in ["),
         (["search", "x", "-0", "--format", "json"], "--print0 writes paths, got --format json as well"),
         (["search", "--like", "none.jpg"], "none.jpg cannot be read: No such file"),
         (["search", "x", "--already", "first.jpg"], "--already must be the id of a photograph, a whole number"),

@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageDraw, ImageFilter, ImageStat
 
-from mascot.photos import Library
 from mascot.photos.files.images import thumbnail, upright
 from mascot.photos.metadata.quality import Quality, quality
-from tests.photos.bag_of_words import BagOfWords
 from tests.photos.test_metadata import DATA
 
 _FOLDERS = (DATA / "photos", Path(__file__).parents[2] / "src/mascot/photos/sample/pictures")
@@ -77,20 +75,3 @@ def test_documents_screens_and_test_cards_are_recognised() -> None:
 @pytest.mark.parametrize("size", [(1, 1), (2, 500), (15, 15), (512, 1)])
 def test_tiny_pictures_have_a_quality(size: tuple[int, int]) -> None:
     assert 0 <= _quality(Image.new("RGB", size, "red")).score < 0.1
-
-
-def test_an_older_library_is_measured_by_one_pass_that_can_be_resumed(library: Library) -> None:
-    scores = library.store.cells(["quality"])
-    assert all(score is not None for _, score in scores)
-    connection = library.store.connection
-    connection.execute("ALTER TABLE photos DROP COLUMN quality")
-    connection.execute("PRAGMA user_version = 1")
-    library.close()
-    with Library.open(library.root) as older:
-        assert older.search(k=3).photos[0].quality is None
-        with older.store.writing() as connection:  # an earlier run was interrupted
-            connection.execute("UPDATE photos SET quality = 0.5 WHERE id = 1")
-        steps: list[tuple[str, int, int]] = []
-        older.index(BagOfWords(), report=lambda *step: steps.append(step))
-        assert ("measuring quality", 0, len(scores) - 1) in steps
-        assert older.store.cells(["quality"]) == [(id_, 0.5 if id_ == 1 else score) for id_, score in scores]

@@ -55,7 +55,7 @@ def test_conditions_on_columns(shared: Library) -> None:
     wheres = ["city = 'Tokyo' or city = 'Sydney' -- both", "taken >= ?"]
     assert len(matching(shared.store.path, wheres, ["2021"])) == 6
     assert len(matching(shared.store.path, "city = ?", ["x' OR '1'='1"])) == 0
-    with pytest.raises(mc.OptionError, match=r"no such column: contry in 'contry = 1' and 'taken >= \?'; columns"):
+    with pytest.raises(mc.OptionError, match=r"no such column: contry in .*; columns"):
         matching(shared.store.path, ["contry = 1", "taken >= ?"], ["2021"])
 
 
@@ -199,7 +199,7 @@ def test_the_files_of_choices(library: Library, monkeypatch: pytest.MonkeyPatch)
         patch.setattr("os.replace", refuse)
         patch.setattr(Path, "replace", refuse)
         for write in (lambda: library.choices.put("new", [1]), lambda: library.choices.delete("choice 1")):
-            with pytest.raises(mc.InputError, match=r"choices cannot be saved: .* is read-only for this user"):
+            with pytest.raises(mc.InputError, match=r"cannot write to .*choices"):
                 write()
     assert [choice.name for choice in library.choices.all()] == names
 

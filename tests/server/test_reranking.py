@@ -305,3 +305,9 @@ def test_all_formats_give_the_same_answer(service: httpx.Client) -> None:
     assert msgspec.msgpack.decode(binary.content) == expected
     body = BOM + json.dumps(request).encode()
     assert service.post("/api/rerank", content=body, headers=SENT).json() == expected
+
+
+def test_formats_and_routes_that_are_gone_name_what_to_do_instead(service: httpx.Client) -> None:
+    arrow = {"content-type": "application/vnd.apache.arrow.stream"}
+    assert "is gone: send application/msgpack" in message(service.post("/api/rerank", content=b"x", headers=arrow), 415)
+    assert "is gone: send several requests" in message(service.post("/api/rerank/stream", json=[]), 404)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 import mascot
+from mascot.removed import instead
 
 MODULES = {  # the module of each command; it holds a function, or for a group a Typer, with the name of the command
     "rerank": "rerank_command",
@@ -27,6 +29,7 @@ MODULES = {  # the module of each command; it holds a function, or for a group a
     "bench": "bench_commands",
 }
 STYLE: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
+UsageError: Any = typer.BadParameter.__base__  # of Click, or of the copy of Click in newer versions of Typer
 
 
 class LazyGroup(TyperGroup):
@@ -37,6 +40,14 @@ class LazyGroup(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         return load(cmd_name) if cmd_name in MODULES else None
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except UsageError as error:
+            remedy = next(filter(None, map(instead, re.findall(r"[\w-]+", error.message))), "")
+            error.message = error.message.rstrip(".") + remedy
+            raise
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):

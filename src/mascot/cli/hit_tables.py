@@ -28,6 +28,7 @@ from mascot.connect import converters
 from mascot.connect.converters import convert
 from mascot.connect.converters.hit_lists import records_of
 from mascot.errors import InputError, MascotError, quoted
+from mascot.removed import instead
 
 Record = dict[str, Any]
 
@@ -70,7 +71,7 @@ class RecordTable:
             columns = ", ".join(f"{name:.80}" for name in names[:_LISTED])
             if len(names) > _LISTED:
                 columns += f" and {len(names) - _LISTED} more"
-            raise InputError(f"{self.name} has no column {column!r}; its columns: {columns}; {remedy}")
+            raise InputError(f"{self.name} has no column {column!r}; its columns: {columns}; {remedy}{instead(column)}")
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ def _kind_of(path: str | None, kind: str | None) -> str:
     kind = kind or SUFFIXES.get(suffix)
     if kind is None:
         suffixes = ", ".join(SUFFIXES)
-        raise InputError(f"{path}: unknown suffix; use {suffixes}, or set --input-format")
+        raise InputError(f"{path}: unknown suffix; use {suffixes}, or set --input-format{instead(suffix)}")
     return kind
 
 

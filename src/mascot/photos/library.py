@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import date
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -122,7 +122,7 @@ class Library(AbstractContextManager["Library"]):
         folders = self._folders
         with self.lock():
             count = folders.remove(folder)
-            self._photos.open_nearest(hurry=False)
+            self._photos.open_nearest()
         return count
 
     def reopened(self) -> Library:
@@ -230,8 +230,7 @@ class Library(AbstractContextManager["Library"]):
             if text_reader is not None:
                 texts = read_texts(self.store, self.root, confirmed, limits, text_reader, report)
                 summary = replace(summary, texts=texts)
-            arranging = None if report is None else partial(report, "arranging vectors")
-            self._photos.open_nearest(arranging, hurry=False)
+            self._photos.open_nearest()
             self._photos.open_nearest(by_look=True)
         locations.remember(self.root, self.folder if self.is_elsewhere else None)
         return summary

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mascot.errors import InputError
 from mascot.photos.database.column_cache import PhotoTable
 from mascot.photos.database.store import LOOKS, Store, UnknownPhoto
-from mascot.photos.database.vector_index import Nearest, Progress, open_nearest
+from mascot.photos.database.vector_index import Nearest, open_nearest
 from mascot.photos.results import Hits
 
 _Ids = NDArray[np.int64]
@@ -27,13 +27,12 @@ class PhotoSearch:
         self._indexes: dict[bool, Nearest] = {}  # of vectors, and of looks
         self._table: PhotoTable | None = None
 
-    def open_nearest(self, progress: Progress | None = None, *, hurry: bool = True, by_look: bool = False) -> Nearest:
+    def open_nearest(self, by_look: bool = False) -> Nearest:
         """Return the vectors, or the visual descriptors; see `mascot.photos.database.vector_index.open_nearest`."""
         nearest = self._indexes.get(by_look)
         if nearest is None or nearest.changes != self._store.changes:
             folder, space = (self._folder / "looks", LOOKS) if by_look else (self._folder, self._store.space)
-            nearest = open_nearest(folder, self._store, space, progress, hurry=hurry)
-            self._indexes[by_look] = nearest
+            nearest = self._indexes[by_look] = open_nearest(folder, self._store, space)
         return nearest
 
     def _open_table(self) -> PhotoTable:

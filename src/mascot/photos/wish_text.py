@@ -25,6 +25,7 @@ from mascot.photos.photo import CALENDAR, NUMBERS
 from mascot.photos.sentences.dates import date_at
 from mascot.photos.sentences.sentence_parser import LETTERS, PLURALS
 from mascot.photos.sentences.vocabulary import Vocabulary
+from mascot.removed import instead
 from mascot.wishes import AnyWish
 
 _TIMES: dict[str, Callable[..., Any]] = {"hour": mc.HourOfDay, "date": mc.Date, "weekday": mc.Weekday}
@@ -83,7 +84,7 @@ class StoredRows:
 def attribute(name: str, missing: Missing = "last") -> Any:
     """Return the attribute of a name, one of `NAMES`."""
     if name not in NAMES:
-        raise OptionError(f"photographs have no attribute {name!r}; attributes are {', '.join(NAMES)}")
+        raise OptionError(f"photographs have no attribute {name!r}; attributes are {', '.join(NAMES)}{instead(name)}")
     if name == "look":
         return mc.Vectors("look", missing=missing, name="look")
     if name == "place":

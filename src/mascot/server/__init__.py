@@ -1,6 +1,6 @@
 """The library over HTTP: re-ranking as a service, and photo search with a page.
 
-`uvicorn mascot.server:app`, `gunicorn mascot.server:app` and `uvicorn --factory mascot.server:make_app` serve it with
+`uvicorn mascot.server:app` and `uvicorn --factory mascot.server:make_app` serve it with
 settings from the environment. `mascot serve` does the same with options, and with limits on connections.
 """
 

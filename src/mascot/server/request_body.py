@@ -21,6 +21,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import Receive
 
+from mascot.removed import instead
 from mascot.server.responses import JSON, BadBody
 from mascot.server.run.threads import ClientLeft, Threads
 from mascot.server.settings import Settings
@@ -208,7 +209,7 @@ def _format_of(headers: Mapping[str, str], formats: tuple[str, ...]) -> str:
     elif name in _MSGPACK_NAMES:
         name = MSGPACK
     if name not in formats:
-        raise HTTPException(415, f"send content-type: {' or '.join(formats)}, got {kind or 'none'}")
+        raise HTTPException(415, f"send content-type: {' or '.join(formats)}, got {kind or 'none'}{instead(name)}")
     return name
 
 

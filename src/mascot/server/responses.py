@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 import mascot as mc
+from mascot.removed import instead
 
 JSON = "application/json"
 # By status: the kind of the error in the answer, and the description in the OpenAPI document.
@@ -67,8 +68,9 @@ def failure_of(error: Exception) -> tuple[int, Failure]:
     return 400, failure(type(error).__name__, str(error))
 
 
-async def _answer(_: Request, error: Any) -> Response:
+async def _answer(request: Request, error: Any) -> Response:
     status, body = failure_of(error)
+    body.error.message += instead(request.url.path)
     return JsonAnswer(body, status, getattr(error, "headers", None))
 
 

@@ -136,16 +136,12 @@ def choices(
     copy_to: Path | None = COPY_TO,
     zip: Path | None = ZIP,
     album: Path | None = ALBUM,
-    write_json: Path | None = typer.Option(
-        None, "--export", metavar="FILE", help="Write all choices to a new JSON file."
-    ),
-    add_json: Path | None = typer.Option(None, "--import", metavar="FILE", help="Add the choices of such a file."),
     format: Literal["table", "json", "paths"] | None = typer.Option(
         None, help="Output format (default: table on a terminal, JSON in a pipe)."
     ),
     library: list[Path] | None = options.LIBRARY,
 ) -> None:
-    """List the saved choices, or show, export or delete one.
+    """List the saved choices, or show, copy or delete one.
 
     \b
     mascot search boats --save-choice "boats for the wall"
@@ -154,13 +150,7 @@ def choices(
     """
     shape, target = format or ("table" if sys.stdout.isatty() else "json"), TakeAway(copy_to, zip, album)
     with Library.open(options.single_library(library)) as opened:
-        if (name is not None) + (write_json is not None) + (add_json is not None) > 1:
-            raise mc.OptionError("NAME, --export and --import exclude each other")
-        if add_json is not None:
-            note(f"{number_of(opened.choices.add_json(add_json), 'choice')} of {add_json} added")
-        elif write_json is not None:
-            note(f"{number_of(opened.choices.write_json(write_json), 'choice')} in {write_json}")
-        elif name is None:
+        if name is None:
             wrong = [*target.names(), *(["--delete"] if delete else []), *(["--format paths"] * (shape == "paths"))]
             if wrong:
                 raise mc.OptionError(f"{', '.join(wrong)}: needs the NAME of a choice")

@@ -14,8 +14,6 @@ from mascot.photos.database.vector_index import is_member
 from mascot.photos.metadata.sun import LIGHT_COLUMNS, lights
 from mascot.photos.photo import CALENDAR, LABELS, NUMBERS, Photo
 
-MAX_COLUMN_ROWS = 200_000  # photographs up to which columns are cached; beyond, only the needed cells are read
-
 Ids = NDArray[np.int64]
 Looks = NDArray[np.float32]
 
@@ -36,8 +34,6 @@ class PhotoTable:
 
     def cells(self, names: Sequence[str], ids: Ids) -> dict[str, NDArray[Any]]:
         """Return the cells of these columns as float64, datetime64, lists of keywords, or labels (None if missing)."""
-        if len(self.ids) > MAX_COLUMN_ROWS:
-            return self._read(names, ids, self._store.cells(names, ids.tolist()))
         unread = [name for name in names if name not in self._columns]
         if unread:
             self._columns |= self._read(unread, self.ids, self._store.cells(unread))

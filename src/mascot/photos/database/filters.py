@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.errors import MascotError, OptionError
+from mascot.errors import MascotError, OptionError, quoted
 from mascot.photos.database.store import DamagedLibrary, database_errors, plain_cursor, reading_only
 from mascot.photos.files.texts import composed, require_text
 from mascot.photos.photo import COLUMNS
@@ -21,7 +21,6 @@ Cancelled = Callable[[], bool]  # polled; True cancels the search
 
 _LONGEST_S = 10.0  # time limit of a filter
 _STEPS = 20_000  # instructions of SQLite between two checks of the time, less than a millisecond
-_LONGEST_QUOTE = 500  # characters of a filter in a message
 # File systems store accented names in two forms; conditions are written in one. Most names are ASCII and need no call.
 _NAME = "iif({0} GLOB '*[^ -~]*', composed({0}), {0}) AS {0}"
 _PHOTOS = ", ".join(_NAME.format(name) if name in ("path", "folder") else name for name in COLUMNS)
@@ -56,16 +55,12 @@ def matching(
         with closing(connection):
             rows = plain_cursor(connection).execute(query, tuple(map(composed, values))).fetchall()
         return np.array([row[0] for row in rows], np.int64)
-    except UnicodeDecodeError:
-        raise DamagedLibrary(database, "text that is not UTF-8") from None
     except (sqlite3.Error, sqlite3.Warning, MemoryError, ValueError, TypeError) as error:
         reason = " ".join(str(error).split())
-        if "malformed" in reason or "not a database" in reason:
+        if "malformed" in reason or "not a database" in reason or isinstance(error, UnicodeDecodeError):
             raise DamagedLibrary(database, reason) from None
         if reason == "interrupted":
             if time.monotonic() <= deadline:
                 raise SearchCancelled("the search was cancelled") from None
             reason = f"took longer than {_LONGEST_S:g} s"
-        quoted = " and ".join(map(repr, wheres))
-        quoted = quoted if len(quoted) <= _LONGEST_QUOTE else f"{quoted[:_LONGEST_QUOTE]}..."
-        raise OptionError(f"where: {reason} in {quoted}; columns are {', '.join(COLUMNS)}") from None
+        raise OptionError(f"where: {reason} in {quoted(where)}; columns are {', '.join(COLUMNS)}") from None

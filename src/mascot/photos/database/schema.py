@@ -1,4 +1,4 @@
-"""Create the tables of a library, which schema.sql and texts.sql define."""
+"""Create the tables of a library, which schema.sql defines."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
 
-VERSION = 2  # stored as `user_version`; increased when a table in schema.sql changes
+VERSION = 3  # stored as `user_version`; increased when schema.sql changes
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
@@ -15,23 +15,9 @@ def create_tables(connection: sqlite3.Connection) -> None:
     if schema_version(connection) == 0:
         with transaction(connection):
             if connection.execute("SELECT 1 FROM sqlite_master").fetchone() is None:
-                run_script(connection, "schema.sql")
+                for statement in files("mascot.photos.database").joinpath("schema.sql").read_text("utf-8").split(";\n"):
+                    connection.execute(statement)  # `executescript` would end the transaction
                 connection.execute(f"PRAGMA user_version = {VERSION}")
-
-
-def update_tables(connection: sqlite3.Connection) -> None:
-    """Update the tables of an older version."""
-    if schema_version(connection) == 1:
-        with transaction(connection):
-            if "quality" not in [row[1] for row in connection.execute("PRAGMA table_info(photos)")]:
-                connection.execute("ALTER TABLE photos ADD COLUMN quality REAL")
-            connection.execute(f"PRAGMA user_version = {VERSION}")
-
-
-def run_script(connection: sqlite3.Connection, name: str) -> None:
-    """Execute a file of this package in the transaction of the caller, which `executescript` would end."""
-    for statement in files("mascot.photos.database").joinpath(name).read_text("utf-8").split(";\n"):
-        connection.execute(statement)
 
 
 def schema_version(connection: sqlite3.Connection) -> int:

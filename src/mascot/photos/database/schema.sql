@@ -28,3 +28,12 @@ CREATE TABLE sidecars (photo INTEGER PRIMARY KEY REFERENCES photos ON DELETE CAS
 CREATE TABLE skipped (path TEXT PRIMARY KEY, reason TEXT NOT NULL, state TEXT);
 
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+
+-- The text in photographs, by the hash of their content.
+CREATE TABLE texts (hash TEXT PRIMARY KEY, text TEXT NOT NULL);
+
+CREATE TRIGGER texts_after_DELETE AFTER DELETE ON photos
+WHEN NOT EXISTS (SELECT 1 FROM photos WHERE hash = old.hash) BEGIN DELETE FROM texts WHERE hash = old.hash; END;
+
+CREATE TRIGGER texts_after_UPDATE AFTER UPDATE ON photos
+WHEN NOT EXISTS (SELECT 1 FROM photos WHERE hash = old.hash) BEGIN DELETE FROM texts WHERE hash = old.hash; END;

@@ -20,14 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.errors import InputError
-from mascot.photos.database.schema import (
-    VERSION,
-    create_tables,
-    run_script,
-    schema_version,
-    transaction,
-    update_tables,
-)
+from mascot.photos.database.schema import VERSION, create_tables, schema_version, transaction
 from mascot.photos.files.texts import composed, fold, words
 from mascot.photos.metadata.look import DIM
 from mascot.photos.metadata.sun import lights
@@ -183,7 +176,6 @@ class Store:
         with database_errors(path):
             if create:
                 create_tables(self.connection)
-            update_tables(self.connection)
             version = schema_version(self.connection)
         if version != VERSION:
             raise DamagedLibrary(path, f"it has schema version {version}, and this mascot reads version {VERSION}")
@@ -320,23 +312,15 @@ class Store:
         has_part = "(path LIKE ?1 OR title LIKE ?1 OR caption LIKE ?1 OR keywords LIKE ?1)"
         query = f"SELECT id FROM photos WHERE {has_part} AND instr(words({columns}), words(?2))"
         parts = words(text).split()
-        rows = self.connection.execute(query, (part, text)).fetchall() if parts else []
-        if parts and self._has_texts():
-            conditions = " AND ".join(["instr(words(text), ?)"] * len(parts))
-            query = f"SELECT id FROM photos JOIN texts USING (hash) WHERE text LIKE ? AND {conditions}"
-            rows += self.connection.execute(query, (part, *(f" {word} " for word in parts))).fetchall()
+        if not parts:
+            return np.empty(0, np.int64)
+        rows = self.connection.execute(query, (part, text)).fetchall()
+        conditions = " AND ".join(["instr(words(text), ?)"] * len(parts))
+        query = f"SELECT id FROM photos JOIN texts USING (hash) WHERE text LIKE ? AND {conditions}"
+        rows += self.connection.execute(query, (part, *(f" {word} " for word in parts))).fetchall()
         return np.unique(np.array([row[0] for row in rows], np.int64))
 
     # Text in pictures
-
-    def _has_texts(self) -> bool:
-        return self.connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'texts'").fetchone() is not None
-
-    def create_texts(self) -> None:
-        """Create the table of texts, unless it exists."""
-        if not self._has_texts():
-            with self.writing() as connection:
-                run_script(connection, "texts.sql")
 
     def unread_texts(self) -> list[tuple[str, str]]:
         """Return hash and path of the photographs whose text was not read yet."""
@@ -351,7 +335,7 @@ class Store:
     def text_in(self, photo: int) -> str | None:
         """Return the text in a picture; None if it was not read."""
         query = "SELECT text FROM texts JOIN photos USING (hash) WHERE id = ?"
-        row = self.connection.execute(query, (photo,)).fetchone() if self._has_texts() else None
+        row = self.connection.execute(query, (photo,)).fetchone()
         return None if row is None else str(row[0])
 
     def looks(self, ids: Sequence[int]) -> NDArray[np.float32]:

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import errno
-import glob
 import os
 import threading
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.errors import InputError
-from mascot.photos.database.store import DamagedLibrary, Space, Store, is_full, write_failure
+from mascot.photos.database.store import DamagedLibrary, Space, Store
 
 _BLOCK = 16_384  # rows gathered at a time
-_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
-_ABANDONED_S = 24 * 3600  # after which an unfinished file is assumed to be left by a killed process
-_LARGE = 16 * 2**20  # bytes of a file above which building is slow enough to be deferred
-_LIFETIME_S = 5e-8  # per byte for which it is deferred: 10 times as long as building takes
 _LARGEST = 1e6  # absolute value of a number in a vector; should be below one
 
-Progress = Callable[[int, int], None]
 Ids = NDArray[np.int64]
 Vectors = NDArray[np.float32]
 
@@ -98,33 +88,25 @@ def _best(scores: Vectors, count: int) -> Ids:
     return positions[np.argsort(-scores[positions], kind="stable")][:count]
 
 
-def open_nearest(
-    folder: Path, store: Store, space: Space, progress: Progress | None = None, *, hurry: bool = False
-) -> Nearest:
-    """Open the vectors of the current state of the library; write the file if it is missing or has the wrong length.
-
-    With `hurry`, accept a large file of an earlier state that was written recently: while another process adds
-    photographs, searches would write one file after another. Also work in memory if the disk is full.
-    """
-    path = folder / f"nearest-{store.changes}-{space.fingerprint}"
-    nearest = _load(path, space)
-    if nearest is None and hurry:
-        nearest = _recent(path, space)
+def open_nearest(folder: Path, store: Store, space: Space) -> Nearest:
+    """Open the vectors of the current state of the library; write the file if it is missing or has the wrong length."""
+    nearest = _load(folder / f"nearest-{store.changes}-{space.fingerprint}", space)
     if nearest is not None:
         return nearest
-    nearest = _read(store, space, progress)
+    nearest = _read(store, space)
     path = folder / f"nearest-{nearest.changes}-{space.fingerprint}"
     try:
         _write(path, nearest)
-    except OSError as error:
-        if error.errno in _FORBIDDEN or (hurry and is_full(error)):
-            return nearest
-        raise InputError(write_failure(folder, error)) from None
-    _remove_older(path)
+    except OSError:  # read-only or full: the vectors stay in memory
+        return nearest
+    for older in folder.glob("nearest-*"):
+        if older != path and _state(older) <= nearest.changes:
+            with suppress(OSError):
+                older.unlink()
     return _load(path, space) or nearest  # other processes share the memory of a file
 
 
-def _read(store: Store, space: Space, progress: Progress | None) -> Nearest:
+def _read(store: Store, space: Space) -> Nearest:
     """Return the vectors in the database; raise `DamagedLibrary` if a length or a number is wrong."""
     with store.snapshot():  # the count and the rows must belong to the same state
         changes, count = store.changes, store.count_vectors(space.fingerprint)
@@ -135,14 +117,12 @@ def _read(store: Store, space: Space, progress: Progress | None) -> Nearest:
             ids[row], vectors[row] = photo, np.frombuffer(vector, np.float32).reshape(space.tokens, space.dim)
             if not np.abs(vectors[row]).max() < _LARGEST:  # or not a number
                 raise DamagedLibrary(store.path, f"the vector of photograph {photo} is not of length one")
-            if progress is not None and row % _BLOCK == 0:
-                progress(row, count)
     return Nearest(ids, vectors, changes)
 
 
 def _write(path: Path, nearest: Nearest) -> None:
     """Write the number of ids, the ids and their vectors. The file is complete whenever it exists."""
-    work = path.with_name(f"building-{os.getpid()}-{threading.get_ident()}")
+    work = path.with_name(f"nearest-0-{os.getpid()}-{threading.get_ident()}")  # left by a killed process, it is old
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with work.open("wb") as file:  # not memory-mapped: on a full disk that kills the process without a message
@@ -168,28 +148,6 @@ def _load(path: Path, space: Space) -> Nearest | None:
     except (OSError, IndexError):
         return None
     return Nearest(ids, vectors, _state(path))
-
-
-def _recent(path: Path, space: Space) -> Nearest | None:
-    """Return the vectors in a large file of an earlier state, if it is young for its size."""
-    for older in sorted(path.parent.glob(f"nearest-*-{glob.escape(space.fingerprint)}"), key=_state, reverse=True):
-        with suppress(OSError):
-            status = older.stat()
-            if status.st_size >= _LARGE and 0 <= time.time() - status.st_mtime < _LIFETIME_S * status.st_size:
-                return _load(older, space)
-    return None
-
-
-def _remove_older(path: Path) -> None:
-    """Remove the files of earlier states of the library, and unfinished ones of killed processes."""
-    for old in path.parent.glob("nearest-*"):
-        if old != path and _state(old) <= _state(path):
-            with suppress(OSError):
-                old.unlink()
-    for work in path.parent.glob("building-*"):
-        with suppress(OSError):
-            if time.time() - work.stat().st_mtime > _ABANDONED_S:
-                work.unlink()
 
 
 def _state(path: Path) -> int:

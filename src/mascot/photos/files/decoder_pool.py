@@ -23,8 +23,8 @@ import mascot
 from mascot.errors import MascotError
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.files.images import Unreadable, open_image, upright
-from mascot.photos.files.reading import SIDE, Reading, read
-from mascot.photos.metadata.metadata import Metadata, metadata_of
+from mascot.photos.files.reading import Reading, read
+from mascot.photos.metadata.metadata import metadata_of
 from mascot.photos.metadata.sidecars import read_sidecars
 
 # Isolated mode: neither the current folder nor the environment can add modules.
@@ -64,31 +64,23 @@ class DecoderPool(AbstractContextManager["DecoderPool"]):
 
     def read(self, path: Path, sidecars: Sequence[Path] = ()) -> Reading:
         """Decode a file with its sidecars. Raises `Unreadable`."""
-        return self._with_sidecars(_read, path, sidecars)
-
-    def look(self, path: Path, decode: bool = False, sidecars: Sequence[Path] = ()) -> Metadata:
-        """Read a file's metadata; with `decode`, also check that its pixels can be decoded. Raises `Unreadable`."""
-        return self._with_sidecars(_look, path, sidecars, decode)
+        try:
+            return self._call(_read, path, sidecars, ())
+        except BrokenDecoder as error:
+            if not sidecars:
+                raise
+            return self._call(_read, path, (), (f"sidecar: {error}",))  # the sidecars may be what broke it
 
     def is_dated(self, path: Path) -> bool:
         """Return whether the file itself, not only its name, has the time at which the photograph was taken."""
         try:
-            return self.look(path).taken is not None
+            return self._call(_is_dated, path)
         except Unreadable:
             return False
 
     def convert(self, path: Path, side: int, max_megapixels: float) -> bytes:
         """Return a picture as JPEG, its longest side at most `side` pixels. Raises `Unreadable`."""
         return self._call(_convert, path, side, max_megapixels)
-
-    def _with_sidecars(self, task: Callable[..., Any], path: Path, sidecars: Sequence[Path], *arguments: Any) -> Any:
-        """Run a task; if the sidecars break the decoder, try again without them and report the problem."""
-        try:
-            return self._call(task, path, sidecars, (), *arguments)
-        except BrokenDecoder as error:
-            if not sidecars:
-                raise
-            return self._call(task, path, (), (f"sidecar: {error}",), *arguments)
 
     def _call(self, task: Callable[..., Any], path: Path, *arguments: Any) -> Any:
         """Run a task in a worker, which is reused unless it has ended or the call was interrupted."""
@@ -219,16 +211,9 @@ def _read(file: BinaryIO, limits: Limits, sidecars: Sequence[Path], problems: tu
     return read(file, limits.max_megapixels, replace(packets, problems=packets.problems + problems))
 
 
-def _look(
-    file: BinaryIO, limits: Limits, sidecars: Sequence[Path], problems: tuple[str, ...], decode: bool
-) -> Metadata:
-    """Return the metadata of a picture; its pixels are decoded only to check that they can be."""
-    packets = read_sidecars(sidecars)
+def _is_dated(file: BinaryIO, limits: Limits) -> bool:
     with open_image(file, limits.max_megapixels) as image:
-        metadata = metadata_of(image, replace(packets, problems=packets.problems + problems))
-        if decode:
-            upright(image, SIDE)
-    return metadata
+        return metadata_of(image).taken is not None
 
 
 def _convert(file: BinaryIO, limits: Limits, side: int, max_megapixels: float) -> bytes:

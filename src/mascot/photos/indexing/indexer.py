@@ -70,7 +70,7 @@ class Indexer:
         paths = _in_sight(root, sink.paths_without_files(), self._skipped)
         self._skipped += _emptied(root, paths, sink.is_in_folder)
         sink.missing = set(_in_sight(root, paths, self._skipped))
-        sink.prepare(self._tell)
+        sink.prepare()
         encoding_s = self._index()
         # A file that has become the companion of another photograph loses its own row.
         removed = [path for path in sink.missing if self.prune or path in self._companions]

@@ -16,7 +16,6 @@ from pathlib import Path
 
 from mascot.photos.database.store import DamagedLibrary, Store, put_photo, put_pixels, put_sidecars, put_vector
 from mascot.photos.encoders.describe import path_words
-from mascot.photos.encoders.encoder import Report
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.files.decoder_pool import DecoderPool
 from mascot.photos.files.reading import File, folder_of
@@ -25,10 +24,9 @@ from mascot.photos.files.walk import PictureFile, Skipped
 from mascot.photos.indexing.stages import Hashed, IndexRow, Order, Unread, in_batches
 from mascot.photos.metadata import validate
 from mascot.photos.metadata.moments import Shot, moments
-from mascot.photos.metadata.quality import quality
 from mascot.photos.photo import Photo
 
-_BATCH = 32  # copies, or qualities, written in one transaction
+_BATCH = 32  # copies written in one transaction
 _FUTURE = re.compile(r"taken: '(\d{4})[^']*' is in the future")  # as `validate.moment` words it
 
 
@@ -117,11 +115,10 @@ class LibrarySink:
     def paths_without_files(self) -> Collection[str]:
         return self._rows.keys() - self._paths
 
-    def prepare(self, report: Report) -> None:
+    def prepare(self) -> None:
         """Prepare `plan`, once `missing` is known."""
         for path in sorted(self.missing):
             self._orphans[self._rows[path].hash].append(path)
-        _measure_quality(self._store, report)
 
     def plan(self) -> int:
         """Return the number of files to read and encode, which `orders` yields next; called until it returns 0."""
@@ -271,17 +268,6 @@ class LibrarySink:
         if changed:
             with self._store.writing() as connection:
                 connection.executemany("UPDATE photos SET moment = ? WHERE id = ?", changed)
-
-
-def _measure_quality(store: Store, report: Report) -> None:
-    """Measure the photographs of a library that was indexed before there was a quality, from their thumbnails."""
-    query = "SELECT id FROM photos JOIN pixels ON photo = id WHERE quality IS NULL"
-    ids = [row[0] for row in store.connection.execute(query)]
-    for start in range(0, len(ids), _BATCH):
-        report("measuring quality", start, len(ids))
-        scores = [(quality(store.thumbnail(id_)).score, id_) for id_ in ids[start : start + _BATCH]]
-        with store.writing() as connection:
-            connection.executemany("UPDATE photos SET quality = ? WHERE id = ?", scores)
 
 
 def _is_dated_now(path: str, problems: str) -> bool:

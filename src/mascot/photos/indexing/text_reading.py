@@ -46,7 +46,6 @@ def read_texts(
     store: Store, root: Path, folders: Collection[Path], limits: Limits, reader: TextReader, report: Report | None
 ) -> int:
     """Read the text of every photograph of these folders that was not read yet; return how many were read."""
-    store.create_texts()
     paths: dict[str, Path] = {}  # by the hash of their content, which copies share
     for digest, name in store.unread_texts():
         path = root / name

@@ -5,7 +5,6 @@ Choices cannot be made again. Each has a JSON file, which is replaced as a whole
 
 from __future__ import annotations
 
-import errno
 import json
 import shutil
 import time
@@ -17,17 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from mascot.errors import InputError, MascotError, OptionError, require
-from mascot.photos.database.store import Store, write_failure
+from mascot.photos.database.store import Store
 from mascot.photos.files.texts import composed, require_text
 from mascot.photos.request import SearchRequest, check_choice
-from mascot.photos.sharing.export import finished, safe_name
+from mascot.photos.sharing.export import disk_errors, finished, safe_name
 
 FOLDER = "choices"  # in the folder of the index
 _LONGEST_NAME = 200
-_LONGEST_QUERY = 100_000  # characters of its JSON
 _MOST = 1000  # choices of a library
 _DAY_S = 24 * 3600
-_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 Identity = tuple[str, str]  # path and hash of a photograph: its id may change
 
 
@@ -100,62 +97,27 @@ class Choices:
             query = replace(SearchRequest.from_dict(query), pin=(), reject=(), already=()).to_dict()
         photos, rejected = list(dict.fromkeys(photos)), list(dict.fromkeys(rejected))
         saved = SavedChoice(normal_name, self._identities(photos), self._identities(rejected), query)
-        self._write([saved])
+        self._write(saved)
         return Choice(normal_name, tuple(photos), tuple(rejected), saved.query)
 
     def delete(self, name: str) -> None:
         """Delete a choice; the photographs stay."""
         path = self._path(self._saved_choice(checked_name(name)).name)
-        try:
+        with disk_errors(self._folder):
             path.replace(_earlier(path))
-        except OSError as error:
-            raise self._failure(error) from None
 
-    def write_json(self, path: Path) -> int:
-        """Write all choices to a new JSON file; return their number."""
-        choices = self._saved()
-        if path.exists():
-            raise InputError(f"{path} exists already, and is never overwritten")
-        try:
-            _write_json(path, {"choices": [asdict(choice) for choice in choices]})
-        except OSError as error:
-            raise InputError(write_failure(path.parent, error)) from None
-        return len(choices)
-
-    def add_json(self, path: Path) -> int:
-        """Add the choices of a JSON file; return their number. A name that has another choice is refused."""
-        try:
-            choices = [SavedChoice(**entry) for entry in json.loads(path.read_bytes())["choices"]]
-        except FileNotFoundError:
-            raise InputError(f"there is no file {path}") from None
-        except _UNREADABLE as error:
-            raise InputError(f"{path} is not a file of choices, or is damaged: {_reason(error)}") from None
-        saved = {choice.name: choice for choice in self._saved()}
-        for choice in choices:
-            if saved.get(choice.name, choice) != choice:
-                raise InputError(f"there is another choice called {choice.name!r}: delete it first")
-        self._write(choices)
-        return len(choices)
-
-    def _write(self, choices: Sequence[SavedChoice]) -> None:
-        files = {self._path(choice.name): choice for choice in choices}
-        count = len(files.keys() | set(self._folder.glob("*.json")))
+    def _write(self, choice: SavedChoice) -> None:
+        path = self._path(choice.name)
+        count = len({path, *self._folder.glob("*.json")})
         require(count <= _MOST, "choices", f"must be at most {_MOST}: delete some first, then save", count)
-        try:
+        with disk_errors(self._folder):
             self._folder.mkdir(exist_ok=True)
-            for path, choice in files.items():
-                with suppress(FileNotFoundError):
-                    _read(path)  # a damaged file is not replaced
-                    if path.stat().st_mtime // _DAY_S < time.time() // _DAY_S:
-                        shutil.copyfile(path, _earlier(path))
-                _write_json(path, asdict(choice))
-        except OSError as error:
-            raise self._failure(error) from None
-
-    def _failure(self, error: OSError) -> InputError:
-        if error.errno in _FORBIDDEN:
-            return InputError(f"choices cannot be saved: {self._folder.parent} is read-only for this user")
-        return InputError(write_failure(self._folder, error))
+            with suppress(FileNotFoundError):
+                _read(path)  # a damaged file is not replaced
+                if path.stat().st_mtime // _DAY_S < time.time() // _DAY_S:
+                    shutil.copyfile(path, _earlier(path))
+            with finished(path, replace=True) as part:
+                part.write_text(json.dumps(asdict(choice), indent=1), encoding="utf-8")
 
     def _identities(self, ids: Sequence[int]) -> tuple[Identity, ...]:
         return tuple((photo.path, photo.hash) for photo in self._store.photos(ids))
@@ -189,12 +151,9 @@ class SavedChoice:
         if checked_name(self.name) != self.name:
             raise InputError(f"the name {self.name!r} is not in its normal form")
         for field in ("photos", "rejected"):
-            object.__setattr__(self, field, _identities(field, getattr(self, field)))
+            object.__setattr__(self, field, tuple((path, hash_) for path, hash_ in getattr(self, field)))
         if self.query is not None:
-            require(isinstance(self.query, dict), "query", "must be an object", type(self.query).__name__)
             SearchRequest.from_dict(self.query)
-            length = len(json.dumps(self.query))
-            require(length <= _LONGEST_QUERY, "query", f"must be at most {_LONGEST_QUERY} characters", length)
 
 
 _UNREADABLE = (MascotError, ValueError, TypeError, KeyError, RecursionError, OSError)
@@ -209,22 +168,13 @@ def _read(path: Path) -> SavedChoice:
     except _UNREADABLE as error:
         earlier = _earlier(path)
         remedy = f"replace it by {earlier}, its copy of an earlier day" if earlier.exists() else "remove it"
-        raise InputError(f"{path} is not a choice, or is damaged ({_reason(error)}): {remedy}") from None
-
-
-def _reason(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(f"{path} is not a choice, or is damaged ({reason}): {remedy}") from None
 
 
 def _earlier(path: Path) -> Path:
     """Return where the file of an earlier day is kept."""
     return path.with_name(f"{path.name}.earlier")
-
-
-def _write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a file that is complete whenever it exists."""
-    with finished(path, replace=True) as part:
-        part.write_text(json.dumps(content, indent=1), encoding="utf-8")
 
 
 def checked_name(name: Any) -> str:
@@ -235,12 +185,3 @@ def checked_name(name: Any) -> str:
     if not normal or len(normal) > _LONGEST_NAME or not normal.isprintable():
         raise OptionError(f"the name of a choice must be 1 to {_LONGEST_NAME} printable characters, got {name[:80]!r}")
     return normal
-
-
-def _identities(field: str, pairs: Any) -> tuple[Identity, ...]:
-    is_valid = isinstance(pairs, (list, tuple)) and all(
-        isinstance(pair, (list, tuple)) and len(pair) == 2 and all(isinstance(part, str) for part in pair)
-        for pair in pairs
-    )
-    require(is_valid, field, "must be pairs of a path and a hash", str(pairs)[:80])
-    return tuple((path, hash_) for path, hash_ in pairs)

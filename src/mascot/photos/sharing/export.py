@@ -119,7 +119,7 @@ def copy_originals(files: Sequence[Original], folder: Path, progress: Progress |
     import filelock
 
     copied, used, lock = Copied(), set[str](), folder / _LOCK
-    with _disk_errors(folder):
+    with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         with filelock.FileLock(lock):  # one process at a time, so that leftover unfinished files can be removed
             try:
@@ -161,7 +161,8 @@ def _is_copy(file: Path, target: Path) -> bool:
 
 
 @contextmanager
-def _disk_errors(target: Path) -> Iterator[None]:
+def disk_errors(target: Path) -> Iterator[None]:
+    """Turn errors of the disk into `InputError`."""
     try:
         yield
     except OSError as error:
@@ -246,6 +247,6 @@ def zip_chunks(files: Sequence[Original], problems: Sequence[str] = ()) -> Itera
 def write_zip(files: Sequence[Original], target: Path) -> None:
     """Write a ZIP archive of photographs; never overwrite a file."""
     _require_free(target)
-    with _disk_errors(target), finished(target) as part, part.open("wb") as out:
+    with disk_errors(target), finished(target) as part, part.open("wb") as out:
         for chunk in zip_chunks(files):
             out.write(chunk)
