@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import pickle
 import random
 import re
 import threading
@@ -12,11 +14,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
 
+import numpy as np
+
 from mascot.bench.prepare.archives import Member, directory
 from mascot.bench.prepare.outcomes import Loss, StepTally
-from mascot.bench.prepare.pickles import numbers, read_pickle
 from mascot.bench.prepare.preparation import Preparation, Row, option, read_csv
-from mascot.errors import InputError
 from mascot.photos.metadata.validate import Implausible, place
 
 _COLUMNS = ("filepath", "title_multi_objects")
@@ -59,11 +61,7 @@ class SkyScript:
             return directories[name][row["id"]].read(prep.web, url, most)
 
         def task(row: Row) -> Row:
-            record = read(row, "meta", ".pickle", _LARGEST_RECORD)
-            try:
-                lat, lon = centre(read_pickle(record, _LARGEST_RECORD))
-            except InputError as error:
-                raise Loss("wrong content", str(error)) from None
+            lat, lon = centre(read_record(read(row, "meta", ".pickle", _LARGEST_RECORD)))
             data = read(row, "images", ".jpg", 32 << 20)
             return {"lat": lat, "lon": lon, **prep.store(data, row["id"], smallest=self.smallest)}
 
@@ -107,12 +105,53 @@ def _first_of_captions(rows: Sequence[Row], tally: StepTally) -> list[Row]:
     return list(first.values())
 
 
+class _Inert:
+    """What a name in a pickle stands for, unless it is part of an array of numpy: it does nothing."""
+
+    def __new__(cls, *_: Any, **__: Any) -> _Inert:
+        return super().__new__(cls)
+
+    def __setstate__(self, *_: Any) -> None: ...
+
+    append = extend = add = __setitem__ = __setstate__
+
+
+class _RecordUnpickler(pickle.Unpickler):
+    """Reads plain data and arrays. No name is imported, so a record cannot run code."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == ("_codecs", "encode"):  # protocols 0 to 2 write bytes as text
+            return lambda text, _: text.encode("latin-1")
+        return _ARRAY_PARTS.get(name, _Inert) if module.startswith("numpy") else _Inert
+
+
+_ONE = np.ones(1)
+_PARTS: tuple[Any, ...] = (
+    np.ndarray, np.dtype, _ONE[0].__reduce__()[0], _ONE.__reduce__()[0], _ONE.__reduce_ex__(5)[0],
+)  # fmt: skip
+_ARRAY_PARTS = {part.__name__: part for part in _PARTS}
+
+
+def read_record(data: bytes) -> Any:
+    """Return the data in a pickle.
+
+    >>> read_record(pickle.dumps({"box": (8.5, 47.3, 8.6, 47.4)}))
+    {'box': (8.5, 47.3, 8.6, 47.4)}
+    """
+    try:
+        return _RecordUnpickler(io.BytesIO(data)).load()
+    except Exception as error:  # damaged data may raise any exception
+        raise Loss("wrong content", f"not a pickle of plain data: {error}") from None
+
+
 def centre(record: Any) -> tuple[float, float]:
     """Return latitude and longitude of the centre of a record's `bbox` or `box`: west, south, east, north."""
-    box = numbers((record.get("bbox") or record.get("box")) if isinstance(record, dict) else None)
-    if not isinstance(box, (list, tuple)) or len(box) != 4 or not all(type(side) in (int, float) for side in box):
-        raise Loss("no place", f"a box must be 4 numbers, got {type(box).__name__}")
-    west, south, east, north = map(float, box)
+    fields = record if isinstance(record, dict) else {}
+    box = fields.get("box") if fields.get("bbox") is None else fields["bbox"]
+    try:
+        west, south, east, north = np.array(box, float).tolist()
+    except (TypeError, ValueError, OverflowError):
+        raise Loss("no place", "a box must be 4 numbers") from None
     if not (max(abs(south), abs(north)) <= 90 and max(abs(west), abs(east)) <= 180):
         raise Loss("out of range", f"box {box!r:.80}")
     lon = (west + east) / 2
