@@ -162,38 +162,24 @@ def test_parts_must_be_parts(server: Server, web: Web) -> None:
 
 
 @pytest.fixture
-def pieces(monkeypatch: pytest.MonkeyPatch) -> int:
-    """Downloads of `CONTENT` are three pieces of this size."""
+def pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Downloads of `CONTENT` are three pieces."""
     monkeypatch.setattr(web_module, "_PIECE", 40_000)
-    return 40_000
-
-
-@pytest.mark.parametrize("content", [CONTENT, CONTENT[::-1]], ids=["same", "changed"])
-def test_an_interrupted_download_continues_if_the_file_is_the_same(
-    server: Server, tmp_path: Path, pieces: int, content: bytes
-) -> None:
-    url = server.put("/a", CONTENT, cut=[1, pieces, 10, 10])  # the size, the first piece, then trouble
-    with pytest.raises(Loss):
-        local_web(retries=0).download(url, tmp_path / "a")
-    (part,) = tmp_path.glob("a.*.part")
-    assert part.stat().st_size == pieces
-    server.reset()
-    reports: list[tuple[int, int | None]] = []
-    local_web().download(server.put("/a", content), tmp_path / "a", lambda *report: reports.append(report))
-    assert (tmp_path / "a").read_bytes() == content
-    assert reports[-2:] == [(2 * pieces, len(CONTENT)), (len(CONTENT), len(CONTENT))]
-    assert server.sent["/a"] == len(CONTENT) + 1 - (pieces if content == CONTENT else 0)
-    assert "If-Range" in server.requests[-1].headers
-    assert list(tmp_path.iterdir()) == [tmp_path / "a"]
 
 
 @pytest.mark.usefixtures("pieces")
-def test_a_file_that_changes_between_two_pieces_is_refused(server: Server, tmp_path: Path) -> None:
-    url = server.put("/a", CONTENT)
+def test_a_download_is_whole_or_not_there(server: Server, tmp_path: Path) -> None:
+    url, path = server.put("/a", CONTENT), tmp_path / "a"
     with pytest.raises(Loss, match="the file changed"):
-        local_web(retries=0).download(url, tmp_path / "a", lambda *_: server.put("/a", CONTENT[::-1]))
-    local_web().download(url, tmp_path / "a")
-    assert (tmp_path / "a").read_bytes() == CONTENT[::-1]
+        local_web(retries=0).download(url, path, lambda *_: server.put("/a", CONTENT[::-1]))
+    assert list(tmp_path.iterdir()) == []
+    server.put("/a", CONTENT, cut=[1, 40_000, 10, 10])  # the size, the first piece, then trouble
+    reports: list[tuple[int, int | None]] = []
+    for _ in range(2):
+        local_web().download(url, path, lambda *report: reports.append(report))
+    assert path.read_bytes() == CONTENT
+    assert reports == [(count, len(CONTENT)) for count in (40_000, 80_000, len(CONTENT))]
+    assert server.requests[-1].headers["If-Range"]
 
 
 @pytest.mark.usefixtures("pieces")
