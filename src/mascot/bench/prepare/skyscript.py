@@ -81,7 +81,7 @@ class SkyScript:
             lines = lines[: self.rows]
         rows, ids = list[Row](), set[str]()
         for path, caption in lines:
-            with tally.item(path):
+            with tally.item():
                 match = _FILE.fullmatch(path)
                 if match is None:
                     raise Loss("bad address", "not in an archive of images")
@@ -98,7 +98,7 @@ class SkyScript:
 def _first_of_captions(rows: Sequence[Row], tally: StepTally) -> list[Row]:
     first: dict[str, Row] = {}
     for row in rows:
-        with tally.item(row["path"]):
+        with tally.item():
             if row["caption"] in first:
                 raise Loss("duplicate", "caption")
             first[row["caption"]] = row
