@@ -84,16 +84,6 @@ def test_no_network_ends_the_run(tmp_path: Path, first: int, host: str) -> None:
     assert run(tmp_path / "other", 60, task)[1].to_dict()["lost"] == {"no answer": 45}
 
 
-def test_another_exception_of_a_task_ends_the_run(tmp_path: Path) -> None:
-    def task(item: int) -> None:
-        if item == 3:
-            raise OSError(28, "No space left on device")
-
-    with pytest.raises(OSError, match="No space left"):
-        run(tmp_path, 10, task)
-    assert {"0", "1", "2"} <= set(Journal(tmp_path / "work" / "pictures.jsonl").entries)
-
-
 def picture(size: tuple[int, int] = (64, 48), orientation: int = 1, mode: str = "RGB", format: str = "JPEG") -> bytes:
     """A picture with a red left upper quarter."""
     image, exif, stream = Image.new("RGB", size, "white"), Image.Exif(), io.BytesIO()

@@ -130,8 +130,6 @@ class Preparation:
         A row whose outcome is in the journal is not run again, unless its picture is gone. A task runs in a thread and
         returns values of JSON types or raises `Loss`; any other exception ends the run.
         """
-        if len({row[key] for row in rows}) < len(rows):
-            raise InputError(f"{len(rows)} items must have unique keys")
         tally, accepted, count = self.tally(step), list[Row](), 0
         active: deque[AsyncResult[Outcome]] = deque()
         answered, silent = False, list[str | None]()  # hosts of the last requests, which had no answer
