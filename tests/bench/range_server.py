@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import ssl
 import threading
 import time
 from collections import Counter
@@ -31,7 +30,6 @@ class Manners:
     redirect: str | None = None  # where to, with 302
     no_ranges: bool = False  # the whole file whatever is asked
     no_length: bool = False  # the end of the connection is the end of the file
-    wait: float = 0.0  # seconds before any answer
     drip: float = 0.0  # seconds between bytes
     cut: list[int] = field(default_factory=list)  # the connection breaks after so many bytes, one for each request
     hang_up: int = 0  # so many connections are closed without an answer
@@ -87,7 +85,6 @@ class _Handler(BaseHTTPRequestHandler):
             manners.hang_up -= hang_up
             status = manners.statuses.pop(0) if manners.statuses else manners.always
             cut = manners.cut.pop(0) if manners.cut else None
-        time.sleep(manners.wait)
         if hang_up:
             self.close_connection = True
         elif status is not None:
@@ -150,12 +147,10 @@ class _Quiet(ThreadingHTTPServer):
 
 
 @contextmanager
-def serving(certificate: ssl.SSLContext | None = None) -> Iterator[Server]:
+def serving() -> Iterator[Server]:
     http = _Quiet(("127.0.0.1", 0), _Handler)
     http.state = state = Server()
-    if certificate is not None:
-        http.socket = certificate.wrap_socket(http.socket, server_side=True)
-    state.url = f"http{'s' if certificate else ''}://127.0.0.1:{http.server_address[1]}"
+    state.url = f"http://127.0.0.1:{http.server_address[1]}"
     thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:

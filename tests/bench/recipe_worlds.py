@@ -353,7 +353,7 @@ WORLDS = (
             "captions": {"duplicate": 1, "no caption": 1, "bad address": 1},
             "unique captions": {"duplicate": 1},
             "places and pictures": {
-                "not in archive": 2, "no place": 1, "out of range": 1, "not a picture": 1, "wrong content": 2,
+                "not in archive": 2, "no place": 2, "out of range": 1, "not a picture": 1, "wrong content": 1,
                 "too small": 1,
             },
             "queries": {},

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from mascot.bench.datasets.arrays import Arrays
@@ -121,21 +117,6 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
         assert "pickle" not in str(refused.value)
     with pytest.raises(InputError, match="suffix must be one of"):
         Arrays(tmp_path / "a.csv").load()
-
-
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    return npz_file(tmp_path_factory.mktemp("small")).read_bytes()
-
-
-@settings(max_examples=25, deadline=None)
-@given(at=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
-def test_a_flipped_bit_is_refused_or_harmless(small: bytes, at: float, bit: int) -> None:
-    flipped = bytearray(small)
-    flipped[int(at * len(flipped))] ^= 1 << bit
-    with NamedTemporaryFile(suffix=".npz") as file, suppress(InputError):
-        Path(file.name).write_bytes(flipped)
-        Arrays(Path(file.name)).load()
 
 
 def test_methods_that_take_logarithms_are_left_out_with_a_note(tmp_path: Path) -> None:

@@ -14,11 +14,10 @@ import numpy as np
 import pytest
 from PIL import ExifTags
 
-from mascot.bench.prepare import archives, exif_text
+from mascot.bench.prepare import exif_text, skyscript
 from mascot.bench.prepare import incidents1m as incidents
-from mascot.bench.prepare.archives import Member
 from mascot.bench.prepare.outcomes import Loss
-from mascot.bench.prepare.skyscript import centre
+from mascot.bench.prepare.skyscript import Member, centre
 from mascot.bench.prepare.web import Web
 from mascot.errors import InputError
 from mascot.photos.metadata.exif import Exif
@@ -136,7 +135,7 @@ def test_the_middle_of_a_box() -> None:
     assert centre({"box": [9.0, 48.0, 8.0, 46.0]}) == (47.0, 8.5)
     assert centre({"box": (179.5, 0.0, -179.9, 2.0)}) == pytest.approx((1.0, 179.8))
     assert centre({"box": (-179.5, 0.0, 179.9, 2.0)}) == pytest.approx((1.0, -179.8))
-    records = [None, {}, {"box": "8 47 9 48"}, {"box": (True, 2, 3, 4)}, {"box": (-1e-5, -1e-5, 1e-5, 1e-5)}]
+    records = [None, {}, {"box": "8 47 9 48"}, {"box": (1, 2, 3)}, {"box": (-1e-5, -1e-5, 1e-5, 1e-5)}]
     assert {reason(centre, record) for record in records} == {"no place"}
     assert reason(centre, {"box": (float("nan"), 2.0, 182.0, 4.0)}) == "out of range"
 
@@ -198,7 +197,7 @@ def web() -> Web:
 
 
 def directory(web: Web, url: str, stems: set[str], path: Path) -> dict[str, Member]:
-    return archives.directory(web, url, stems, ".jpg", path / "a.jsonl", lambda *_: None)
+    return skyscript.directory(web, url, stems, ".jpg", path / "a.jsonl", lambda *_: None)
 
 
 @pytest.mark.parametrize("shape", ["descriptors", "zip64", "prefix", "long header"])
@@ -221,7 +220,7 @@ def test_a_directory_is_read_once_in_pieces_and_the_members_alone(
     members = {f"images2/a{i:05d}_with_a_rather_long_name.jpg": b"%d" % i for i in range(1500)}
     rubbish = random.Random(1).randbytes(1_000_000)
     url = server.put("/a.zip", zipped({"i/big.jpg": rubbish, **members}))
-    monkeypatch.setattr(archives, "_PIECE", 25_000)
+    monkeypatch.setattr(skyscript, "_PIECE", 25_000)
     stems = {"a01234_with_a_rather_long_name"}
     first = directory(web, url, stems, tmp_path)
     assert next(iter(first.values())).read(web, url) == b"1234"

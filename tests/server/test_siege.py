@@ -38,11 +38,6 @@ def test_labels_are_counted_before_they_are_read(columns: dict[str, Any], wishes
         RerankTask(msgspec.json.encode({"scores": [1.0] * count, "columns": columns, "wishes": wishes}))
 
 
-def test_repeated_labels_are_not_small() -> None:
-    body = {"scores": [1.0] * 20, "columns": {"x": [["a"] * 4000] * 20}, "wishes": [{"spread": "x"}]}
-    assert not RerankTask(msgspec.json.encode(body)).small
-
-
 def test_health_does_not_wait_for_a_large_body(monkeypatch: pytest.MonkeyPatch) -> None:
     running, release = threading.Event(), threading.Event()
 

@@ -16,6 +16,7 @@ from mascot.bench.datasets.arrays import Arrays
 from mascot.bench.datasets.folder import Folder, read_folder
 from mascot.bench.datasets.shared_file import SUFFIX, unpack
 from mascot.bench.datasets.shared_file import share as share_folder
+from mascot.bench.prepare.outcomes import step_line
 from mascot.bench.protocol import presets
 from mascot.bench.protocol.search_space import LABELS, own_spaces
 from mascot.bench.protocol.studies import Benchmark
@@ -144,7 +145,7 @@ def prepare(
     with progress_bar(lines=True) as report:
         recipes.prepare(name, out, behaviour=behaviour, report=report, **settings)
     print("\n".join(_step_lines(out)))
-    print(f"more in {out / 'report.md'}; next: mascot bench encode {out} --model blip2")
+    print(f"more in {out / 'dataset.json'}; next: mascot bench encode {out} --model blip2")
 
 
 def _step_lines(out: Path) -> Iterator[str]:
@@ -152,10 +153,7 @@ def _step_lines(out: Path) -> Iterator[str]:
     stored = read_folder(out)
     yield f"{stored.images} images, {stored.validation} of them for validation; {len(stored.queries)} queries in {out}"
     yield from (f"note: {note}" for note in stored.about.get("notes", ()))
-    for step in stored.about["steps"]:
-        losses = sorted(step["lost"].items(), key=lambda pair: -pair[1])
-        why = "; lost: " + ", ".join(f"{reason} {count}" for reason, count in losses) if losses else ""
-        yield f"  {step['step']}: {step['kept']} of {step['looked_at']} kept{why}"
+    yield from (f"  {step_line(step)}" for step in stored.about["steps"])
 
 
 def _setting_line(key: str, value: Any, correct: Any, choices: Sequence[str] | None) -> str:

@@ -1,13 +1,10 @@
 """An encoded folder as one file, so that nobody has to download and encode a dataset again.
 
-The zip archive holds the tables, the vectors and lists of one model, and ``SHA256.json`` with the hash of every other
-member. It does not hold pictures.
+The zip archive holds the tables, and the vectors and lists of one model. It does not hold pictures.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import zlib
 from pathlib import Path, PurePosixPath
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
@@ -17,7 +14,6 @@ from mascot.bench.files import replacing
 from mascot.errors import InputError
 
 SUFFIX = ".zip"
-_HASHES = "SHA256.json"
 _TABLES = ("dataset.json", "images.parquet", "queries.parquet")
 _MODEL_FILES = (MODEL, VECTORS, *(f"lists-{split}.npz" for split in SPLITS))
 
@@ -29,31 +25,28 @@ def share(folder: Path, out: Path, model: str | None = None) -> int:
     Folder(folder, model).load()  # complete, and of the same images and queries
     where = encoded(folder, model).relative_to(folder)
     names = [*_TABLES, *((where / name).as_posix() for name in _MODEL_FILES)]
-    contents = {name: (folder / name).read_bytes() for name in names}
-    hashes = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
     with replacing(out) as stream, ZipFile(stream, "w", ZIP_DEFLATED) as archive:
-        for name, content in {_HASHES: json.dumps(hashes, indent=2).encode(), **contents}.items():
-            archive.writestr(ZipInfo(name), content, ZIP_DEFLATED)
+        for name in names:
+            archive.writestr(ZipInfo(name), (folder / name).read_bytes(), ZIP_DEFLATED)
     return out.stat().st_size
 
 
 def unpack(file: Path, folder: Path) -> Path:
-    """Write the members of a shared file into a folder, checked by their hashes, and return the folder."""
+    """Write the members of a shared file into a folder, and return the folder."""
     if not file.is_file():
         raise InputError(f"{file}: no such file")
     try:
         with ZipFile(file) as archive:
-            hashes: dict[str, str] = json.loads(archive.read(_HASHES))
-            for name, expected in hashes.items():
-                content = archive.read(name)
-                if not _is_member(name) or hashlib.sha256(content).hexdigest() != expected:
-                    raise InputError(f"{file}: {name} is not what was shared; get the file again")
-                path = folder / name
+            names = archive.namelist()
+            if not set(_TABLES) < set(names) or not all(map(_is_member, names)):
+                raise InputError(f"{file}: not a file of mascot bench share")
+            for name in names:
+                content, path = archive.read(name), folder / name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 if not path.is_file() or path.read_bytes() != content:
                     with replacing(path) as stream:
                         stream.write(content)
-    except (OSError, ValueError, KeyError, AttributeError, BadZipFile, EOFError, zlib.error) as error:
+    except (OSError, BadZipFile, EOFError, zlib.error) as error:
         raise InputError(f"{file}: not a file of mascot bench share: {error}") from None
     return folder
 

@@ -6,8 +6,7 @@ import hashlib
 import json
 import os
 import zipfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import chain
@@ -78,8 +77,7 @@ def resume(where: Path, fresh: EncodedModel) -> EncodedModel:
     _save(where, fresh)  # first, so that a count of old rows never stands beside new files
     for name, shape in fresh.shapes.items():
         (where / name).unlink(missing_ok=True)
-        with _room(where / name, shape):
-            np.lib.format.open_memmap(where / name, mode="w+", dtype=np.float32, shape=shape)
+        np.lib.format.open_memmap(where / name, mode="w+", dtype=np.float32, shape=shape)
     return fresh
 
 
@@ -98,13 +96,12 @@ def append(where: Path, encoding: EncodedModel, kind: str, batches: Iterable[Vec
         for name, values in arrays.items():
             if not np.isfinite(values).all():
                 raise InputError(f"{name} must be finite, got NaN or infinity in rows {first} to {end - 1}")
-            with _room(where / name, encoding.shapes[name]):
-                offset = np.load(where / name, mmap_mode="r", allow_pickle=False).offset
-                with open(where / name, "r+b") as stream:  # a memory map would end the process on a full disk
-                    stream.seek(offset + first * values[0].nbytes)
-                    stream.write(np.ascontiguousarray(values, np.float32).data)
-                    stream.flush()
-                    os.fsync(stream.fileno())
+            offset = np.load(where / name, mmap_mode="r", allow_pickle=False).offset
+            with open(where / name, "r+b") as stream:  # a memory map would end the process on a full disk
+                stream.seek(offset + first * values[0].nbytes)
+                stream.write(np.ascontiguousarray(values, np.float32).data)
+                stream.flush()
+                os.fsync(stream.fileno())
         encoding = _save(where, replace(encoding, **{f"{kind}_done": end}))  # type: ignore[arg-type]
         report(kind, end, encoding.images if kind == "images" else encoding.queries)
     return encoding
@@ -123,7 +120,7 @@ def write_lists(where: Path, stored: Stored, encoding: EncodedModel, candidates:
     for split, (rows, queries) in splits.items():
         progress = partial(lambda start, count, _: report("lists", start + count, total), start)
         lists = best_lists(tokens, texts, rows, queries, candidates, report=progress)
-        with _room(paths[split], (2, *lists.rows.shape)), replacing(paths[split]) as stream:
+        with replacing(paths[split]) as stream:
             np.savez(stream, queries=lists.queries, rows=lists.rows, scores=lists.scores)
         start += len(queries)
     _save(where, replace(encoding, candidates=candidates, complete=True))
@@ -174,13 +171,3 @@ def _has_lists(path: Path, queries: int, candidates: int) -> bool:
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return False
     return shapes == [(queries,), (queries, candidates), (queries, candidates)]
-
-
-@contextmanager
-def _room(path: Path, shape: tuple[int, ...]) -> Iterator[None]:
-    """Say how large the file is that cannot be written."""
-    try:
-        yield
-    except OSError as error:
-        size = 4 * int(np.prod(shape, dtype=np.int64)) / 1e6
-        raise InputError(f"{path} cannot be written ({error.strerror}); it needs {size:,.1f} MB") from None

@@ -20,7 +20,6 @@ from mascot.bench.metrics.control import (
     Displacement,
     OperatingPoint,
     displacement,
-    fixed_diversity_front,
     fixed_recall_front,
     kendall_tau,
     primary_bin,
@@ -31,8 +30,6 @@ from mascot.bench.metrics.diversity import (
     dm,
     dm_per_query,
     harmonic_mean,
-    ilad,
-    ilmd,
     metadata_channel,
     normalised_vendi,
     overall,
@@ -53,7 +50,7 @@ from mascot.bench.metrics.retrieval import (
 
 __all__ = [
     "Displacement", "OperatingPoint", "average_precision_at_k", "cluster_recall_at_k", "displacement", "dm",
-    "dm_per_query", "f1_at_k", "fixed_diversity_front", "fixed_recall_front", "harmonic_mean", "ilad", "ilmd",
+    "dm_per_query", "f1_at_k", "fixed_recall_front", "harmonic_mean",
     "kendall_tau", "metadata_channel", "ndcg_at_k", "normalised_vendi", "overall", "pairwise_distances",
     "place_features", "precision_at_k", "primary_bin", "prs", "recall_at_k", "reciprocal_rank", "relevance_kept",
     "similarity_kernel", "time_of_day_features", "top1_agreement", "vendi", "vendi_by_attribute",

@@ -179,33 +179,15 @@ def fixed_recall_front(recall: ArrayLike, diversity: ArrayLike, floors: ArrayLik
     >>> fixed_recall_front([0.97, 0.90, 0.49], [0.17, 0.21, 0.32], floors=[0.99, 0.85])
     (None, OperatingPoint(index=1, recall=0.9, diversity=0.21))
     """
-    return _front("fixed_recall_front", recall, diversity, floors, "recall", "diversity")
-
-
-def fixed_diversity_front(
-    recall: ArrayLike, diversity: ArrayLike, floors: ArrayLike
-) -> tuple[OperatingPoint | None, ...]:
-    """Best recall of the operating points that reach each diversity floor; see :func:`fixed_recall_front`.
-
-    Examples
-    --------
-    >>> fixed_diversity_front([0.97, 0.90, 0.49], [0.17, 0.21, 0.32], floors=[0.2])
-    (OperatingPoint(index=1, recall=0.9, diversity=0.21),)
-    """
-    return _front("fixed_diversity_front", recall, diversity, floors, "diversity", "recall")
-
-
-def _front(
-    owner: str, recall: ArrayLike, diversity: ArrayLike, floors: ArrayLike, bounded: str, best: str
-) -> tuple[OperatingPoint | None, ...]:
+    owner = "fixed_recall_front"
     recalls = _checks.floats(f"{owner} recall", recall, "[P]")
     diversities = _checks.floats(f"{owner} diversity", diversity, "[P]")
     _checks.same_length(owner, recall=recalls, diversity=diversities)
     pairs = zip(recalls.tolist(), diversities.tolist(), strict=True)
     points = [OperatingPoint(index, *pair) for index, pair in enumerate(pairs)]
-    points.sort(key=attrgetter(best, bounded), reverse=True)  # stable: the first of equal points stays first
+    points.sort(key=attrgetter("diversity", "recall"), reverse=True)  # stable: the first of equal points stays first
     return tuple(
-        next((point for point in points if getattr(point, bounded) >= floor), None)
+        next((point for point in points if point.recall >= floor), None)
         for floor in _checks.floats(f"{owner} floors", floors, "[F]")
     )
 

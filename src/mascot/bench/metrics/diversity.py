@@ -105,38 +105,6 @@ def vendi_by_attribute(
     }
 
 
-def ilad(distances: ArrayLike) -> Floats:
-    """ILAD: average distance between two results of one list, in the unit of the distances.
-
-    Parameters
-    ----------
-    distances : array_like of shape [Q, K, K]
-        Symmetric, 0 on the diagonal, K >= 2: ``pairwise_distances(features)``, or one minus a similarity,
-        as in papers on recommenders.
-
-    Examples
-    --------
-    >>> from mascot.bench.metrics import pairwise_distances
-    >>> ilad(pairwise_distances([[[0.0], [1.0], [3.0]]]))
-    array([2.])
-    """
-    return _pairs("ilad", distances).mean(axis=-1)
-
-
-def ilmd(distances: ArrayLike) -> Floats:
-    """ILMD: smallest distance between two results of one list; 0 if two results are equal.
-
-    `distances` are those of :func:`ilad`.
-
-    Examples
-    --------
-    >>> from mascot.bench.metrics import pairwise_distances
-    >>> ilmd(pairwise_distances([[[0.0], [1.0], [3.0]]]))
-    array([1.])
-    """
-    return _pairs("ilmd", distances).min(axis=-1)
-
-
 def metadata_channel(diversity: ArrayLike, *, focus: bool) -> Floats:
     """Return the diversity on spread and one minus it on focus, so that more is better for the wish.
 
@@ -263,13 +231,3 @@ def _at_least_two(owner: str, count: int) -> int:
     if count < 2:
         raise InputError(f"{owner} K must be >= 2, got {count}")
     return count
-
-
-def _pairs(owner: str, distances: ArrayLike) -> Floats:
-    """Return the distances above the diagonal, [Q, K (K - 1) / 2]."""
-    array = _square(f"{owner} distances", distances)
-    count = _at_least_two(owner, array.shape[-1])
-    if (array < 0).any():
-        raise InputError(f"{owner} distances must be >= 0, got {array.min()}")
-    first, second = np.triu_indices(count, k=1)
-    return array[:, first, second]

@@ -106,7 +106,7 @@ def read_annotations(path: Path, tally: StepTally, repeated: bool = False) -> li
         raise InputError(f"{path} must be a JSON object of images by name, got a {type(records).__name__}")
     rows, urls = list[Row](), set[str]()
     for name, record in records.items():  # with url, incidents and places; a type that the image shows is 1
-        with tally.item(name):
+        with tally.item():
             if not isinstance(record, dict):
                 raise Loss("wrong content", "not an object")
             incidents, places = (

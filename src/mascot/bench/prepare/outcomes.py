@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -14,7 +15,6 @@ Outcome = dict[str, Any]  # {"ok": value}, or {"lost": reason, "detail": ..., "u
 Progress = Callable[[int, "int | None"], None]  # count so far, count in all
 
 NO_ANSWER = "no answer"  # the only temporary reason of a loss: the next run tries again
-_EXAMPLES = 5
 
 
 @dataclass(eq=False)
@@ -32,35 +32,32 @@ class Loss(Exception):
 
 @dataclass(slots=True)
 class StepTally:
-    """How many items a step accepted and lost. Count in the order of the source: the first losses are the examples."""
+    """How many items a step accepted, and how many it lost by reason."""
 
     step: str
     accepted: int = 0
-    losses: dict[str, int] = field(default_factory=dict)
-    examples: dict[str, list[str]] = field(default_factory=dict)
+    losses: Counter[str] = field(default_factory=Counter)
 
     @contextmanager
-    def item(self, example: str) -> Iterator[None]:
+    def item(self) -> Iterator[None]:
         """Count the item of a `with` block: as lost if the block raises `Loss`, otherwise as accepted."""
         try:
             yield
             self.accepted += 1
         except Loss as loss:
-            text = f"{example}: {loss.detail}" if loss.detail else example
-            self.add({"losses": {loss.reason: 1}, "examples": {loss.reason: [text]}})
-
-    def add(self, other: Mapping[str, Any]) -> None:
-        """Add the counts of another tally, as `dataclasses.asdict` writes them."""
-        self.accepted += other.get("accepted", 0)
-        for reason, count in other["losses"].items():
-            self.losses[reason] = self.losses.get(reason, 0) + count
-            examples = self.examples.setdefault(reason, [])
-            examples += other["examples"][reason][: _EXAMPLES - len(examples)]
+            self.losses[loss.reason] += 1
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts as dataset.json has them."""
-        total = self.accepted + sum(self.losses.values())
+        total = self.accepted + self.losses.total()
         return {"step": self.step, "looked_at": total, "kept": self.accepted, "lost": dict(sorted(self.losses.items()))}
+
+
+def step_line(step: Mapping[str, Any]) -> str:
+    """Return the counts of a step, as dataset.json has them, as a line."""
+    losses = sorted(step["lost"].items(), key=lambda pair: -pair[1])
+    why = "; lost: " + ", ".join(f"{reason} {count}" for reason, count in losses) if losses else ""
+    return f"{step['step']}: {step['kept']} of {step['looked_at']} kept{why}"
 
 
 class Journal(AbstractContextManager["Journal"]):

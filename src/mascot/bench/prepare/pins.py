@@ -47,7 +47,7 @@ class Pins:
                 numbers[_key(name)].append(i)
         matches, missing = dict[int, None](), list[str]()
         for names in self.pictures:
-            with tally.item(names[0]):
+            with tally.item():
                 same_name = next(filter(None, (numbers[_key(name)] for name in names)), [])
                 if not same_name:
                     missing.append(" ".join(" | ".join(names).split()))

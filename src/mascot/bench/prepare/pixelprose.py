@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -57,10 +57,11 @@ class PixelProse:
                     entry = self._shard(prep, shard, list(_PARTS)[part], info.sha, digests[shard], step)
                     journal.put(shard, entry)
                 prep.sources[shard] = entry["source"]
-                tables.add(entry["tally"])
+                tables.accepted += entry["tally"]["kept"]
+                tables.losses.update(entry["tally"]["lost"])
                 for row in entry["rows"]:
                     url, name = row["url"], (row["uid"], PurePosixPath(row["url"].partition("?")[0]).name)
-                    with unique.item(url):
+                    with unique.item():
                         if url in listing or (row["uid"] and name in names):
                             raise Loss("duplicate")
                         digest = hashlib.sha256(url.encode("utf-8", "surrogatepass")).hexdigest()
@@ -100,7 +101,7 @@ class PixelProse:
         finally:
             path.unlink()
         source = {"url": f"{_DATASET}/{name}", "sha256": actual, "rows": tally.to_dict()["looked_at"]}
-        return {"source": source, "tally": asdict(tally), "rows": rows}
+        return {"source": source, "tally": tally.to_dict(), "rows": rows}
 
     def _rows(self, path: Path, name: str, part: str, tally: StepTally, report: Progress) -> list[Row]:
         parquet = package("pyarrow.parquet", "prepare", "preparing PixelProse")
@@ -112,8 +113,8 @@ class PixelProse:
                     columns = ", ".join(table.schema_arrow.names)
                     raise InputError(f"{name} must have the columns {', '.join(missing)}, got {columns}")
                 for batch in table.iter_batches(columns=list(_COLUMNS)):
-                    for row, record in enumerate(batch.to_pylist(), start):
-                        with tally.item(f"{name} row {row}"):
+                    for record in batch.to_pylist():
+                        with tally.item():
                             rows.append(self._row(part, **record))
                     start += batch.num_rows
                     report(start, table.metadata.num_rows)

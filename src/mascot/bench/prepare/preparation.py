@@ -1,11 +1,10 @@
-"""The steps that all recipes share: download sources and pictures, and write the dataset with a report."""
+"""The steps that all recipes share: download sources and pictures, and write the dataset."""
 
 from __future__ import annotations
 
 import csv
 import hashlib
 import io
-import json
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,7 +23,7 @@ from PIL import ExifTags, Image
 from mascot import __version__
 from mascot.bench.datasets.folder import Query, write_folder
 from mascot.bench.files import replace_text, replacing, sha256
-from mascot.bench.prepare.outcomes import NO_ANSWER, Journal, Loss, Outcome, StepTally, value_of
+from mascot.bench.prepare.outcomes import NO_ANSWER, Journal, Loss, Outcome, StepTally, step_line, value_of
 from mascot.bench.prepare.pins import Pins
 from mascot.bench.prepare.web import Web
 from mascot.errors import InputError
@@ -131,8 +130,6 @@ class Preparation:
         A row whose outcome is in the journal is not run again, unless its picture is gone. A task runs in a thread and
         returns values of JSON types or raises `Loss`; any other exception ends the run.
         """
-        if len({row[key] for row in rows}) < len(rows):
-            raise InputError(f"{len(rows)} items must have unique keys")
         tally, accepted, count = self.tally(step), list[Row](), 0
         active: deque[AsyncResult[Outcome]] = deque()
         answered, silent = False, list[str | None]()  # hosts of the last requests, which had no answer
@@ -153,7 +150,7 @@ class Preparation:
                 while not result.ready():
                     result.wait(timeout=1.0)  # bounded: a signal just before an unbounded wait would be seen at its end
                 outcome = result.get()
-                with tally.item(row[key]):
+                with tally.item():
                     accepted.append(row | value_of(outcome))
                 if outcome.get("lost") != NO_ANSWER:
                     answered, silent = True, []
@@ -185,8 +182,9 @@ class Preparation:
         """
         count = len(rows)
         if count < _LEAST_IMAGES:
+            steps = "\n".join(step_line(tally.to_dict()) for tally in self.tallies)
             raise InputError(
-                f"{self.name}: at least {_LEAST_IMAGES} images are needed for two splits, got {count}\n{self._losses()}"
+                f"{self.name}: at least {_LEAST_IMAGES} images are needed for two splits, got {count}\n{steps}"
             )
         validation, order = count // 5, permutation(count, self.seed)
         if self.pins is not None:
@@ -220,8 +218,6 @@ class Preparation:
             "versions": {"mascot": __version__} | {name: version(name) for name in ("numpy", "pillow", "pyarrow")},
         }
         write_folder(self.out, self.name, values, validation, accepted, facts)
-        sizes = f"{count} images: {validation} for validation, {count - validation} for test. {len(accepted)} queries."
-        replace_text(self.out / "report.md", self._text(sizes))
 
     def _pinned_order(self, pins: Pins, rows: Sequence[Row]) -> tuple[int, NDArray[np.int64]]:
         """Return the size of the validation split and the order of the rows; the pinned pictures are the test split."""
@@ -247,32 +243,13 @@ class Preparation:
         for i, query in enumerate(queries):
             early = sum(row < split for row in query.positives)
             late = len(query.positives) - early
-            with tally.item(query.text[:60]):
+            with tally.item():
                 if not query.positives or min(early, late) < least:
                     raise Loss("few positives", f"{early} for validation, {late} for test")
                 if i in dropped:
                     raise Loss("not sampled")
                 accepted.append(query)
         return accepted
-
-    def _text(self, sizes: str) -> str:
-        limit = "" if self.limit is None else f" --limit {self.limit}."
-        lines = [f"# {self.name}", "", f"{sizes} Seed {self.seed}.{limit}", "", self._losses()]
-        lines += ["", *(f"- {note}" for note in self.notes)]
-        for tally in self.tallies:
-            for reason, examples in sorted(tally.examples.items()):
-                lines += ["", f"## {tally.step}: {reason} ({tally.losses[reason]})", "", *map(_item, examples)]
-        lines += ["", "## Sources", "", *(_item(f"{key}: {json.dumps(value)}") for key, value in self.sources.items())]
-        lines += ["", "## Options", "", *(f"- {key}: {value}" for key, value in self.settings.items())]
-        return "\n".join(lines) + "\n"
-
-    def _losses(self) -> str:
-        lines = ["| step | looked at | kept | lost |", "|---|---:|---:|---|"]
-        for entry in (tally.to_dict() for tally in self.tallies):
-            losses = sorted(entry["lost"].items(), key=lambda loss: -loss[1])
-            text = ", ".join(f"{reason} {count}" for reason, count in losses) or "-"
-            lines.append(f"| {entry['step']} | {entry['looked_at']} | {entry['kept']} | {text} |")
-        return "\n".join(lines)
 
 
 def file_of(id_: str) -> str:
@@ -297,11 +274,6 @@ def read_csv(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
             return list(reader)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path} must be a table: {error}") from None
-
-
-def _item(text: str) -> str:
-    """Return a list item with text from outside as code on one line."""
-    return "- `" + " ".join(text.split()).replace("`", "'")[:300] + "`"
 
 
 def permutation(count: int, seed: int) -> NDArray[np.int64]:

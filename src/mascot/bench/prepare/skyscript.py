@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
+import pickle
 import random
 import re
+import struct
 import threading
+import zipfile
+import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urljoin
 
-from mascot.bench.prepare.archives import Member, directory
-from mascot.bench.prepare.outcomes import Loss, StepTally
-from mascot.bench.prepare.pickles import numbers, read_pickle
+import numpy as np
+
+from mascot.bench.prepare.outcomes import Journal, Loss, Progress, StepTally
 from mascot.bench.prepare.preparation import Preparation, Row, option, read_csv
+from mascot.bench.prepare.web import Web
 from mascot.errors import InputError
 from mascot.photos.metadata.validate import Implausible, place
 
@@ -23,6 +30,9 @@ _COLUMNS = ("filepath", "title_multi_objects")
 _FILE = re.compile(r"images(\d+)/([^/]+)\.jpg")  # images2/a198234555_CH_19.jpg
 _LARGEST_RECORD = 1 << 20  # bytes
 _BUCKET = "https://opendatasharing.s3.us-west-2.amazonaws.com/SkyScript/"
+_PIECE = 8 << 20  # bytes of a directory, which may have a hundred of them: each piece has its own retries
+_HEADER = struct.Struct("<4s5H3I2H")
+_SLACK = 512  # bytes of a member's header beyond its name; more costs a second request
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +69,7 @@ class SkyScript:
             return directories[name][row["id"]].read(prep.web, url, most)
 
         def task(row: Row) -> Row:
-            record = read(row, "meta", ".pickle", _LARGEST_RECORD)
-            try:
-                lat, lon = centre(read_pickle(record, _LARGEST_RECORD))
-            except InputError as error:
-                raise Loss("wrong content", str(error)) from None
+            lat, lon = centre(read_record(read(row, "meta", ".pickle", _LARGEST_RECORD)))
             data = read(row, "images", ".jpg", 32 << 20)
             return {"lat": lat, "lon": lon, **prep.store(data, row["id"], smallest=self.smallest)}
 
@@ -83,7 +89,7 @@ class SkyScript:
             lines = lines[: self.rows]
         rows, ids = list[Row](), set[str]()
         for path, caption in lines:
-            with tally.item(path):
+            with tally.item():
                 match = _FILE.fullmatch(path)
                 if match is None:
                     raise Loss("bad address", "not in an archive of images")
@@ -100,19 +106,60 @@ class SkyScript:
 def _first_of_captions(rows: Sequence[Row], tally: StepTally) -> list[Row]:
     first: dict[str, Row] = {}
     for row in rows:
-        with tally.item(row["path"]):
+        with tally.item():
             if row["caption"] in first:
                 raise Loss("duplicate", "caption")
             first[row["caption"]] = row
     return list(first.values())
 
 
+class _Inert:
+    """What a name in a pickle stands for, unless it is part of an array of numpy: it does nothing."""
+
+    def __new__(cls, *_: Any, **__: Any) -> _Inert:
+        return super().__new__(cls)
+
+    def __setstate__(self, *_: Any) -> None: ...
+
+    append = extend = add = __setitem__ = __setstate__
+
+
+class _RecordUnpickler(pickle.Unpickler):
+    """Reads plain data and arrays. No name is imported, so a record cannot run code."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == ("_codecs", "encode"):  # protocols 0 to 2 write bytes as text
+            return lambda text, _: text.encode("latin-1")
+        return _ARRAY_PARTS.get(name, _Inert) if module.startswith("numpy") else _Inert
+
+
+_ONE = np.ones(1)
+_PARTS: tuple[Any, ...] = (
+    np.ndarray, np.dtype, _ONE[0].__reduce__()[0], _ONE.__reduce__()[0], _ONE.__reduce_ex__(5)[0],
+)  # fmt: skip
+_ARRAY_PARTS = {part.__name__: part for part in _PARTS}
+
+
+def read_record(data: bytes) -> Any:
+    """Return the data in a pickle.
+
+    >>> read_record(pickle.dumps({"box": (8.5, 47.3, 8.6, 47.4)}))
+    {'box': (8.5, 47.3, 8.6, 47.4)}
+    """
+    try:
+        return _RecordUnpickler(io.BytesIO(data)).load()
+    except Exception as error:  # damaged data may raise any exception
+        raise Loss("wrong content", f"not a pickle of plain data: {error}") from None
+
+
 def centre(record: Any) -> tuple[float, float]:
     """Return latitude and longitude of the centre of a record's `bbox` or `box`: west, south, east, north."""
-    box = numbers((record.get("bbox") or record.get("box")) if isinstance(record, dict) else None)
-    if not isinstance(box, (list, tuple)) or len(box) != 4 or not all(type(side) in (int, float) for side in box):
-        raise Loss("no place", f"a box must be 4 numbers, got {type(box).__name__}")
-    west, south, east, north = map(float, box)
+    fields = record if isinstance(record, dict) else {}
+    box = fields.get("box") if fields.get("bbox") is None else fields["bbox"]
+    try:
+        west, south, east, north = np.array(box, float).tolist()
+    except (TypeError, ValueError, OverflowError):
+        raise Loss("no place", "a box must be 4 numbers") from None
     if not (max(abs(south), abs(north)) <= 90 and max(abs(west), abs(east)) <= 180):
         raise Loss("out of range", f"box {box!r:.80}")
     lon = (west + east) / 2
@@ -122,3 +169,92 @@ def centre(record: Any) -> tuple[float, float]:
         return place((south + north) / 2, lon)
     except Implausible as wrong:
         raise Loss("no place", str(wrong)) from None
+
+
+# Members of a remote zip archive: its directory is read once, then each member with one range request.
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Where a member is in its archive, and its checksum."""
+
+    name: str
+    offset: int  # of its header
+    compressed: int  # bytes
+    size: int  # bytes
+    crc: int
+    method: int  # 0: stored, 8: deflated
+
+    def read(self, web: Web, url: str, most: int = 32 << 20) -> bytes:
+        """Return the content, with its length and checksum verified."""
+        if max(self.size, self.compressed) > most:
+            raise Loss("too large", f"{self.name}: {max(self.size, self.compressed)} bytes, more than {most}", url)
+        block = web.part(url, self.offset, _HEADER.size + len(self.name.encode()) + self.compressed + _SLACK)
+        if len(block) < _HEADER.size or not block.startswith(b"PK\3\4"):
+            raise Loss("wrong content", f"{self.name}: not where the directory says", url)
+        header = _HEADER.unpack_from(block)
+        start = _HEADER.size + header[-2] + header[-1]
+        content = block[start : start + self.compressed]
+        if len(content) < self.compressed:
+            content = web.part(url, self.offset + start, self.compressed)
+        if self.method == zipfile.ZIP_DEFLATED:
+            try:
+                content = zlib.decompressobj(-zlib.MAX_WBITS).decompress(content, self.size + 1)
+            except zlib.error:
+                content = b""
+        if header[2] & 1 or len(content) != self.size or zlib.crc32(content) != self.crc:
+            raise Loss("wrong content", f"{self.name}: encrypted, damaged or compressed by method {self.method}", url)
+        return content
+
+
+def directory(web: Web, url: str, stems: set[str], suffix: str, path: Path, report: Progress) -> dict[str, Member]:
+    """Return the members with one of these stems and this suffix in any folder, the first of equal names.
+
+    They are stored at `path`: while the archive keeps its size and validator, another run does not read it again.
+    """
+    try:
+        size, validator = web.size(url)
+        if size is None:
+            raise Loss("no ranges", "", url)
+        version = hashlib.sha256("\n".join([url, str(size), validator, suffix, *sorted(stems)]).encode()).hexdigest()
+        with Journal(path) as journal:
+            if version not in journal.entries:
+                members: dict[str, Member] = {}
+                stream = io.BufferedReader(_RemoteFile(web, url, size, report), 1 << 16)
+                for info in zipfile.ZipFile(stream).infolist():
+                    name = PurePosixPath(info.filename)
+                    if name.stem in stems and name.suffix.lower() == suffix and name.stem not in members:
+                        sizes = (info.compress_size, info.file_size, info.CRC, info.compress_type)
+                        members[name.stem] = Member(info.filename, info.header_offset, *sizes)
+                journal.put(version, {stem: astuple(member) for stem, member in members.items()})
+            return {stem: Member(*values) for stem, values in journal.entries[version].items()}
+    except Loss as loss:  # not only of one image: a whole part of the dataset would be missing
+        raise InputError(f"the archive {loss}; run the same command again to continue") from None
+    except (zipfile.BadZipFile, IndexError, ValueError, NotImplementedError) as error:
+        raise InputError(f"{url} must be a zip archive: {error}") from None
+
+
+class _RemoteFile(io.RawIOBase):
+    """A remote file that can be read and sought, by range requests."""
+
+    def __init__(self, web: Web, url: str, size: int, report: Progress) -> None:
+        self._web, self._url, self._size, self._report = web, url, size, report
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    seekable = readable
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._position = offset + (0, self._position, self._size)[whence]
+        return self._position
+
+    def readinto(self, buffer: Any) -> int:
+        count = min(len(buffer), _PIECE, self._size - self._position)
+        if count <= 0:
+            return 0
+        buffer[:count] = self._web.part(self._url, self._position, count)
+        self._position += count
+        self._report(self._position, self._size)
+        return count

@@ -43,7 +43,7 @@ class VisualGenome:
             id_, url = str(record.get("image_id", "")), record.get("url")
             if isinstance(url, str) and self.pictures:
                 url = "/".join([self.pictures.rstrip("/"), *url.split("/")[-2:]])
-            with tally.item(id_ or "an entry without image_id"):
+            with tally.item():
                 if not id_ or not isinstance(url, str):
                     raise Loss("bad address")
                 if url in listing or id_ in ids:

@@ -5,10 +5,7 @@ Connections go to public addresses only, also after a redirect.
 
 from __future__ import annotations
 
-import glob
-import hashlib
 import ipaddress
-import os
 import random
 import re
 import socket
@@ -23,6 +20,7 @@ from urllib.parse import urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from mascot import __version__
+from mascot.bench.files import replacing
 from mascot.bench.prepare.outcomes import NO_ANSWER, Loss, Progress
 from mascot.extras import missing
 
@@ -119,26 +117,18 @@ class Web:
         return answer.span[2] if answer.status == 206 else None, etag if etag.startswith('"') else date
 
     def download(self, url: str, path: Path, report: Progress = lambda count, total: None) -> None:
-        """Download a file; continue an interrupted download, skip a complete one, begin one that changed again."""
+        """Download a file, unless it is there. It is refused if it changes between two pieces."""
         if path.is_file():
             return
         path.parent.mkdir(parents=True, exist_ok=True)
         size, validator = self.size(url)
-        version = hashlib.sha256(f"{url} {size} {validator}".encode()).hexdigest()[:12]
-        partial = path.with_name(f"{path.name}.{version}.part")
-        resumable = size is not None and bool(validator)  # else nothing tells versions apart
-        for other in path.parent.glob(f"{glob.escape(path.name)}.*.part"):
-            if other != partial or not resumable:
-                other.unlink()
-        with open(partial, "ab") as stream:
-            if not resumable:
+        with replacing(path) as stream:
+            if size is None or not validator:  # nothing tells versions apart
                 stream.write(self.get(url, _LARGEST))
-            while size is not None and stream.tell() < size:
+                return
+            while stream.tell() < size:
                 stream.write(self.part(url, stream.tell(), min(_PIECE, size - stream.tell()), validator))
                 report(stream.tell(), size)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(partial, path)
 
     def _request(self, url: str, most: int, headers: dict[str, str] | None = None) -> _HttpAnswer:
         """Return a successful answer, cut off after `most` bytes; temporary failures are retried."""

@@ -84,9 +84,6 @@ class Chosen:
     choice: str | None
     from_: str | None
 
-    def names(self) -> list[str]:
-        return [f"--{name.rstrip('_')}" for name, value in asdict(self).items() if value is not None]
-
     def request(self, library: Library, fields: Mapping[str, Any]) -> SearchRequest:
         """Return the request with these fields; with `--from`, the fields that are not set come from a saved search."""
         saved: dict[str, Any] = {}

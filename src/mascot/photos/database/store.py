@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.errors import InputError
-from mascot.photos.database.schema import VERSION, create_tables, schema_version, transaction
 from mascot.photos.files.texts import composed, fold, words
 from mascot.photos.metadata.look import DIM
 from mascot.photos.metadata.sun import lights
 from mascot.photos.photo import COLUMNS, Photo
 
+VERSION = 3  # stored as `user_version`; increased when schema.sql changes
 FOLDER = ".mascot"  # in the folder of a library: the only place that is written to
 _BUSY_S = 60.0  # timeout of waiting for another process to finish writing
 _CACHE_KIB = 32 * 1024
@@ -461,3 +462,31 @@ def put_sidecars(connection: sqlite3.Connection, photo: int, state: str) -> None
 def put_vector(connection: sqlite3.Connection, photo: int, stamp: str, vector: NDArray[np.float32]) -> None:
     space = stamp.rpartition("-")[0]
     connection.execute("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?)", (photo, space, stamp, vector.tobytes()))
+
+
+def create_tables(connection: sqlite3.Connection) -> None:
+    """Create the tables of a library if the database is empty."""
+    if schema_version(connection) == 0:
+        with transaction(connection):
+            if connection.execute("SELECT 1 FROM sqlite_master").fetchone() is None:
+                for statement in files("mascot.photos.database").joinpath("schema.sql").read_text("utf-8").split(";\n"):
+                    connection.execute(statement)  # `executescript` would end the transaction
+                connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def schema_version(connection: sqlite3.Connection) -> int:
+    """Return the version with which the tables were created, 0 if there are none."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Commit the block as one transaction, or roll it back if it raises."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:  # a full disk ends the transaction by itself
+            connection.execute("ROLLBACK")
+        raise

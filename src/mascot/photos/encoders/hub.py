@@ -19,12 +19,6 @@ Form = tuple[str, ...]  # a kind of weights: the patterns of the files that a mo
 _SMALL_FILES = ("*.json", "*.txt", "*.model")  # settings and tokenizers
 _ANSWER_S = 10.0  # timeout of the first answer of the hub
 _UNKNOWN = "it does not exist, or needs a login: hf auth login, or set HF_TOKEN"
-_STATUS_REASONS = {
-    401: f"401: {_UNKNOWN}",
-    403: f"403: {_UNKNOWN}",
-    404: "404: it does not exist",
-    429: "429: too many requests; try again later",
-}
 
 
 class HubError(MascotError):
@@ -156,7 +150,7 @@ def _reason(error: BaseException) -> str:
         return "it is gated: accept its terms on huggingface.co, then hf auth login or set HF_TOKEN"
     status = getattr(getattr(error, "response", None), "status_code", None)
     if status is not None:
-        return _STATUS_REASONS.get(status, f"the hub answered {status}")
+        return f"{status}: {_UNKNOWN}" if status in (401, 403, 404) else f"the hub answered {status}"
     if isinstance(error, OSError) and error.filename is not None:
         return f"cannot write {error.filename}: {error.strerror}; set HF_HOME to another folder"
     lines = str(error).strip().splitlines() or [type(error).__name__]

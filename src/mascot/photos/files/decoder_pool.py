@@ -13,11 +13,11 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import mascot
 from mascot.errors import MascotError
@@ -58,9 +58,9 @@ class DecoderPool(AbstractContextManager["DecoderPool"]):
         """End all workers at once; calls in progress raise `MascotError`."""
         with self._lock:
             self.closed = True
-            workers, self._workers, self._idle = list(self._workers), set(), []
+            workers = list(self._workers)
         for worker in workers:
-            worker.kill()
+            worker.end()
 
     def read(self, path: Path, sidecars: Sequence[Path] = ()) -> Reading:
         """Decode a file with its sidecars. Raises `Unreadable`."""
@@ -83,114 +83,94 @@ class DecoderPool(AbstractContextManager["DecoderPool"]):
         return self._call(_convert, path, side, max_megapixels)
 
     def _call(self, task: Callable[..., Any], path: Path, *arguments: Any) -> Any:
-        """Run a task in a worker, which is reused unless it has ended or the call was interrupted."""
+        """Run a task in an idle worker or in a new one. A worker that answers is used again."""
         with self._lock:
-            if self.closed:
-                raise MascotError("decoding was stopped")
-            while self._idle and not self._idle[-1].is_alive:
-                self._workers.discard(self._idle.pop())
-            worker = self._idle.pop() if self._idle else _Decoder(self.limits)
+            worker = self._idle.pop() if self._idle else None
+        if worker is None or worker.poll() is not None:
+            worker = _Decoder(self.limits)
+        with self._lock:
             self._workers.add(worker)
         try:
-            answer = worker.call(task, path, arguments)
+            if self.closed:
+                raise MascotError("decoding was stopped")
+            answer = worker.ask((task, path, arguments))
         except EOFError:
+            self._workers.discard(worker)
             if self.closed:
                 raise MascotError("decoding was stopped") from None
             raise worker.reason_of_end(self.limits) from None
-        except BaseException:
-            worker.kill()
+        except BaseException:  # such as Ctrl-C: the answer would be taken for that of the next call
+            self._workers.discard(worker)
+            worker.end()
             raise
-        finally:
-            with self._lock:
-                if worker.is_alive and not self.closed:
-                    self._idle.append(worker)
-                else:
-                    self._workers.discard(worker)
+        self._idle.append(worker)
         if isinstance(answer, Unreadable):
             raise answer
         return answer
 
 
-class _Decoder:
+class _Decoder(subprocess.Popen[bytes]):
     def __init__(self, limits: Limits) -> None:
         paths = [os.path.dirname(mascot.__path__[0]), *filter(None, sys.path)]
-        self._process = subprocess.Popen(
-            [sys.executable, *_COMMAND, *paths],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=os.environ | _THREADS,
-        )
-        self._is_ready = False
-        self._send(limits)
-
-    @property
-    def is_alive(self) -> bool:
-        return self._process.poll() is None
-
-    def call(self, *request: Any) -> Any:
-        """Send a request and return the answer. Raises `EOFError` if the process ends instead."""
-        if not self._is_ready:
-            self._receive()
-            self._is_ready = True
-        self._send(request)
-        return self._receive()
-
-    def _send(self, message: Any) -> None:
-        assert self._process.stdin is not None
-        with suppress(BrokenPipeError):  # reported when the answer is read
-            pickle.dump(message, self._process.stdin, pickle.HIGHEST_PROTOCOL)
-            self._process.stdin.flush()
-
-    def _receive(self) -> Any:
-        assert self._process.stdout is not None
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        super().__init__([sys.executable, *_COMMAND, *paths], env=os.environ | _THREADS, **pipes)
         try:
-            return pickle.load(self._process.stdout)
-        except pickle.UnpicklingError:
+            self.ask(limits)
+        except EOFError:
+            raise MascotError(
+                f"the process that decodes pictures did not start (status {self.wait()}): "
+                f"{sys.executable} must be able to import mascot"
+            ) from None
+
+    def ask(self, message: Any) -> Any:
+        """Send a message and return the answer. Raises `EOFError` if the process ends instead."""
+        assert self.stdin is not None
+        assert self.stdout is not None
+        try:
+            pickle.dump(message, self.stdin, pickle.HIGHEST_PROTOCOL)
+            self.stdin.flush()
+            return pickle.load(self.stdout)
+        except (BrokenPipeError, pickle.UnpicklingError):
             raise EOFError from None
 
-    def reason_of_end(self, limits: Limits) -> MascotError:
-        """Return the reason why the process ended."""
-        status = self._process.wait()
-        if not self._is_ready:
-            return MascotError(
-                f"the process that decodes pictures did not start (status {status}): "
-                f"{sys.executable} must be able to import mascot"
-            )
-        name = f"status {status}"
-        with suppress(ValueError):
-            name = signal.Signals(-status).name
+    def reason_of_end(self, limits: Limits) -> Unreadable:
+        """Return the reason why the process ended during a task."""
+        status = self.wait()
+        name = signal.Signals(-status).name if status < 0 else f"status {status}"
         if name == "SIGPROF":
             return BrokenDecoder(f"takes more than {limits.max_seconds:g} seconds to decode (--max-seconds)")
         if name == "SIGKILL":  # no limit does this, so the file may succeed next time
             return Unreadable("its decoder was killed, perhaps for lack of memory")
         return BrokenDecoder(f"crashes its decoder ({name})")
 
-    def kill(self) -> None:
-        self._process.kill()
-        self._process.wait()
+    def end(self) -> None:
+        self.kill()
+        self.wait()
 
 
 # In the worker
 
 
-def _serve(requests: IO[bytes], answers: IO[bytes]) -> None:
-    """Answer requests until the input ends."""
+def main() -> None:
+    """Answer the requests on standard input until it ends; libraries that print write to standard error."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is left to the process that started this one
-    limits: Limits = pickle.load(requests)
+    limits: Limits = pickle.load(sys.stdin.buffer)
     _limit_memory(limits.max_memory_mb)
     answer = pickle.dumps("ready")
-    with suppress(EOFError):
+    with suppress(EOFError, BrokenPipeError):
         while True:
             answers.write(answer)
             answers.flush()
-            answer = _answer(limits, *pickle.load(requests))
+            answer = _answer(limits, *pickle.load(sys.stdin.buffer))
 
 
 def _answer(limits: Limits, task: Callable[..., Any], path: Path, arguments: tuple[Any, ...]) -> bytes:
     """Return the result of a task, or the exception that says why there is none, as a pickle."""
+    _end_after(limits.max_seconds)
     try:
-        with open(path, "rb") as file, _time_limit(limits.max_seconds):
+        with open(path, "rb") as file:
             return pickle.dumps(task(file, limits, *arguments), pickle.HIGHEST_PROTOCOL)
     except Unreadable as error:
         reason = error
@@ -199,7 +179,15 @@ def _answer(limits: Limits, task: Callable[..., Any], path: Path, arguments: tup
     except MemoryError:
         limit = f"{limits.max_memory_mb:g} megabytes"
         reason = BrokenDecoder(f"needs more than {limit} of memory to decode (--max-memory-mb)")
+    finally:
+        _end_after(0)
     return pickle.dumps(reason)
+
+
+def _end_after(seconds: float) -> None:
+    """End this process after so much CPU time; 0 cancels that. Waiting for a busy machine or a disk does not count."""
+    if hasattr(signal, "setitimer"):  # not on Windows
+        signal.setitimer(signal.ITIMER_PROF, seconds)  # the default action of its signal ends the process
 
 
 def _read(file: BinaryIO, limits: Limits, sidecars: Sequence[Path], problems: tuple[str, ...]) -> Reading:
@@ -223,20 +211,6 @@ def _convert(file: BinaryIO, limits: Limits, side: int, max_megapixels: float) -
     return content.getvalue()
 
 
-@contextmanager
-def _time_limit(seconds: float) -> Iterator[None]:
-    """End this process if the block takes more CPU time. Waiting for a busy machine or a slow disk does not count."""
-    timer = getattr(signal, "setitimer", None)
-    if timer is None:  # Windows
-        yield
-        return
-    timer(signal.ITIMER_PROF, seconds)  # the default action of its signal ends the process
-    try:
-        yield
-    finally:
-        timer(signal.ITIMER_PROF, 0)
-
-
 def _limit_memory(megabytes: float) -> None:
     """Let allocations beyond this many further megabytes fail, if the system supports it."""
     with suppress(ImportError, OSError, ValueError):
@@ -247,11 +221,3 @@ def _limit_memory(megabytes: float) -> None:
         limit = pages * os.sysconf("SC_PAGE_SIZE") + int(megabytes * 1e6)
         hard = resource.getrlimit(resource.RLIMIT_AS)[1]
         resource.setrlimit(resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
-
-
-def main() -> None:
-    """Serve standard input and output; libraries that print write to standard error."""
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    with suppress(BrokenPipeError):
-        _serve(sys.stdin.buffer, answers)

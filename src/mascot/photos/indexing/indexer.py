@@ -38,7 +38,6 @@ class Summary:
     gone: int  # without a file, but kept: the run did not prune
     skipped: tuple[Skipped, ...]
     seconds: float
-    encoding_s: float  # the part of `seconds` spent in the encoder
     unread: tuple[tuple[str, int], ...] = ()  # suffixes of pictures in unsupported formats, with their counts
     texts: int | None = None  # photographs whose text was read; None if it was not asked for
     paired: int = 0  # films and RAW files that belong to another photograph
@@ -71,7 +70,7 @@ class Indexer:
         self._skipped += _emptied(root, paths, sink.is_in_folder)
         sink.missing = set(_in_sight(root, paths, self._skipped))
         sink.prepare()
-        encoding_s = self._index()
+        self._index()
         # A file that has become the companion of another photograph loses its own row.
         removed = [path for path in sink.missing if self.prune or path in self._companions]
         if removed:
@@ -83,7 +82,6 @@ class Indexer:
             **sink.finish(self._skipped),
             skipped=tuple(self._skipped),
             seconds=time.monotonic() - start,
-            encoding_s=encoding_s,
             unread=tuple(sorted(self._unread.items())),
             paired=len(self._companions),
         )
@@ -122,9 +120,9 @@ class Indexer:
             else:
                 yield folder
 
-    def _index(self) -> float:
-        """Read, encode and store files until the sink has all that it needs; return the seconds spent on encoding."""
-        total, encoding_s = 0, 0.0
+    def _index(self) -> None:
+        """Read, encode and store files until the sink has all that it needs."""
+        total = 0
         with DecoderPool(self.limits) as decoders:
             read = partial(read_picture, decoders=decoders, wants=self.sink.wants, broken={})
             while count := self.sink.plan():
@@ -134,13 +132,9 @@ class Indexer:
                 # Closed on Ctrl-C at once, to end the decoders.
                 with closing(read_batches(read, self.sink.orders(), count, decoders)) as batches:
                     for batch in batches:
-                        start = time.monotonic()
-                        results = make_rows(batch, self.encoder)
-                        encoding_s += time.monotonic() - start
-                        done += self._store(results)
+                        done += self._store(make_rows(batch, self.encoder))
                         self._tell("indexing", done, total)
         self._tell("indexing", total, total)
-        return encoding_s
 
     def _store(self, results: Sequence[IndexRow | Hashed | Unread]) -> int:
         """Store the rows of a batch, and return the number of files that are finished."""

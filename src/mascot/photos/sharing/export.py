@@ -76,9 +76,9 @@ def originals(root: Path, photos: Iterable[Photo]) -> tuple[list[Original], list
     return present, problems
 
 
-def safe_name(name: str, fallback: str = "photograph") -> str:
+def safe_name(name: str) -> str:
     """Return a file name that every common file system accepts: `a/b: c?.jpg` is `a_b_ c_.jpg`."""
-    name = _UNSAFE.sub("_", name).strip(" .") or fallback
+    name = _UNSAFE.sub("_", name).strip(" .") or "photograph"
     if _DEVICES.fullmatch(name):
         name = f"_{name}"
     stem, suffix = os.path.splitext(name)
@@ -86,7 +86,7 @@ def safe_name(name: str, fallback: str = "photograph") -> str:
         stem, suffix = name, ""
     while len(f"{stem}{suffix}".encode()) > _LONGEST_NAME:
         stem = stem[:-1]
-    return f"{stem.rstrip(' .') or fallback}{suffix}"
+    return f"{stem.rstrip(' .') or 'photograph'}{suffix}"
 
 
 def _numbered(name: str) -> Iterator[str]:
