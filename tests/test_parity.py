@@ -1,18 +1,16 @@
-"""The same search gives the same results and reasons in Python, on the command line, over HTTP and on the page."""
+"""The same search gives the same results and reasons in Python, on the command line and over HTTP."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urlencode
 
 import pytest
 
 from mascot.photos import Library, SearchRequest
 from mascot.photos.sample import write_sample
 from tests.retelling import run_command
-from tests.server.browser import Tab, browser, requirements
 from tests.server.serving import Served, hosted, indexed
 
 REQUESTS: dict[str, dict[str, Any]] = {
@@ -67,7 +65,7 @@ def _in_python(library: Library, request: dict[str, Any]) -> Answer:
 
 
 def _typed(wish: dict[str, Any]) -> tuple[str, str]:
-    """Return a wish as the command line and the address of the page write it."""
+    """Return a wish as the command line writes it."""
     kind, name = next(iter(wish.items()))
     if kind == "limit":
         counts = wish["n"] | {"*": wish["others"]} if "others" in wish else wish["n"]
@@ -115,19 +113,6 @@ def _over_http(server: Served, request: dict[str, Any]) -> Answer:
     return [(result["photo"]["id"], result["because"]) for result in answer["results"]]
 
 
-def _address(request: dict[str, Any]) -> str:
-    # The page writes rules that it cannot edit as JSON.
-    beyond = {"window", "others", "at_least", "bound"}
-    wishes = request.get("wishes", ())
-    pairs = [("rule", json.dumps(wish)) if beyond & wish.keys() else _typed(wish) for wish in wishes]
-    for name, value in request.items():
-        if name != "wishes":
-            pairs.append((name, ",".join(map(str, value)) if isinstance(value, list) else str(value)))
-    if "pin" in request:
-        pairs.append(("complete", str(request["k"] - len(request["pin"]))))
-    return f"/?{urlencode(pairs)}"
-
-
 @pytest.mark.parametrize("name", REQUESTS)
 def test_python_the_command_line_and_http_agree(library: Library, server: Served, name: str) -> None:
     request = REQUESTS[name]
@@ -135,22 +120,3 @@ def test_python_the_command_line_and_http_agree(library: Library, server: Served
     assert len(expected) == request.get("k", 24)
     assert _on_the_command_line(library, request) == expected
     assert _over_http(server, request) == expected
-
-
-@pytest.fixture(scope="module")
-def tab(server: Served) -> Iterator[Tab]:
-    requirements()
-    with browser() as chromium:
-        yield Tab(chromium, server.address)
-
-
-@pytest.mark.integration
-@pytest.mark.parametrize("name", REQUESTS)
-def test_the_page_agrees(library: Library, tab: Tab, name: str) -> None:
-    expected, address = _in_python(library, REQUESTS[name]), _address(REQUESTS[name])
-    page = tab.open(address, fresh=True)
-    assert page.ids() == [id_ for id_, _ in expected]
-    for id_, because in expected[:3]:
-        page.open(f"{address}&photo={id_}", fresh=True)
-        reasons = page.locator(".because").all_inner_texts()
-        assert reasons == ([because] if because else [])

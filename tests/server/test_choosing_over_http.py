@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import pytest
 
 from tests.server.serving import hosted, message, result_ids
 
@@ -25,21 +24,6 @@ def test_pinned_photographs_come_first_and_are_marked(client: httpx.Client) -> N
     results = client.post("/api/search", json=body).json()["results"]
     assert [result["photo"]["id"] for result in results][:2] == pin
     assert [result["pinned"] for result in results] == [True, True] + [False] * 6
-
-
-@pytest.mark.parametrize(
-    ("query", "status", "text"),
-    [
-        ({"pin": [1, 2], "k": 1}, 400, "k must be at least 2"),
-        ({"pin": [1], "reject": [1]}, 400, "pinned and rejected"),
-        ({"keep": 0.9, "strength": 0.1}, 400, "Mascot.keep searches for the strength"),
-        ({"wishes": [{"limit": "place", "n": 1}]}, 400, "place has no values"),
-        ({"wishes": [{}]}, 422, "exactly one of spread, focus, limit, at_least, share"),
-        ({"k": 201}, 422, "k: Expected"),
-    ],
-)
-def test_mistakes_are_named(client: httpx.Client, query: dict[str, Any], status: int, text: str) -> None:
-    assert text in message(client.post("/api/search", json=query), status)
 
 
 def test_choices_are_saved_and_deleted(own: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -172,15 +171,3 @@ def test_metrics_and_the_document_may_have_a_token_of_their_own(token: str | Non
         status = 200 if token is None else 401
         assert client.get("/api/profiles").status_code == 200
         assert client.get("/api/profiles", headers={"authorization": "Bearer admin"}).status_code == status
-
-
-@pytest.mark.parametrize("admin_token", [None, "admin"])
-def test_a_browser_opens_the_docs_page_with_its_token(admin_token: str | None) -> None:
-    token = admin_token or "api"
-    with hosted(token="api", admin_token=admin_token) as server, server.client(headers={}) as browser:
-        assert "<form" in browser.get("/docs", headers={"accept": "text/html"}).text
-        page = browser.get("/docs", params={"token": token}, follow_redirects=True)
-        assert (page.status_code, page.url.query) == (200, b"")
-        for path in re.findall(r'href="([^#"]+)"', page.text):
-            assert browser.get(f"/{path}").status_code == 200
-        assert browser.get("/api/profiles").status_code == (401 if admin_token else 200)

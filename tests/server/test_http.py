@@ -65,16 +65,6 @@ def test_an_answer_has_the_values_of_the_library(client: httpx.Client, photograp
     assert set(answer["took_ms"]) == {"retrieval", "steering"}
 
 
-def test_without_a_text_the_candidates_are_the_newest(client: httpx.Client, photographs: Path) -> None:
-    with Library.open(photographs) as library:
-        newest = library.search(" ", k=5, where="taken >= '2019'")
-    answer = client.post("/api/search", json={"text": " ", "k": 5, "since": "2019"}).json()
-    assert [result["photo"]["path"] for result in answer["results"]] == [photo.path for photo in newest.photos]
-    assert answer["newest_of"] == newest.hits.newest_of == answer["candidates"]
-    few = client.post("/api/search", json={"candidates": 3, "k": 2}).json()
-    assert (few["candidates"], few["newest_of"], few["kept"]) == (3, 32, 1.0)
-
-
 def test_trips_and_years_can_be_searched(client: httpx.Client) -> None:
     answer = client.get("/api/trips").json()
     periods = [*answer["trips"], *answer["years"]]
@@ -84,22 +74,6 @@ def test_trips_and_years_can_be_searched(client: httpx.Client) -> None:
         results = client.post("/api/search", json=request).json()["results"]
         assert len(results) == period["photos"]
         assert period["cover"] in [result["photo"]["id"] for result in results]
-
-
-def test_the_best_of_the_library_are_searched_twice_and_in_the_order_of_time(client: httpx.Client) -> None:
-    best = client.get("/api/library").json()["best"]
-    answers = [client.post("/api/search", json=best | {"k": 5}).json() for _ in range(2)]
-    photos = [result["photo"] for result in answers[0]["results"]]
-    assert [photo["id"] for photo in photos] == [result["photo"]["id"] for result in answers[1]["results"]]
-    days = [photo["taken"] for photo in photos if photo["taken"]]
-    assert days == sorted(days)
-    assert answers[0]["request"]["wishes"] == best["wishes"] != []
-
-
-def test_every_method_answers(client: httpx.Client) -> None:
-    for method in ("mascot", "paper", "mmr", "relevance"):
-        assert len(result_ids(_search(client, method=method, strength=0.5, wishes=WISHES, k=4))) == 4, method
-    assert _search(client, keep=0.9, wishes=[WISHES[0] | {"weight": 2}]).json()["kept"] >= 0.9 - 1e-9
 
 
 def test_a_target_says_how_far_the_nearest_result_is(client: httpx.Client) -> None:
@@ -222,16 +196,6 @@ def test_the_content_says_what_a_file_is_and_not_its_name(tmp_path: Path) -> Non
     (tmp_path / "notes.jpg").write_text("a secret")
     with pytest.raises(Unreadable, match="not an image"):
         _sent(tmp_path / "notes.jpg")
-
-
-def test_what_was_indexed_is_never_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pictures, "_MEGAPIXELS", 0.001)
-    path = tmp_path / "large.tif"
-    Image.new("RGB", (64, 48)).save(path)
-    assert _sent(path)[0] == "image/jpeg"
-    Image.new("RGB", (64, 49)).save(path)  # changed since
-    with pytest.raises(Unreadable, match="megapixels"):
-        _sent(path)
 
 
 def test_nothing_outside_the_library_is_read(own: Path, own_client: httpx.Client, tmp_path: Path) -> None:

@@ -70,19 +70,6 @@ def test_the_start_page_offers_years_and_the_best_of_them(tab: Tab, postcards: P
     assert page.chips() == {page.parameters()["since"][0][:4]}
 
 
-def test_the_best_of_a_search_and_another_order(tab: Tab) -> None:
-    page = tab.open(f"/?text={QUERY}")
-    assert page.input_value("#order") == "relevance"
-    page.ask("#best")
-    assert page.text_content("#summary .title") == f"The best of {QUERY}"
-    assert (page.parameters()["best"], page.input_value("#order")) == (["1"], "date")
-    page.select_option("#order", "relevance")
-    page.settled()
-    assert page.parameters()["order"] == ["relevance"]
-    page.ask("#reset")
-    assert page.parameters() == {"text": [QUERY], "k": ["30"]}
-
-
 def test_few_results_say_which_chip_to_drop(tab: Tab) -> None:
     page = tab.open("/?text=water in 2019, one per year")
     assert page.inner_text("#few").startswith("Only 1 photograph.")
@@ -224,20 +211,6 @@ def test_the_notice_is_dismissed(tab: Tab) -> None:
     assert page.is_hidden("#notice")
 
 
-def test_a_target_that_is_not_understood_does_not_become_a_chip(tab: Tab) -> None:
-    page = tab.open(f"/?text={QUERY}")
-    page.click("[aria-label='Near which place?']")
-    page.fill("[aria-label='Near which place']", "Lisbonn")
-    page.press("[aria-label='Near which place']", "Enter")
-    page.wait_for_selector(".near .problem:not(:empty)")
-    assert page.chips() == set()
-    assert "focus" not in page.parameters()
-    page.fill("[aria-label='Near which place']", "Lisbon")
-    page.press("[aria-label='Near which place']", "Enter")
-    page.wait_for_url(lambda url: "focus=place=Lisbon" in url)
-    page.errors.clear()  # the refused request
-
-
 def test_targets_are_chips_of_their_own(tab: Tab) -> None:
     page = tab.open("/?text=city&spread=hour*0.5")
     box = page.locator("#clock svg").bounding_box()
@@ -253,14 +226,6 @@ def test_targets_are_chips_of_their_own(tab: Tab) -> None:
     page.wait_for_url(lambda url: "focus=season=winter" in url)  # once the server has accepted it
     page.settled()
     assert page.parameters()["focus"] == ["season=winter"]
-
-
-def test_targets_far_from_all_photographs_are_drawn(tab: Tab) -> None:
-    page = tab.open("/?focus=place=Ulaanbaatar&focus=hour=3am&focus=date=summer+1999")
-    page.wait_for_selector("#map[data-target='47.9,106.9']")
-    assert page.text_content("#clock .middle") == "03:00"
-    assert page.get_attribute("#timeline .hand", "visibility") == "visible"
-    assert re.search(r"nearest is .*\d", page.inner_text("[data-name=date] .near"))
 
 
 def test_one_step_back_undoes_one_gesture(tab: Tab) -> None:
@@ -506,21 +471,6 @@ def test_similar_photographs_are_counted_and_can_be_opened(tab: Tab) -> None:
     page.wait_for_url(lambda url: f"photo={similar[2]}" in url)
 
 
-def test_a_library_without_places_that_answers_after_the_first_search(tab: Tab) -> None:
-    delayed: list[Any] = []
-    tab.route("**/api/library", lambda route: delayed.append(route))
-    page = tab.open(ready=False, fresh=True)
-    page.fill("#text", QUERY)
-    page.press("#text", "Enter")
-    page.wait_for_url(lambda url: "text=" in url)
-    answer = delayed[0].fetch()
-    delayed[0].fulfill(response=answer, json=answer.json() | {"points": [], "without_place": POSTCARDS})
-    page.about(QUERY)
-    assert "says where it was taken" in page.inner_text("#map-note")
-    assert (page.is_disabled("#lean-place"), page.is_disabled("#lean-look")) == (True, False)
-    page.goto("about:blank")  # the next test loads the real library
-
-
 def test_an_empty_library_says_how_to_fill_it(tab: Tab) -> None:
     empty = {"photos": 0, "points": [], "without_place": 0, "suggestions": [], "months": {}, "years": {}}
     _change_answers(tab, "**/api/library", lambda body: body.update(empty, first=None, last=None))
@@ -612,17 +562,6 @@ def test_steering_with_the_keyboard_alone(tab: Tab) -> None:
         _press(page, "Delete")
 
 
-def test_the_map_with_the_keyboard_alone(tab: Tab) -> None:
-    page = tab.open(f"/?text={QUERY}")
-    page.focus("#map canvas")
-    _press(page, "+", "Enter")
-    page.settled()
-    assert any(wish.startswith("place=") for wish in page.parameters()["focus"])
-    _press(page, "b")
-    page.wait_for_url(lambda url: "box=" in url)
-    page.wait_for_selector("#live:text('photograph')", state="attached")
-
-
 def test_a_dial_on_a_phone_changes_results_in_sight(phone: Tab) -> None:
     page = phone.open(f"/?text={QUERY}")
     plain = page.ids()
@@ -638,19 +577,6 @@ def test_a_dial_on_a_phone_changes_results_in_sight(phone: Tab) -> None:
     assert page.is_visible("#lean-place")
     page.tap("#rail-close")
     page.wait_for_selector("#lean-place", state="hidden")
-
-
-def test_a_tap_on_the_map_of_a_phone_is_a_target(phone: Tab) -> None:
-    page = phone.open(f"/?text={QUERY}")
-    page.tap("#bar-steer")
-    page.tap("#tabs >> text=Place")
-    box = page.locator("#map canvas").bounding_box()
-    page.touchscreen.tap(box["x"] + box["width"] * 0.15, box["y"] + box["height"] / 2)
-    page.wait_for_selector("[data-name=place] .near-chip:visible")
-    page.settled()
-    page.tap("[data-name=place] .near-chip button")
-    page.without("focus")
-    page.tap("#rail-close")
 
 
 def test_the_large_view_with_fingers(phone: Tab) -> None:

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -240,33 +239,6 @@ def test_two_files_of_one_name_and_a_missing_folder_are_errors(folder: Path) -> 
     store.reload()
     assert "cannot be read" in store.errors[folder.name]
     assert store.get("home").variants[0].k == 2
-
-
-def test_every_answer_is_of_one_version_while_a_file_changes(running: Served, folder: Path) -> None:
-    sizes = {profile_of("home", HOME | {"k": k}).version: k for k in (2, 1, 3)}
-    seen: set[str] = set()
-    failures: list[Any] = []
-    done = threading.Event()
-
-    def ask() -> None:
-        with running.client() as client:
-            while not done.is_set():
-                answer = rerank(client, profile="home")
-                version = answer.json().get("profile", {}).get("version")
-                seen.add(version)
-                if answer.status_code != 200 or len(answer.json()["results"]) != sizes.get(version):
-                    failures.append(answer.text)
-
-    threads = [threading.Thread(target=ask) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for version, k in sizes.items():
-        write(folder / "home.json", HOME | {"k": k})
-        wait_for(lambda version=version: version in seen)
-    done.set()
-    for thread in threads:
-        thread.join()
-    assert (failures, seen) == ([], set(sizes))
 
 
 def test_limits_are_settings(tmp_path: Path) -> None:

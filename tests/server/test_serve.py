@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import re
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -19,14 +17,9 @@ from typing import Any
 
 import httpx
 import pytest
-import uvicorn
 from prometheus_client.parser import text_string_to_metric_families
-from starlette.responses import PlainTextResponse
-from uvicorn.server import ServerState
 
-from mascot.server.middleware import SHARED_FOLDER
 from mascot.server.run import protocol
-from mascot.server.run.process import Workers
 from tests.retelling import PATIENCE_S, run_command, wait_for
 from tests.server.serving import (
     Served,
@@ -165,46 +158,6 @@ def test_a_draining_server_finishes_what_is_under_way(monkeypatch: pytest.Monkey
         assert read_to_end(busy).count(b'"results"') == 1
 
 
-def test_a_request_that_arrives_at_the_last_moment_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The timer of an idle connection is due, and a request lies unread: it was lost."""
-    uvloop = pytest.importorskip("uvloop")
-    monkeypatch.setattr(protocol, "_LINGER_S", 0.0)  # due at once
-    config = uvicorn.Config(PlainTextResponse("answered"), log_config=None)
-    config.load()
-    connections: list[protocol.GuardedProtocol] = []
-
-    def connect() -> protocol.GuardedProtocol:
-        connections.append(protocol.GuardedProtocol(config=config, server_state=ServerState(), app_state={}))
-        return connections[-1]
-
-    async def attack() -> bytes:
-        loop = asyncio.get_running_loop()
-        server = await loop.create_server(connect, "127.0.0.1", 0)
-        near, far = socket.socketpair()
-        with near, far, socket.create_connection(server.sockets[0].getsockname(), 60) as client:
-            is_connected = lambda: bool(connections) and connections[0].transport is not None  # noqa: E731
-            await loop.run_in_executor(None, wait_for, is_connected)
-
-            def stand_still() -> None:
-                loop.remove_reader(near)
-                connections[0].shutdown()
-                client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
-
-            loop.add_reader(near, stand_still)  # runs where sockets are read: timers come next
-            far.send(b"!")
-            answer = await loop.run_in_executor(None, client.recv, 65536)
-            server.close()
-            return answer
-
-    loop = uvloop.new_event_loop()
-    try:
-        answer = loop.run_until_complete(attack())
-    finally:
-        loop.close()
-    assert answer.startswith(b"HTTP/1.1 200 OK")
-    assert b"connection: close" in answer.lower()
-
-
 def test_a_restart_under_load_loses_no_request(tmp_path: Path) -> None:
     """Two workers are replaced while clients keep asking."""
     stop, errors, counts = threading.Event(), [], [0] * 4
@@ -261,32 +214,6 @@ def test_a_crash_of_a_worker_is_logged_and_its_requests_are_not_counted_as_runni
         wait_for(lambda: len(_workers(server.process.pid) - workers) == 2)
         with server.client() as reader:
             assert "mascot_requests_running 1.0" in reader.get("/metrics").text
-
-
-def test_a_worker_that_dies_during_its_health_check_is_replaced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(signal, "signal", lambda *_: None)  # the handlers of the supervisor
-    monkeypatch.setenv(SHARED_FOLDER, str(tmp_path))
-    config = uvicorn.Config("mascot.server:make_app", factory=True, workers=1, timeout_worker_healthcheck=3600)
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        workers = Workers(config, [listener], lambda: None)
-        workers.init_processes()
-        first = workers.processes[0]
-        first.parent_conn.send(b"ping")  # as a start that takes long does: the answer comes before the check
-        wait_for(first.parent_conn.poll)
-        os.kill(first.pid, signal.SIGSTOP)  # it does not answer the check
-        assert os.WIFSTOPPED(os.waitpid(first.pid, os.WUNTRACED)[1])
-        is_asked, ping = threading.Event(), first.ping
-        monkeypatch.setattr(first, "ping", lambda timeout: is_asked.set() or ping(timeout))
-        check = threading.Thread(target=workers.keep_subprocess_alive, daemon=True)
-        check.start()
-        assert is_asked.wait(PATIENCE_S)
-        os.kill(first.pid, signal.SIGKILL)
-        check.join(PATIENCE_S)
-        assert workers.processes[0] is not first
-        workers.processes[0].kill()
-        workers.join_all()
 
 
 def test_workers_stop_when_their_supervisor_is_killed(tmp_path: Path) -> None:
