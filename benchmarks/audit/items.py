@@ -35,7 +35,6 @@ def _recipe(name: str) -> tuple[str, ...]:
     return _tests("bench/test_prepare_recipes", f"{test}[{name}]")
 
 
-_REAL = _tests("bench/test_prepare_recipes", "test_real_photographs_come_through_with_their_place_and_time")
 _READER = _tests("bench/test_prepare_readers", "test_the_study_reads_times_and_angles_in_its_own_way")
 _PICTURES = _tests("bench/test_prepare_core", "test_pictures_become_upright_jpegs_that_are_small_enough")
 _SAMPLED = _tests("bench/test_prepare_core", "test_validation_and_test_captions_are_sampled_by_a_seeded_permutation")
@@ -87,7 +86,7 @@ _BASELINES = [
     Item("baselines", "Uniform Binning", _LOOP),
 ]
 _DATASETS = [
-    Item("datasets", "PixelProse: GPS of whole numbers alone", (), _READER + _REAL),
+    Item("datasets", "PixelProse: GPS of whole numbers alone", (), _READER + _recipe("pixelprose")),
     Item("datasets", "PixelProse: zero rule, year 2024, newlines deleted", (), _READER + _recipe("pixelprose")),
     Item("datasets", "PixelProse: times and angles as the study reads them", (), _READER),
     Item("datasets", "PixelProse: 1,799 is counted before rows out of range are dropped", (), _recipe("pixelprose")),
@@ -96,8 +95,7 @@ _DATASETS = [
     Item("datasets", "PixelProse: up to 1,000 test captions, all 797", (), _SAMPLED),
     Item("datasets", "PixelProse: 50 validation captions by a seeded permutation", (numbers.split,), _SAMPLED),
     Item("datasets", "Visual Genome: tables, ranges of 64 KiB", (), _recipe("visual-genome")),
-    Item("datasets", "Visual Genome: time by HH:MM alone", (),
-         _GENOME + _tests("bench/test_prepare_readers", "test_a_clock_alone_is_read_whatever_the_date")),
+    Item("datasets", "Visual Genome: time by HH:MM alone", (), _GENOME),
     Item("datasets", "Visual Genome: 15 queries with a positive in each split, name or names", (), _GENOME),
     Item("datasets", "Visual Genome: pictures reduced and saved again", (), _GENOME + _PICTURES),
     Item("datasets", "Incidents1M: filter of the annotations, form and e-mail", (), _recipe("incidents1m")),

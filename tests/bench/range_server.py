@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,10 +29,9 @@ class Manners:
     redirect: str | None = None  # where to, with 302
     no_ranges: bool = False  # the whole file whatever is asked
     no_length: bool = False  # the end of the connection is the end of the file
-    drip: float = 0.0  # seconds between bytes
     cut: list[int] = field(default_factory=list)  # the connection breaks after so many bytes, one for each request
     hang_up: int = 0  # so many connections are closed without an answer
-    etag: str | None = None  # instead of the hash of the content; "" for none
+    etag: str | None = None  # instead of the hash of the content
 
 
 @dataclass
@@ -106,9 +104,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _give(self, state: Server, path: str, manners: Manners, cut: int | None) -> None:
         content, status, headers = state.files[path], 200, dict(manners.headers)
-        etag = manners.etag if manners.etag is not None else f'"{hashlib.sha256(content).hexdigest()[:16]}"'
-        if etag:
-            headers["ETag"] = etag
+        headers["ETag"] = etag = manners.etag or f'"{hashlib.sha256(content).hexdigest()[:16]}"'
         span = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
         if span and self.headers.get("If-Range") in (None, etag) and not manners.no_ranges:
             start, end = int(span[1]), min(int(span[2] or len(content)), len(content) - 1)
@@ -123,15 +119,13 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             headers["Content-Length"] = str(len(content))
         self._head(status, headers)
-        size = 1 if manners.drip else CHUNK
         body = content[:cut] if self.command == "GET" else b""
         try:
-            for start in range(0, len(body), size):
-                block = body[start : start + size]
+            for start in range(0, len(body), CHUNK):
+                block = body[start : start + CHUNK]
                 with state.lock:  # before: the client may be done with it at once
                     state.sent[path] += len(block)
                 self.wfile.write(block)
-                time.sleep(manners.drip)
         except OSError:
             self.close_connection = True
         if cut is not None and cut < len(content):

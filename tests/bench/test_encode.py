@@ -18,7 +18,7 @@ from mascot.bench.encode import encode, vector_files
 from mascot.bench.protocol import presets
 from mascot.bench.running.records import read
 from mascot.cli.bench_commands import bench
-from mascot.errors import InputError, OptionError
+from mascot.errors import InputError
 from tests.bench.range_server import Server
 from tests.bench.recipe_worlds import fill_pixelprose
 from tests.photos.tiny_models import WORDS, pictures_of, save_blip2, save_clip
@@ -249,15 +249,6 @@ def test_a_damaged_picture_is_named(clip: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"007\.jpg gives no picture .* mascot bench prepare"):
         run(folder, clip, batch=2)
     assert model_info(folder / "encoded" / "clip-clip")["images_done"] == 6
-
-
-def test_refusals(encoded: Path) -> None:
-    with pytest.raises(
-        OptionError, match=r"encode\.model must be blip2, clip, blip2:MODEL or clip:MODEL, got 'resnet'"
-    ):
-        encode(encoded, "resnet")
-    with pytest.raises(InputError, match="mascot bench prepare"):
-        encode(Path("nowhere"), "blip2")
 
 
 def test_three_commands_make_the_tables(

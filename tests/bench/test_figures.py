@@ -13,8 +13,7 @@ from typer.testing import CliRunner
 from mascot.bench.datasets.dataset import Dataset, Split
 from mascot.bench.datasets.folder import Query, write_folder
 from mascot.bench.protocol.published import Published
-from mascot.bench.protocol.search_space import LABELS as METHODS
-from mascot.bench.report import figures, naming
+from mascot.bench.report import figures
 from mascot.bench.report.figures import parameter_figures, relevance_figures, style
 from mascot.bench.report.run_results import RunResults, collect
 from mascot.cli.bench_commands import bench
@@ -223,12 +222,3 @@ def test_pictures_of_a_prepared_folder(tmp_path: Path) -> None:
     (tmp_path / "images" / "1.png").unlink()
     with pytest.raises(InputError, match=r"1\.png gives no picture .*mascot bench prepare"):
         picture(1)
-
-
-def test_looks_differ_and_do_not_depend_on_the_other_tasks() -> None:
-    assert len({style.method(label).colour for label in METHODS}) == len(METHODS)
-    filled = pytest.importorskip("matplotlib.lines").Line2D.filled_markers  # others vanish under their white edge
-    assert {row["marker"] for row in naming.ROWS if row["marker"]} <= set(filled)
-    looks = style.tasks(["hour", *(f"column {number}" for number in range(14))])
-    assert len({(look.colour, look.marker, str(look.dashes)) for look in looks.values()}) == 15
-    assert style.tasks(["hour"])["hour"] == looks["hour"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tracemalloc
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -248,19 +247,6 @@ def test_short_lists_are_padded() -> None:
     assert (lists.rows[:, 3:] == -1).all()
     assert (lists.scores[:, 3:] == -np.inf).all()
     assert np.sort(lists.rows[:, :3], axis=1).tolist() == [[1, 3, 6]] * 3
-
-
-def test_memory_does_not_follow_the_queries(monkeypatch: pytest.MonkeyPatch) -> None:
-    for limit in ("_SCORES", "_TOKENS", "_DOTS"):
-        monkeypatch.setattr(scoring, limit, getattr(scoring, limit) >> 4)
-    tokens, texts = _random(13, 4_000, 4, 16), _random(14, 600, 16)  # 38 MB of dot products
-    tracemalloc.start()
-    try:
-        best_lists(tokens, texts, np.arange(4_000), np.arange(600), 50)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak < 20e6
 
 
 TOKENS, TEXTS = _random(19, IMAGES, 3, 12), _random(20, len(MANY), 12)

@@ -9,7 +9,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mascot.bench import metrics
-from mascot.errors import InputError, OptionError
 
 
 @pytest.fixture
@@ -193,29 +192,3 @@ def test_agrees_with_ir_measures(relevant, rng, missed):
     grades = rng.integers(0, 4, size=(20, 8))
     judged = np.concatenate([grades, np.ones((20, missed))], axis=1)
     assert_allclose(metrics.ndcg_at_k(grades, judged, 5), _trec(grades, ["nDCG@5"], missed)["nDCG@5"])
-
-
-ERRORS = [
-    (lambda m: m.prs([0.1]), "prs diversity must have >= 2 steps, got 1"),
-    (lambda m: m.kendall_tau([0, 1], [1]), "same length, got strength 2, diversity 1"),
-    (lambda m: m.displacement([3], [0], [1], [0, 0]), "first must be between 0 and N-1=1, got 3"),
-    (lambda m: m.vendi([[[1, 0.5], [0.1, 1]]]), "kernel must be symmetric, got a difference of 0.4"),
-    (lambda m: m.vendi([[[1, 3], [3, 1]]]), "must be positive semi-definite, got eigenvalue -2"),
-    (lambda m: m.place_features([[91]], [[0]]), "latitude must be between -90 and 90, got 91"),
-    (lambda m: m.recall_at_k([[0, 1], [1]], 1), "relevant must be an array of numbers: .*inhomogeneous"),
-    (lambda m: m.reciprocal_rank([[0, 2]]), "reciprocal_rank relevant must be 0 or 1, got 2"),
-    (lambda m: m.cluster_recall_at_k([[1, 2]], [1], 2), "total must be >= the clusters seen, got 1"),
-    (lambda m: m.ndcg_at_k([[2, 1]], [[1, 0]], 2), "judged must contain the results shown, got a share of 2"),
-    (lambda m: m.relevance_kept([[0.1, 1]], [[1, 1]]), "positions must not repeat, got 1 twice"),
-]
-OPTIONS = [
-    (lambda m: m.vendi(np.ones((1, 2, 2)), order=-1), "^vendi order must be >= 0, got -1$"),
-    (lambda m: m.precision_at_k([[0, 1]], 2.0), "precision_at_k k must be a whole number between 1 and K=2, got 2.0"),
-]
-
-
-def test_errors_name_owner_rule_and_value():
-    for error, cases in ((InputError, ERRORS), (OptionError, OPTIONS)):
-        for call, message in cases:
-            with pytest.raises(error, match=message):
-                call(metrics)

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import ExifTags
 
 from mascot.bench.prepare import exif_text, skyscript
 from mascot.bench.prepare import incidents1m as incidents
@@ -20,7 +19,6 @@ from mascot.bench.prepare.outcomes import Loss
 from mascot.bench.prepare.skyscript import Member, centre
 from mascot.bench.prepare.web import Web
 from mascot.errors import InputError
-from mascot.photos.metadata.exif import Exif
 from tests.bench.range_server import Server, local_web
 from tests.bench.recipe_worlds import exif, zipped
 
@@ -38,37 +36,19 @@ def parsed(text: str) -> tuple[tuple[float, float], str]:
     return exif_text.plausible_place(tags), exif_text.plausible_time(tags).isoformat()
 
 
-def test_a_fallback_for_the_time_and_a_coordinate_of_zero() -> None:
-    changed = Exif(picture={ExifTags.Base.DateTime: "2019:02:03 04:05:06"})
-    assert exif_text.study_clock(changed).isoformat() == "2019-02-03T04:05:06"
-    assert reason(exif_text.plausible_time, changed) == "no time"
-    assert parsed(exif("[0, 0, 0]"))[0] == pytest.approx((0, PLACE[1]))
-
-
 LAT, LON, CLOCK = (*PLACE, "2018-01-11T13:09:38")
 STUDY: list[tuple[dict[str, Any], Any]] = [  # what the study read: latitude, longitude and time, or why it read nothing
     ({}, (LAT, LON, CLOCK)),
-    ({"taken": "2018:01:11"}, (LAT, LON, "2018-01-11T00:00:00")),
-    ({"taken": "2002:12:08 12:00:00"}, (LAT, LON, "2002-12-08T12:00:00")),
-    ({"taken": "1970:01:01 00:00:00"}, (LAT, LON, "1970-01-01T00:00:00")),
     ({"taken": "0000:00:00 00:00:00"}, (LAT, LON, "0001-01-01T00:00:00")),
     ({"taken": "2018:02:30 09:30:00"}, (LAT, LON, "2018-01-01T09:30:00")),
     ({"taken": "1601:01:01 08:15:00"}, (LAT, LON, "1601-01-01T08:15:00")),
-    ({"taken": "3018:01:11 10:00:00"}, (LAT, LON, "3018-01-11T10:00:00")),  # `newest` refuses it
-    ({"taken": "2018:01:11 01:09:38 PM"}, (LAT, LON, "2018-01-11T01:09:38")),
-    ({"taken": "2018:01:11 13:09:75"}, (LAT, LON, "2018-01-11T13:09:59")),
     ({"taken": "2018:01:11 13:09"}, (LAT, LON, "2018-01-11T13:09:00")),
-    ({"taken": "2018:01:11 31:09:38"}, "no time"),
     ({"taken": "    :  :     :  :  "}, "no time"),
     ({"EXIF_DateTimeOriginal": None, "DateTimeOriginal": "2018:01:11 13:09:38"}, "no time"),
-    ({"EXIF_DateTimeOriginal": None, "Image_DateTimeOriginal": "2018:01:11 13:09:38"}, "no time"),
-    ({"lat": "[48, 61, 0]"}, (48 + 61 / 60, LON, CLOCK)),
     ({"lat": "[48, 51, 4467]"}, (48 + 51 / 60 + 4467 / 3600, LON, CLOCK)),
     ({"lat": "[95, 0, 0]"}, (95.0, LON, CLOCK)),  # dropped when its picture would be downloaded
-    ({"GPS_GPSLatitudeRef": ""}, (LAT, LON, CLOCK)),
     ({"GPS_GPSLatitudeRef": "S", "GPS_GPSLongitudeRef": "W"}, (-LAT, -LON, CLOCK)),
     ({"GPS_GPSLatitudeRef": None}, "no place"),
-    ({"GPS_GPSLatitude": None, "GPSLatitude": "[48, 51, 29]"}, "no place"),
     ({"lat": "[0, 0, 0]"}, "no place"),
     ({"lat": "[48, 51, 2953/100]"}, "no whole numbers"),
 ]
@@ -87,22 +67,6 @@ def test_the_study_reads_times_and_angles_in_its_own_way(changes: dict[str, Any]
         assert reason(study) == expected
     else:
         assert study() == (pytest.approx(expected[0]), pytest.approx(expected[1]), expected[2])
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("0000:00:00 00:00:00", "00:00"),
-        ("3018:01:11 10:30:00", "10:30"),
-        ("garbage 09:05", "09:05"),
-        ("2018:01:11", ""),
-    ],
-)
-def test_a_clock_alone_is_read_whatever_the_date(text: str, expected: str) -> None:
-    if expected:
-        assert f"{exif_text.study_time(text, clock_alone=True):%H:%M}" == expected
-    else:
-        assert reason(exif_text.study_time, text, True) == "no time"
 
 
 @pytest.mark.parametrize(

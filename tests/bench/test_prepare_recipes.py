@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import base64
-import csv
 import hashlib
 import json
 import random
 import shutil
 import zlib
-from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +19,7 @@ from mascot.bench.prepare.visual_genome import QUERIES
 from mascot.errors import InputError
 from tests.bench import recipe_worlds
 from tests.bench.range_server import Server
-from tests.bench.recipe_worlds import GOOD, HUB_FILES, ORDER, WORLDS, World, files, losses, prepare, publish, table
+from tests.bench.recipe_worlds import GOOD, HUB_FILES, ORDER, WORLDS, World, files, losses, prepare, table
 from tests.photos import local_hub
 
 # A compressed GeoLite2-City database: 127.0.0.1 in Tokyo, 127.0.0.3 at 0, 0, 127.0.0.5 in France without a city.
@@ -289,45 +286,6 @@ def test_a_shard_must_be_what_the_hub_lists(server: Server, tmp_path: Path) -> N
     server.files[f"{HUB_FILES}/{ORDER[1]}"] = good
     prepare("pixelprose", tmp_path, limit=10, **sources)
     assert server.count(f"{HUB_FILES}/{ORDER[0]}", "GET") == 1
-
-
-def crawled(path: Path) -> str:
-    """Return the tags of a photograph as image crawlers store them."""
-    with Image.open(path) as image:
-        exif = image.getexif()
-    tags: dict[str, Any] = {}
-    for prefix, names, values in (
-        ("Image", ExifTags.Base, exif),
-        ("EXIF", ExifTags.Base, exif.get_ifd(ExifTags.IFD.Exif)),
-        ("GPS", ExifTags.GPS, exif.get_ifd(ExifTags.IFD.GPSInfo)),
-    ):
-        known = {tag.value: tag.name for tag in names}
-        tags |= {f"{prefix} {known[tag]}": value for tag, value in values.items() if tag in known}
-    for name in ("GPS GPSLatitude", "GPS GPSLongitude"):
-        if name in tags:
-            tags[name] = f"[{', '.join(str(Fraction(part.numerator, part.denominator)) for part in tags[name])}]"
-    return json.dumps({name: str(value).strip() for name, value in tags.items()})
-
-
-def test_real_photographs_come_through_with_their_place_and_time(server: Server, tmp_path: Path, data: Path) -> None:
-    with open(data / "photos_manifest.csv", newline="", encoding="utf-8") as stream:
-        manifest = {row["file"]: row for row in csv.DictReader(stream)}
-    rows = []
-    for file in manifest:
-        path = data / "photos" / file
-        url = server.put(f"/real/{file}", path.read_bytes())
-        rows.append({"uid": file, "url": url, "exif": crawled(path), "vlm_caption": f"A photograph called {file}."})
-    # As published, a coordinate such as [51, 45, 4467/100] is not read, since it is not a Python literal.
-    prepare("pixelprose", tmp_path / "published", **publish(server, {"redcaps_0.parquet": table(rows)}))
-    assert losses(tmp_path / "published")["place and time in the tables"]["no whole numbers"] == 90
-    prepare("pixelprose", tmp_path / "correct", behaviour="correct", hub=server.url)
-    stored = read_folder(tmp_path / "correct")
-    assert stored.images == 94
-    columns = (stored.columns[name].tolist() for name in ("uid", "lat", "lon", "taken"))
-    for file, lat, lon, taken in zip(*columns, strict=True):
-        row = manifest[file]
-        assert (lat, lon) == pytest.approx((float(row["lat"]), float(row["lon"])), abs=1e-5)
-        assert str(taken)[:19].replace("-", ":").replace("T", " ") == row["DateTimeOriginal"]
 
 
 def test_places_from_a_database_and_again_from_its_table(server: Server, tmp_path: Path) -> None:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import socket
-import ssl
 import time
 from contextlib import suppress
-from itertools import count
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -86,14 +83,6 @@ def test_redirects_are_followed_but_not_for_ever(server: Server, web: Web) -> No
         assert loss_of(web.get, url).reason == "bad address"
 
 
-def test_a_slow_body_is_cut(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = SimpleNamespace(monotonic=count(step=50).__next__)
-    monkeypatch.setattr(web_module, "time", clock)
-    slow = loss_of(local_web(retries=0, patience=120).get, server.put("/drip", bytes(1000), drip=0.05))
-    assert (slow.reason, slow.detail) == ("no answer", "slower than 120 s")
-    assert server.sent["/drip"] < 1000
-
-
 def test_a_slow_header_is_cut() -> None:
     sent = []
 
@@ -156,28 +145,6 @@ def test_a_download_is_whole_or_not_there(server: Server, tmp_path: Path) -> Non
     assert path.read_bytes() == CONTENT
     assert reports == [(count, len(CONTENT)) for count in (40_000, 80_000, len(CONTENT))]
     assert server.requests[-1].headers["If-Range"]
-
-
-@pytest.mark.usefixtures("pieces")
-@pytest.mark.parametrize("manners", [{"etag": 'W/"weak"'}, {"no_ranges": True, "no_length": True}])
-def test_without_a_validator_a_file_is_one_answer(
-    server: Server, web: Web, tmp_path: Path, manners: dict[str, Any]
-) -> None:
-    web.download(server.put("/a", CONTENT, **manners), tmp_path / "a")
-    assert (tmp_path / "a").read_bytes() == CONTENT
-    assert {request.headers.get("Range") for request in server.requests} == {"bytes=0-0", None}
-
-
-def test_a_bad_certificate_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    tries: list[object] = []
-
-    def connect(*address: object) -> None:
-        tries.append(address)
-        raise ssl.SSLError("CERTIFICATE_VERIFY_FAILED: self-signed")
-
-    monkeypatch.setattr(web_module, "create_connection", connect)
-    assert loss_of(local_web(retries=3, pause=5).get, "https://127.0.0.1:9/a").reason == "bad certificate"
-    assert len(tries) == 1
 
 
 def test_private_addresses_are_not_public() -> None:

@@ -12,9 +12,7 @@ import numpy as np
 import pytest
 
 from mascot.bench.encode.torch_models import open_model, quiet
-from mascot.errors import InputError, OptionError
 from mascot.photos.encoders import Encoder, Picture, open_encoder
-from mascot.photos.encoders.pixels import Pixels
 from tests.photos.local_hub import local_hub, use_hub
 from tests.photos.tiny_models import export_onnx, pictures_of, save_blip2, save_clip
 
@@ -124,17 +122,6 @@ def processed(folder: Path, kind: str, images: list[Any]) -> np.ndarray:
         return processor_of.from_pretrained(folder)(images, return_tensors="np")["pixel_values"]
 
 
-def test_pixels_are_those_of_transformers(tmp_path: Path) -> None:
-    import transformers
-
-    own = getattr(transformers, "CLIPImageProcessorPil", None)
-    if own is not None:  # since transformers 5
-        processor = own(size={"shortest_edge": 20}, crop_size={"height": 30, "width": 25})  # which is padded
-        processor.save_pretrained(tmp_path)
-        wanted = processor(pictures_of(), return_tensors="np")["pixel_values"]
-        np.testing.assert_allclose(Pixels.of(tmp_path)(pictures_of()), wanted, atol=1e-5)
-
-
 def test_a_text_of_blip2_is_cut_at_128_tokens(folders: dict[str, Path]) -> None:
     encoder = opened("blip2", folders["blip2"])
     beyond = " ".join(["cat"] * 126 + ["boat"] * 20)  # the first and the last token are marks
@@ -180,16 +167,6 @@ def test_fingerprints_tell_weights_and_settings_apart(folders: dict[str, Path], 
     assert opened("clip", copy).fingerprint == before, "who saved the model does not matter"
     changed(copy / "preprocessor_config.json", resample=2)
     assert opened("clip", copy).fingerprint != before
-
-
-def test_what_cannot_be_opened_is_named(copy: Path) -> None:
-    with pytest.raises(OptionError, match="device must be auto, cpu or cuda, got 'abacus'"):
-        opened("clip", copy, "abacus")
-    changed(copy / "config.json", model_type="bert")
-    with pytest.raises(InputError, match="must be a model of type clip, metaclip_2, siglip, got bert"):
-        opened("clip", copy)
-    with pytest.raises(InputError, match=r"lacks model\*\.safetensors"):
-        opened("clip", without(copy, "model.safetensors"))
 
 
 def test_one_kind_of_weights_is_downloaded(copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
