@@ -19,7 +19,7 @@ import mascot as mc
 from mascot.candidates import value_of
 from mascot.cli.hit_tables import RecordTable
 from mascot.connect import converters as convert
-from mascot.connect.converters.hit_lists import NamedColumns, as_vectors
+from mascot.connect.converters.hit_lists import NamedColumns
 
 SELLERS = ["acme", "acme", "acme", "bolt", "core"]
 VECTORS = [[1.0, 0.0], [0.9, 0.1], [0.8, 0.2], [0.0, 1.0], [-1.0, 0.0]]
@@ -184,15 +184,6 @@ def test_what_cannot_be_read_is_named(name: str) -> None:
             getattr(convert, name)(response)
 
 
-def test_wrong_options_are_named() -> None:
-    with pytest.raises(mc.InputError, match="from_rows needs column 'score', got columns: a, b"):
-        convert.from_rows([(1, 2)], ["a", "b"])
-    with pytest.raises(mc.OptionError, match="from_chroma query must be below 2, the queries searched, got 2"):
-        convert.from_chroma(CHROMA, query=2)
-    with pytest.raises(mc.InputError, match="a row for each label"):
-        convert.from_faiss([[1.0]], [[5]], [{}])
-
-
 TABLE = "CREATE TABLE product (id TEXT, score DOUBLE, seller TEXT{})"
 BY_SCORE = "SELECT * FROM product ORDER BY score DESC"
 
@@ -309,17 +300,6 @@ def test_merge_with_names_keeps_ids_apart_and_vectors_of_one_length() -> None:
         convert.merge(shop, blog, names=["shop"])
 
 
-def test_a_vector_is_one_flat_list_of_numbers_of_any_kind() -> None:
-    matrix = as_vectors([[0, 1], np.array([2, 3], np.float32), (4.0, 5.0), None])
-    np.testing.assert_array_equal(matrix, [[0, 1], [2, 3], [4, 5], [np.nan, np.nan]])
-    wrong: list[Any] = [
-        3.0, b"12", {1: 2.0, 3: 4.0}, np.ones((1, 2)), [[1.0, 2.0], [3.0, 4.0]], [10**400, 1.0], np.array(["a", "b"]),
-    ]  # fmt: skip
-    for vector in wrong:
-        with pytest.raises(mc.InputError, match="vectors must hold vectors, N x D numbers, got"):
-            as_vectors([[1.0, 2.0], None, vector])
-
-
 def test_candidates_may_be_sent_to_another_process() -> None:
     table = pytest.importorskip("pyarrow").table({"id": IDS, "score": SCORES, "seller": SELLERS})
     for candidates in (CASES["chroma"][0], CASES["rows"][0], convert.from_rows(table)):
@@ -346,12 +326,3 @@ def test_a_column_of_that_name_comes_first_and_dictionaries_are_looked_into(row:
             RecordTable("t", [row], [1]).require(f"{name}.{key}", "it is there, even if its value is None")
             if f"{name}.{key}" not in row and inner is not None:
                 assert columns.cells(f"{name}.{key}") == [value_of(row, f"{name}.{key}")]
-
-
-def test_labels_within_a_dictionary_are_steered() -> None:
-    meta = [{"by": "Ann", "at": {"lat": 1.0}}, {"by": "Ann"}, None, {"by": "Bob"}]
-    rows = list(zip(["p", "q", "r", "s"], [0.9, 0.8, 0.7, 0.6], meta, strict=True))
-    candidates = convert.from_rows(rows, ["id", "score", "meta"])
-    wish = mc.spread(mc.Category("meta.by"))
-    assert mc.rerank(candidates, wish, k=2, method=mc.Mascot(1.0, protect=1)).ids == ["p", "s"]
-    assert candidates.columns["meta.at.lat"].tolist() == [1.0, None, None, None]

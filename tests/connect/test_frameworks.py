@@ -79,20 +79,6 @@ def test_strength_and_keep_replace_those_of_the_method(framework: Framework, opt
     assert steered._steering.method == method
 
 
-def test_strength_replaces_that_of_a_profile_and_is_checked(framework: Framework, tmp_path: Path) -> None:
-    path = tmp_path / "home.json"
-    path.write_text(json.dumps({"wishes": [{"spread": "city"}], "k": 4, "protect": 1}))
-    assert framework.steered(profile=path, strength=0.9)._steering.method == UNGUARDED
-    assert framework.choose(profile=path, strength=0.9) == [0, 4, 5, 6]
-    for options, message in (
-        ({"strength": 2}, "strength must be"),
-        ({"strength": 0.5, "method": mc.Relevance()}, "strength is not a parameter of Relevance"),
-        ({"strength": 0.5, "keep": 0.9}, "keep"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            framework.steered(**options)
-
-
 def test_haystack_runs_in_an_event_loop() -> None:
     haystack = Haystack()
     steered, documents = haystack.steered(wishes=[BY_CITY], k=4, strength=0.9), haystack.documents()
@@ -116,15 +102,6 @@ def test_scores_metadata_and_vectors_may_be_missing(framework: Framework) -> Non
         framework.choose(
             framework.documents(METADATA[:2], framework_documents.SCORES[:2], [[1.0, 0.0], [1.0]]), **options
         )
-
-
-def test_vectors_are_spread_and_focused(framework: Framework) -> None:
-    vectors = [[1.0, 0.0], [1.0, 0.1], [1.0, 0.2], None, [0.0, 1.0]]
-    hits = framework.documents(METADATA[:5], framework_documents.SCORES[:5], vectors)
-    method = mc.Mascot(0.9, protect=1)
-    assert framework.choose(hits, wishes=mc.spread(mc.Vectors()), k=2, method=method) == [0, 4]
-    assert framework.choose(hits, wishes=mc.focus(mc.Vectors()), k=3, method=method) == [0, 1, 2]
-    assert framework.choose(hits, wishes=mc.limit(mc.Vectors(), 1), k=3) == [0, 3, 4]
 
 
 class Initial:
@@ -191,25 +168,6 @@ def test_the_ends_of_the_parameter_are_those_of_the_frameworks_own_mmr(framework
     assert framework.numbers(framework.run(ours, hits)) == expected
 
 
-def test_a_method_that_compares_nothing_says_how_vectors_come(framework: Framework) -> None:
-    for options in ({"method": mc.Mmr()}, {"wishes": mc.spread(Clusters(2))}):
-        with pytest.raises(mc.InputError, match=rf"(Mmr|Clusters) needs vectors.*{framework.remedy}"):
-            framework.choose(k=3, **options)
-    assert len(framework.choose(wishes=BY_CITY, k=3, method=mc.Mmr())) == 3  # it compares cities
-    assert framework.choose(k=3, method=mc.Mmr(strength=0)) == [0, 1, 2]
-
-
-def test_what_is_wrong_is_said(framework: Framework) -> None:
-    for options, message in (
-        ({"wishes": "city"}, r"wishes must be spread\(...\), focus\(...\), limit"),
-        ({"method": mc.Mmr}, "method must be a method such as"),
-        ({"columns": "source"}, "columns"),
-        ({"top_n": 3}, "top_n"),
-    ):
-        with pytest.raises((ValueError, TypeError), match=message):
-            framework.steered(**options)
-
-
 # What only one framework has, in its own chains, query engines and pipelines
 
 
@@ -267,20 +225,6 @@ def test_langchain_takes_documents_or_pairs_and_a_config() -> None:
     for hit in hits:
         hit.id = None  # it is recognised by its text
     assert steered.invoke(hits, already=hits[:1]) == hits[1:3]
-
-
-def test_langchain_scores_are_where_they_are_named() -> None:
-    langchain = LangChain()
-    rows = [row | {"score": row["n"] * 10, "hit": {"score": row["n"]}, "far": 0.1 + row["n"]} for row in METADATA]
-    hits = langchain.documents(rows, [None] * 7)
-    assert langchain.choose(hits, k=3) == [0, 1, 2]  # a `score` may be the votes of a forum
-    for key in ("score", "hit.score"):
-        assert langchain.choose(hits, k=3, score_keys=(key,)) == [6, 5, 4]
-    shuffled = [hits[n] for n in (3, 6, 0, 5, 1, 4, 2)]
-    del hits[0].metadata["far"]
-    assert langchain.choose(shuffled, k=2, score_keys=["far"], distances=True) == [1, 2]
-    with pytest.raises(ValueError, match="score_keys"):
-        langchain.object(score_keys="score")
 
 
 def test_llamaindex_in_a_query_engine_after_a_filter() -> None:
