@@ -6,8 +6,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,7 +17,6 @@ from mascot.photos.database.store import DamagedLibrary
 from mascot.photos.locations import DAMAGED
 from mascot.photos.sharing.overview import overview
 from tests.photos.bag_of_words import BagOfWords
-from tests.photos.jpegs import small_library
 from tests.photos.libraries import indexed_library
 from tests.retelling import environment, run_command
 
@@ -109,33 +106,6 @@ def test_the_commands(root: Path, tmp_path: Path) -> None:
     assert run_command("library", "check", str(root), variables=variables).returncode == 0
 
 
-def test_an_index_elsewhere_is_made_again(tmp_path: Path) -> None:
-    photos, index = small_library(tmp_path / "photos"), tmp_path / "index"
-    variables = environment(XDG_STATE_HOME=str(tmp_path / "state"))
-    words = ("index", str(photos), "--index", str(index), "--encoder", "lite")
-    assert run_command(*words, variables=variables).returncode == 0
-    (index / "library.sqlite").write_bytes(b"this is not a database at all " * 500)
-    assert f"`mascot index {index} --again`" in run_command("library", str(index), variables=variables).stderr
-    again = run_command("index", str(index), "--again", "--encoder", "lite", variables=variables)
-    assert again.stdout.startswith("30 photographs: 30 new")
-
-
-def test_a_search_needs_no_file_of_vectors(root: Path) -> None:
-    for place in root.glob(".mascot/nearest-*"):
-        place.unlink()
-    script = """
-import resource, sys
-sys.path.insert(0, sys.argv[1])
-from tests.photos.bag_of_words import BagOfWords
-from mascot.photos import Library
-resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
-print(len(Library(sys.argv[2]).search("sunset", encoder=BagOfWords())))
-"""
-    command = [sys.executable, "-c", script, str(Path(__file__).parents[2]), str(root)]
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "24\n"
-    assert not list(root.glob(".mascot/nearest-*"))
-
-
 @pytest.mark.parametrize("name", ["", ".gitignore", "library.sqlite", "choices", "choices/x.json", "nearest-x"])
 def test_links_inside_an_index_are_refused(root: Path, tmp_path: Path, name: str) -> None:
     """`mascot index` wrote through a link at .gitignore, and `mascot library` into any linked database."""
@@ -204,9 +174,6 @@ _CHOICE: dict[str, object] = {"name": "wall", "photos": [["a.jpg", "h"]], "rejec
         for harm in (
             {"name": 7},
             {"name": " wall"},
-            {"photos": [["a.jpg"]]},
-            {"rejected": 7},
-            {"query": "x"},
             {"more": 1},
         )
     ],

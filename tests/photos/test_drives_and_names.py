@@ -65,17 +65,6 @@ def test_files_that_were_deleted_are_pruned(root: Path) -> None:
         assert library.index(BagOfWords(), prune=True).photos == 0
 
 
-def test_questions_that_are_no_text_are_refused(shared: Library) -> None:
-    for ask in (
-        lambda: shared.search("\udcff"),
-        lambda: shared.search("boat", where="city = '\udcff'"),
-        lambda: shared.focus("place=\udcff"),
-        lambda: shared.focus("camera=\udcff"),
-    ):
-        with pytest.raises(mc.OptionError, match=r"must be valid UTF-8"):
-            ask()
-
-
 _SEARCH = """
 import mmap, os, sys
 sys.path.insert(0, sys.argv[1])
@@ -182,15 +171,3 @@ def test_dates_refused_by_a_wrong_clock_come_back(library: Library) -> None:
     assert library.index(BagOfWords()).changed == sum(taken is not None for taken in truth.values())
     assert dict(library.store.connection.execute("SELECT path, taken FROM photos").fetchall()) == truth
     assert library.index(BagOfWords()).changed == 0
-
-
-def test_no_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_home() -> Path:
-        raise RuntimeError("Could not determine home directory.")
-
-    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
-    monkeypatch.delenv("MASCOT_LIBRARY", raising=False)
-    monkeypatch.setattr(Path, "home", no_home)
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(mc.InputError, match="no library: name one"):
-        Library.open()

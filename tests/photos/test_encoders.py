@@ -76,12 +76,6 @@ def test_each_query_finds_its_photograph(blind: Encoder) -> None:
     assert {query: scores(blind, query, described).argmax() for query in queries} == queries
 
 
-def test_the_less_is_known_the_lower_the_score(blind: Encoder) -> None:
-    full = describe(**{**NOTHING, "title": "Beach"}, keywords=["sea", "sand"], path="")
-    most, less, none = scores(blind, "a day at the beach", [full, "time: summer, afternoon", ""])
-    assert most > less > none == 0
-
-
 def test_fingerprints_see_size_content_and_settings(tmp_path: Path) -> None:
     file = tmp_path / "weights"
     data = np.random.default_rng(0).bytes(6_000_000)

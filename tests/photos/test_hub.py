@@ -28,7 +28,6 @@ from mascot.cli.photos import encoder_choice
 from mascot.photos.encoders import Picture, open_encoder
 from mascot.photos.encoders.clip import DEFAULT, FORMS
 from mascot.photos.encoders.hub import HubError, cached_model, download
-from mascot.photos.encoders.pixels import Pixels
 
 LARGEST = "onnx/text_model_quantized.onnx"
 
@@ -207,9 +206,3 @@ def test_vectors_do_not_depend_on_the_batch_and_fingerprints_tell_models_apart(m
     sizes = json.loads((copy / "preprocessor_config.json").read_text())
     (copy / "preprocessor_config.json").write_text(json.dumps(sizes | {"resample": 2}))
     assert open_encoder(f"clip:{copy}").fingerprint != encoder.fingerprint
-
-
-def test_pixels_are_read_from_either_file(model: Path, tmp_path: Path) -> None:
-    settings = json.loads((model / "preprocessor_config.json").read_text())
-    (tmp_path / "processor_config.json").write_text(json.dumps({"image_processor": settings}))
-    assert Pixels.of(tmp_path) == Pixels.of(model)

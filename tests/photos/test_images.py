@@ -86,17 +86,6 @@ def test_the_longest_side_is_at_most_that_and_nothing_is_enlarged() -> None:
         assert opened(saved(corners(size), "JPEG"), side=100).size == shown
 
 
-def test_a_jpeg_is_decoded_at_a_smaller_scale_and_looks_the_same() -> None:
-    rng = np.random.default_rng(0)
-    coarse = Image.fromarray(rng.integers(0, 256, (30, 40, 3), dtype=np.uint8)).resize((2000, 1500))
-    data = saved(coarse, "JPEG", quality=95)
-    with open_image(data) as image:
-        small = upright(image, 200)
-        assert image.size == (500, 375)  # what the decoder itself made of 2000 x 1500
-    whole = Image.open(io.BytesIO(data)).resize((200, 150), Image.Resampling.BICUBIC)
-    assert np.abs(np.asarray(small, float) - np.asarray(whole, float)).mean() < 3
-
-
 # Modes and colours
 
 
@@ -132,13 +121,6 @@ def test_greys_of_more_than_eight_bits_keep_their_brightness(format: str, dtype:
         ramp[0, 0] = np.nan
     pixels = np.asarray(opened(saved(Image.fromarray(ramp), format)))
     assert np.abs(pixels[pixels.shape[0] // 2, :, 0].astype(int) - np.arange(256)).max() <= 1
-
-
-@pytest.mark.parametrize("format", ["MPO", "GIF"])
-def test_of_several_frames_the_first_is_the_picture(format: str) -> None:
-    frames = [Image.new("RGB", (40, 40), colour) for colour in ("red", "blue", "lime")]
-    picture = opened(saved(frames[0], format, save_all=True, append_images=frames[1:]))
-    assert quarter_colours(picture) == [RED] * 4
 
 
 needs_profiles = pytest.mark.skipif(not features.check("littlecms2"), reason="this Pillow cannot read colour profiles")

@@ -260,14 +260,6 @@ def test_a_library_that_does_not_exist_is_refused_with_a_remedy(tmp_path: Path, 
         Library(tmp_path / "none")
 
 
-def test_columns_are_those_of_the_photographs(shared: Library) -> None:
-    hits = shared.hits("sunset", candidates=9)
-    columns, photos = hits.candidates.columns, hits.photos
-    assert [str(label) for label in columns["year"]] == [str(photo.taken and photo.taken.year) for photo in photos]
-    assert columns["keywords"].tolist() == [list(photo.keywords) for photo in photos]
-    assert columns["taken"].tolist() == [photo.taken for photo in photos]
-
-
 def test_a_photograph_that_is_removed_during_a_search_is_no_result(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,9 +23,9 @@ from PIL.PngImagePlugin import PngInfo
 from PIL.TiffImagePlugin import IFDRational
 
 from mascot.photos.files.images import Unreadable, open_image, upright
-from mascot.photos.metadata.exif import camera_name, quietly
+from mascot.photos.metadata.exif import camera_name
 from mascot.photos.metadata.metadata import Metadata
-from mascot.photos.metadata.validate import Implausible, Moment, height, human_text, minutes_east, moment
+from mascot.photos.metadata.validate import Implausible, height, human_text
 from tests.photos.libraries import read_metadata
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -288,17 +288,6 @@ def test_wrong_times_are_missing_and_say_why(clock: str, why: str) -> None:
     assert (metadata.offset, metadata.problems) == (None, (f"offset: {clock!r} is not a UTC offset",))
 
 
-def test_moments_and_offsets() -> None:
-    for text, fraction, clock in (
-        ("2018-01-11T13:09", None, datetime(2018, 1, 11, 13, 9)),
-        ("2018/1/11 3:09:38.25", "9", datetime(2018, 1, 11, 3, 9, 38, 250_000)),
-        ("2018:01:11 13:09:38", "1234567", datetime(2018, 1, 11, 13, 9, 38, 123_456)),
-    ):
-        assert moment(text, fraction) == Moment(clock, None)
-    for text, minutes in (("+05:30", 330), ("-0330", -210), ("Z", 0), ("+00:00", 0), (" ", None)):
-        assert minutes_east(text) == minutes
-
-
 def test_ratings_have_five_stars_and_the_dead_sea_has_the_lowest_shore() -> None:
     metadata = read(saved(xmp=xmp_of('xmp:Rating="6"')))
     assert (metadata.rating, metadata.problems) == (None, ("rating: 6 is not one of 0 to 5 stars",))
@@ -371,10 +360,3 @@ def test_threads_leave_the_warning_filters_as_they_were() -> None:
     with ThreadPoolExecutor(4) as pool:
         assert len(set(pool.map(read, [data] * 60))) == 1
     assert list(warnings.filters) == before
-
-
-def test_warnings_of_other_objects_are_no_damage_of_the_picture() -> None:
-    with quietly() as caught:
-        warnings.warn("unclosed file", ResourceWarning, stacklevel=1)
-        warnings.warn("Corrupt EXIF data", UserWarning, stacklevel=1)
-    assert [str(warning.message) for warning in caught] == ["Corrupt EXIF data"]

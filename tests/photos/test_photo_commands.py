@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -77,25 +76,11 @@ def test_limits_and_fill(state: Path) -> None:
     assert len(rows(good(state, *few))) == 3 < len(rows(good(state, *few, "--fill")))
 
 
-def test_photographs_without_a_value_may_count_as_one(state: Path) -> None:
-    cities = ("--where", "city IS NULL OR city IN ('Lisbon', 'Porto')", "--limit", "city=lisbon:2,*:1")
-    counts = Counter(row["city"] for row in rows(run(state, *ASKED, *cities, "--count-missing").stdout))
-    assert counts == {"Lisbon": 2, "Porto": 1, None: 1}
-    assert Counter(row["city"] for row in rows(run(state, *ASKED, *cities).stdout))[None] > 1
-
-
 def test_a_share_that_cannot_be_met_is_reported(state: Path) -> None:
     shares = run(state, *ASKED, "--share", "country=Portugal:25%,Atlantis:25%")
     assert sum(row["country"] == "PT" for row in rows(shares.stdout)) >= 3
     assert "share country: 0 of 3 from Atlantis" in shares.stderr
     assert "no candidate has it" in shares.stderr
-
-
-def test_a_second_page_repeats_nothing(state: Path) -> None:
-    first = rows(good(state, *ASKED))
-    already = [word for row in first for word in ("--already", str(row["id"]))]
-    second = rows(good(state, *ASKED, "--spread", "place", *already, "--already", "999999"))
-    assert {row["id"] for row in first}.isdisjoint(row["id"] for row in second)
 
 
 def test_filters_by_date_and_folder(state: Path) -> None:
@@ -144,21 +129,6 @@ def test_open_writes_a_page_for_the_browser(state: Path, tmp_path: Path) -> None
     assert "<script" not in page
 
 
-def test_real_photographs_are_steered(tmp_path: Path, data: Path) -> None:
-    (tmp_path / "photos").mkdir()
-    pictures = sorted(path for path in (data / "photos").rglob("*") if path.suffix.lower() in (".jpg", ".jpeg"))[:12]
-    for path in pictures:
-        shutil.copy2(path, tmp_path / "photos")
-    done = good(tmp_path, "index", str(tmp_path / "photos"))
-    assert done.startswith(f"{len(pictures)} photographs: {len(pictures)} new")
-    asked = ("search", "an animal", "-k", "4")
-    plain = rows(good(tmp_path, *asked))
-    spread = rows(good(tmp_path, *asked, "--spread", "country", "--strength", "0.8"))
-    assert len({row["country"] for row in spread}) > len({row["country"] for row in plain})
-    focused = rows(good(tmp_path, *asked, "--focus", "camera", "--strength", "0.8"))
-    assert len({row["camera"] for row in focused}) < len({row["camera"] for row in plain})
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -167,8 +137,6 @@ def test_real_photographs_are_steered(tmp_path: Path, data: Path) -> None:
         (["search", "x", "--where", "a = 1", "--since", "2019"], "no such column: a in ["),
         (["search", "x", "-0", "--format", "json"], "--print0 writes paths, got --format json as well"),
         (["search", "--like", "none.jpg"], "none.jpg cannot be read: No such file"),
-        (["search", "x", "--already", "first.jpg"], "--already must be the id of a photograph, a whole number"),
-        (["search", "--folder", "'); DROP TABLE photos; --"], "has no photographs in a folder"),
         (["search", "--focus", "camera=x' UNION SELECT value FROM facts --"], "no photograph has camera"),
         (["search", "--since", "2019-01-01' OR '1'='1"], "since must be a date"),
         (["index", "--encoder", "clip:/nonexistent"], "/nonexistent"),

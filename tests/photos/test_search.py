@@ -325,13 +325,3 @@ def test_filters_are_fields(shared: Library) -> None:
     assert cities(camera="pixel", until="2020") == {"Tokyo"}
     assert cities(box=(-50, 100, 40, -100)) == {"Tokyo", "Sydney"}
     assert cities(since="2021", rating=0) == set()
-
-
-def test_mistakes_are_named(shared: Library) -> None:
-    for words, message in {
-        "search --pin nothing.jpg": "--pin: the library .* holds no photograph 'nothing.jpg'",
-        "search --pin 1 --pin 2 -k 1": "k must be at least 2",
-        "search --choice none": "no choice is called 'none'; none is saved",
-        "choices --delete": "--delete: needs the NAME of a choice",
-    }.items():
-        assert re.search(message, _refusal(shared.root, *words.split())), words
