@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.errors import MascotError, OptionError, quoted
-from mascot.photos.database.store import DamagedLibrary, database_errors, plain_cursor, reading_only
+from mascot.photos.database.store import database_errors, plain_cursor, reading_only
 from mascot.photos.files.texts import composed, require_text
 from mascot.photos.photo import COLUMNS
 
@@ -21,9 +21,8 @@ Cancelled = Callable[[], bool]  # polled; True cancels the search
 
 _LONGEST_S = 10.0  # time limit of a filter
 _STEPS = 20_000  # instructions of SQLite between two checks of the time, less than a millisecond
-# File systems store accented names in two forms; conditions are written in one. Most names are ASCII and need no call.
-_NAME = "iif({0} GLOB '*[^ -~]*', composed({0}), {0}) AS {0}"
-_PHOTOS = ", ".join(_NAME.format(name) if name in ("path", "folder") else name for name in COLUMNS)
+# File systems store accented names in two forms; conditions are written in one.
+_PHOTOS = ", ".join(f"composed({name}) AS {name}" if name in ("path", "folder") else name for name in COLUMNS)
 
 
 class SearchCancelled(MascotError):
@@ -39,28 +38,25 @@ def matching(
     `values` are those of the question marks. `cancelled` is called every few milliseconds; when it returns True,
     `SearchCancelled` is raised.
     """
-    wheres = [where] if isinstance(where, str) else list(where)
+    wheres = [where] if isinstance(where, str) else where
     for text in [*wheres, *values]:
         require_text(str(text), "where")
-    # The line break ends a comment, so that nothing can hide the closing bracket.
-    condition = composed(" AND ".join(f"(\n{text}\n)" for text in wheres))
+    condition = composed(" AND ".join(f"(\n{text}\n)" for text in wheres))  # a line break ends a comment
     query = f"SELECT id FROM (SELECT {_PHOTOS} FROM photos) AS photos WHERE {condition} ORDER BY id"
     deadline = time.monotonic() + _LONGEST_S
-    with database_errors(database):
-        connection = reading_only(database)
-    connection.set_progress_handler(
-        lambda: time.monotonic() > deadline or (cancelled is not None and cancelled()), _STEPS
-    )
-    try:
-        with closing(connection):
-            rows = plain_cursor(connection).execute(query, tuple(map(composed, values))).fetchall()
-        return np.array([row[0] for row in rows], np.int64)
-    except (sqlite3.Error, sqlite3.Warning, MemoryError, ValueError, TypeError) as error:
-        reason = " ".join(str(error).split())
-        if "malformed" in reason or "not a database" in reason or isinstance(error, UnicodeDecodeError):
-            raise DamagedLibrary(database, reason) from None
-        if reason == "interrupted":
-            if time.monotonic() <= deadline:
-                raise SearchCancelled("the search was cancelled") from None
-            reason = f"took longer than {_LONGEST_S:g} s"
-        raise OptionError(f"where: {reason} in {quoted(where)}; columns are {', '.join(COLUMNS)}") from None
+    with database_errors(database), closing(reading_only(database)) as connection:
+        connection.set_progress_handler(
+            lambda: time.monotonic() > deadline or (cancelled is not None and cancelled()), _STEPS
+        )
+        try:
+            rows = plain_cursor(connection).execute(query, tuple(map(composed, values)))
+            return np.array([row[0] for row in rows], np.int64)
+        except (sqlite3.Error, sqlite3.Warning, MemoryError, ValueError, TypeError) as error:
+            if type(error) is sqlite3.DatabaseError:  # damage, not a wrong condition
+                raise
+            reason = " ".join(str(error).split())
+            if reason == "interrupted":
+                if time.monotonic() <= deadline:
+                    raise SearchCancelled("the search was cancelled") from None
+                reason = f"took longer than {_LONGEST_S:g} s"
+            raise OptionError(f"where: {reason} in {quoted(where)}; columns are {', '.join(COLUMNS)}") from None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -73,9 +72,7 @@ def _products(vectors: Vectors, query: Vectors) -> Vectors:
     """Return the largest dot product over the vectors of each photograph."""
     _, tokens, dim = vectors.shape
     products = vectors.reshape(-1, dim) @ query  # one matrix, so that BLAS is used
-    if tokens == 1:  # `max` over an axis of length one is slow
-        return products
-    return products.reshape(-1, tokens).max(axis=1)
+    return products if tokens == 1 else products.reshape(-1, tokens).max(axis=1)  # `max` over an axis of one is slow
 
 
 def _best(scores: Vectors, count: int) -> Ids:
@@ -90,20 +87,24 @@ def _best(scores: Vectors, count: int) -> Ids:
 
 def open_nearest(folder: Path, store: Store, space: Space) -> Nearest:
     """Open the vectors of the current state of the library; write the file if it is missing or has the wrong length."""
-    nearest = _load(folder / f"nearest-{store.changes}-{space.fingerprint}", space)
+    changes = store.changes
+    nearest = _load(_path(folder, changes, space), changes, space)
     if nearest is not None:
         return nearest
     nearest = _read(store, space)
-    path = folder / f"nearest-{nearest.changes}-{space.fingerprint}"
+    path = _path(folder, nearest.changes, space)
     try:
         _write(path, nearest)
+        for other in folder.glob("nearest-*"):
+            if other != path:
+                other.unlink(missing_ok=True)
     except OSError:  # read-only or full: the vectors stay in memory
         return nearest
-    for older in folder.glob("nearest-*"):
-        if older != path and _state(older) <= nearest.changes:
-            with suppress(OSError):
-                older.unlink()
-    return _load(path, space) or nearest  # other processes share the memory of a file
+    return _load(path, nearest.changes, space) or nearest  # other processes share the memory of a file
+
+
+def _path(folder: Path, changes: int, space: Space) -> Path:
+    return folder / f"nearest-{changes}-{space.fingerprint}"
 
 
 def _read(store: Store, space: Space) -> Nearest:
@@ -122,7 +123,7 @@ def _read(store: Store, space: Space) -> Nearest:
 
 def _write(path: Path, nearest: Nearest) -> None:
     """Write the number of ids, the ids and their vectors. The file is complete whenever it exists."""
-    work = path.with_name(f"nearest-0-{os.getpid()}-{threading.get_ident()}")  # left by a killed process, it is old
+    work = path.with_name(f"nearest-0-{os.getpid()}-{threading.get_ident()}")  # the next writer removes it after a kill
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with work.open("wb") as file:  # not memory-mapped: on a full disk that kills the process without a message
@@ -130,26 +131,17 @@ def _write(path: Path, nearest: Nearest) -> None:
                 file.write(part.data)
         work.replace(path)
     finally:
-        with suppress(OSError):
-            work.unlink()
+        work.unlink(missing_ok=True)
 
 
-def _load(path: Path, space: Space) -> Nearest | None:
+def _load(path: Path, changes: int, space: Space) -> Nearest | None:
     """Return the vectors in a file; None if it is missing or its length is wrong."""
-    shape = space.tokens, space.dim
     try:
-        count = int(np.fromfile(path, np.int64, 1)[0])
-        if count < 0 or path.stat().st_size != 8 + count * (8 + 4 * space.tokens * space.dim):
+        count, *_ = np.fromfile(path, np.int64, 1).tolist()
+        if path.stat().st_size != 8 + count * (8 + 4 * space.tokens * space.dim):
             return None
         ids = np.fromfile(path, np.int64, count, offset=8)
-        if not count:
-            return Nearest(ids, np.empty((0, *shape), np.float32), _state(path))
-        vectors = np.asarray(np.memmap(path, np.float32, "r", 8 + ids.nbytes, (count, *shape)))
-    except (OSError, IndexError):
+        vectors = np.memmap(path, np.float32, "r", 8 + ids.nbytes, (count, space.tokens, space.dim))
+    except (OSError, ValueError):  # or there are no vectors
         return None
-    return Nearest(ids, vectors, _state(path))
-
-
-def _state(path: Path) -> int:
-    number = path.name.split("-")[1]
-    return int(number) if number.isdigit() else 0
+    return Nearest(ids, np.asarray(vectors), changes)

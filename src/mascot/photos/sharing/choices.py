@@ -9,7 +9,6 @@ import json
 import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -23,7 +22,6 @@ from mascot.photos.sharing.export import disk_errors, finished, safe_name
 
 FOLDER = "choices"  # in the folder of the index
 _LONGEST_NAME = 200
-_MOST = 1000  # choices of a library
 _DAY_S = 24 * 3600
 Identity = tuple[str, str]  # path and hash of a photograph: its id may change
 
@@ -50,22 +48,17 @@ class Choices:
 
     def all(self) -> list[Choice]:
         """Return every choice, by name."""
-        return self._with_ids(self._saved())
+        return self._with_ids(sorted(map(_read, self._folder.glob("*.json")), key=lambda choice: choice.name))
 
     def get(self, name: str) -> Choice:
-        return self._with_ids([self._saved_choice(checked_name(name))])[0]
+        return self._with_ids([_read(self._existing(name))])[0]
 
-    def _saved(self) -> list[SavedChoice]:
-        choices = []
-        for path in self._folder.glob("*.json"):
-            with suppress(FileNotFoundError):  # another process has deleted it
-                choices.append(_read(path))
-        return sorted(choices, key=lambda choice: choice.name)
-
-    def _saved_choice(self, name: str) -> SavedChoice:
-        with suppress(FileNotFoundError):
-            return _read(self._path(name))
-        names = ", ".join(repr(choice.name) for choice in self._saved()[:8])
+    def _existing(self, name: str) -> Path:
+        """Return the file of a choice, which must exist."""
+        path = self._path(checked_name(name))
+        if path.exists():
+            return path
+        names = ", ".join(repr(choice.name) for choice in self.all()[:8])
         raise InputError(f"no choice is called {name!r}; {f'there are: {names}' if names else 'none is saved'}")
 
     def _path(self, name: str) -> Path:
@@ -102,17 +95,16 @@ class Choices:
 
     def delete(self, name: str) -> None:
         """Delete a choice; the photographs stay."""
-        path = self._path(self._saved_choice(checked_name(name)).name)
+        path = self._existing(name)
+        _read(path)  # a damaged file is not removed
         with disk_errors(self._folder):
             path.replace(_earlier(path))
 
     def _write(self, choice: SavedChoice) -> None:
         path = self._path(choice.name)
-        count = len({path, *self._folder.glob("*.json")})
-        require(count <= _MOST, "choices", f"must be at most {_MOST}: delete some first, then save", count)
         with disk_errors(self._folder):
             self._folder.mkdir(exist_ok=True)
-            with suppress(FileNotFoundError):
+            if path.exists():
                 _read(path)  # a damaged file is not replaced
                 if path.stat().st_mtime // _DAY_S < time.time() // _DAY_S:
                     shutil.copyfile(path, _earlier(path))
@@ -140,7 +132,7 @@ class Choices:
 
 @dataclass(frozen=True, slots=True)
 class SavedChoice:
-    """A choice as it is stored. Raises `MascotError` if a field is not valid."""
+    """A choice as it is stored."""
 
     name: str
     photos: tuple[Identity, ...]
@@ -148,27 +140,22 @@ class SavedChoice:
     query: dict[str, Any] | None
 
     def __post_init__(self) -> None:
-        if checked_name(self.name) != self.name:
-            raise InputError(f"the name {self.name!r} is not in its normal form")
         for field in ("photos", "rejected"):
             object.__setattr__(self, field, tuple((path, hash_) for path, hash_ in getattr(self, field)))
+        if checked_name(self.name) != self.name:
+            raise InputError(f"the name {self.name!r} is not in its normal form")
         if self.query is not None:
             SearchRequest.from_dict(self.query)
 
 
-_UNREADABLE = (MascotError, ValueError, TypeError, KeyError, RecursionError, OSError)
-
-
 def _read(path: Path) -> SavedChoice:
-    """Read the file of a choice. Raises `FileNotFoundError`, or `InputError` if it is damaged."""
+    """Read the file of a choice. Raises `InputError` if it is damaged."""
     try:
         return SavedChoice(**json.loads(path.read_bytes()))
-    except FileNotFoundError:
-        raise
-    except _UNREADABLE as error:
+    except (MascotError, ValueError, TypeError, RecursionError, OSError) as error:
         earlier = _earlier(path)
         remedy = f"replace it by {earlier}, its copy of an earlier day" if earlier.exists() else "remove it"
-        reason = " ".join(str(error).split()) or type(error).__name__
+        reason = " ".join(str(error).split())
         raise InputError(f"{path} is not a choice, or is damaged ({reason}): {remedy}") from None
 
 
