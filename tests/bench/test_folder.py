@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
-from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from typer.testing import CliRunner
 
 from mascot.bench import metrics
 from mascot.bench.datasets.folder import Folder, Query, read_folder, splits, write_folder
-from mascot.bench.datasets.shared_file import share, unpack
 from mascot.bench.encode import best_lists, scoring, store_vectors
 from mascot.bench.protocol import presets
 from mascot.bench.report import tables
@@ -161,37 +159,6 @@ def test_each_dataset_has_its_own_tasks_and_validation(tmp_path: Path) -> None:
     assert [task.name for task in suite.tasks] == ["geo"]
     other = presets.folder(_encoded(tmp_path / "clip", "skyscript", "clip", queries=single))
     assert other.name == "skyscript-clip"  # nobody published that
-
-
-def test_a_shared_file_is_run_as_the_folder_and_compared(incidents: Path, tmp_path: Path) -> None:
-    for name in ("a.zip", "b.zip"):
-        done = run_command("bench", "share", str(incidents), "--out", str(tmp_path / name))
-        assert (done.returncode, "next: mascot bench run" in done.stdout) == (0, True), done.stderr
-    assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
-    words = ["bench", "run", str(tmp_path / "a.zip"), "--methods", "base", "--jobs", "1", "--out"]
-    done = run_command(*words, str(tmp_path / "out"))
-    assert done.returncode == 0, done.stderr
-    assert {record["data_hash"] for record in read(tmp_path / "out")} == {Folder(incidents).load().content_hash}
-    assert {record["retrieval"] for record in read(tmp_path / "out")} == {"map"}
-
-
-@pytest.mark.parametrize("change", ["a table less", "another file", "a damaged table"])
-def test_a_changed_shared_file_is_refused(incidents: Path, tmp_path: Path, change: str) -> None:
-    shared, changed = tmp_path / "whole.zip", tmp_path / "changed.zip"
-    share(incidents, shared)
-    if change == "a damaged table":
-        content = bytearray(shared.read_bytes())
-        content[content.index(b"images.parquet") + 100] ^= 1
-        changed.write_bytes(content)
-    else:
-        with ZipFile(shared) as archive, ZipFile(changed, "w") as copy:
-            for name in archive.namelist()[change == "a table less" :]:
-                copy.writestr(name, archive.read(name))
-            if change == "another file":
-                copy.writestr("../x", b"y")
-    with pytest.raises(InputError, match="not a file of mascot bench share"):
-        unpack(changed, tmp_path / "data" / "folder")
-    assert not (tmp_path / "data" / "x").exists()
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:

@@ -31,11 +31,6 @@ def reason(call: Any, *arguments: Any) -> str:
     return caught.value.reason
 
 
-def parsed(text: str) -> tuple[tuple[float, float], str]:
-    tags = exif_text.plausible_exif(exif_text.read_tags(text))
-    return exif_text.plausible_place(tags), exif_text.plausible_time(tags).isoformat()
-
-
 LAT, LON, CLOCK = (*PLACE, "2018-01-11T13:09:38")
 STUDY: list[tuple[dict[str, Any], Any]] = [  # what the study read: latitude, longitude and time, or why it read nothing
     ({}, (LAT, LON, CLOCK)),
@@ -70,28 +65,19 @@ def test_the_study_reads_times_and_angles_in_its_own_way(changes: dict[str, Any]
 
 
 @pytest.mark.parametrize(
-    "angle",
-    ["[48, 51, 2900/100]", [48, 51, 29.0], [[48, 1], [51, 1], [2900, 100]], "(48, 51.48333333333)", 48.8580555556],
-)
-def test_angles_in_all_spellings(angle: Any) -> None:
-    assert parsed(exif(angle)) == (pytest.approx(PLACE), "2018-01-11T13:09:38")
-    noise = exif(angle, GPS_GPSLatitudeRef=" s\0", GPS_GPSLongitudeRef=["W"])
-    assert parsed(noise)[0] == pytest.approx((-PLACE[0], -PLACE[1]))
-
-
-@pytest.mark.parametrize(
-    ("name", "values", "lost"),
+    ("text", "expected"),
     [
-        ("GPS_GPSLongitude", ["[181, 0, 0]"], "out of range"),
-        ("GPS_GPSLatitude", ["[48, 61, 0]", "[48, 51, 0/0]", "[]", "[1, 2, 3, 4]", None], "no place"),
-        ("GPS_GPSLatitudeRef", ["", "E", None], "no place"),
-        ("EXIF_DateTimeOriginal", ["0000:00:00 00:00:00", "2018:01:11", 2018, None, "3018:01:11 10:00:00"], "no time"),
+        ("0000:00:00 00:00:00", "00:00"),
+        ("3018:01:11 10:30:00", "10:30"),
+        ("garbage 09:05", "09:05"),
+        ("2018:01:11", ""),
     ],
 )
-def test_what_means_nothing_is_lost_for_a_reason(name: str, values: list[Any], lost: str) -> None:
-    assert {reason(parsed, exif(**{name: value})) for value in values} == {lost}
-    assert reason(parsed, exif("[0, 0, 0]", GPS_GPSLongitude="[0, 0, 0]")) == "no place"
-    assert {reason(parsed, text) for text in ("", "null", "{bad", "3", "[" * 100_000)} == {"no metadata"}
+def test_a_clock_alone_is_read_whatever_the_date(text: str, expected: str) -> None:
+    if expected:
+        assert f"{exif_text.study_time(text, clock_alone=True):%H:%M}" == expected
+    else:
+        assert reason(exif_text.study_time, text, True) == "no time"
 
 
 def test_the_middle_of_a_box() -> None:
@@ -118,7 +104,7 @@ def test_services_are_asked_in_the_order_of_their_names(server: Server, monkeypa
     for path, values in answers.items():
         server.put(path, json.dumps(values).encode())
     server.put("/db/127.0.0.4", b"", always=503)
-    published = incidents.from_services(local_web(retries=0, pause=0), list(names))
+    published = incidents.from_services(local_web(retries=0, pause=0))
     assert published("127.0.0.1") == {"ip": "127.0.0.1", "lat": 48.85, "lon": 2.35, "source": "geolocation-db"}
     assert published("127.0.0.2")["source"] == "ip-api"
     assert reason(published, "127.0.0.3") == "no place"
@@ -126,29 +112,18 @@ def test_services_are_asked_in_the_order_of_their_names(server: Server, monkeypa
     assert reason(published, "127.0.0.4") == "no answer"  # which is not a host without a place
 
 
-def moves(count: int, noise: str, seed: int = 0) -> Any:
+def moves(count: int) -> Any:
     places = np.tile((10.001, 20.004), (count, 1))
-    return incidents.scattered([f"image {i}" for i in range(count)], places, seed, noise) - places
+    return incidents.scattered([f"image {i}" for i in range(count)], places, 0) - places
 
 
 def test_published_noise_grows_with_the_earlier_images_and_is_not_capped() -> None:
-    widths = np.abs(moves(400, "count"))
+    widths = np.abs(moves(400))
     assert (widths.max(axis=1) <= 0.001 * np.arange(400)).all()
     assert (widths / (0.001 * np.maximum(np.arange(400), 1))[:, None]).mean() == pytest.approx(0.5, abs=0.05)
     near = np.array([[10.00001, 20.0], [10.00002, 20.0], [10.0003, 20.0]])  # compared to four decimals
-    moved = incidents.scattered(["a", "b", "c"], near, 0, "count") - near
+    moved = incidents.scattered(["a", "b", "c"], near, 0) - near
     assert np.abs(moved).max(axis=1).astype(bool).tolist() == [False, True, False]
-
-
-def test_capped_noise_is_alike_for_all_images_of_a_place_and_an_image_alone_stays() -> None:
-    for count, half in ((2, 0.001 * 2**0.5), (400, 0.02)):
-        widths = np.abs(moves(count, "capped"))
-        assert 0 < widths.min() <= widths.max() <= half
-        assert not np.isin(moves(count, "capped", seed=4), moves(count, "capped", seed=3)).any()
-    places = np.array([[10.0, 20.0], [10.02, 20.0]])
-    for noise in ("count", "capped", "none"):
-        np.testing.assert_array_equal(incidents.scattered(["a", "b"], places, 0, noise), places)
-    assert not moves(400, "none").any()
 
 
 NOISE = random.Random(7).randbytes(5000)

@@ -14,8 +14,6 @@ from typer.core import TyperGroup
 
 from mascot.bench.datasets.arrays import Arrays
 from mascot.bench.datasets.folder import Folder, read_folder
-from mascot.bench.datasets.shared_file import SUFFIX, unpack
-from mascot.bench.datasets.shared_file import share as share_folder
 from mascot.bench.prepare.outcomes import step_line
 from mascot.bench.protocol import presets
 from mascot.bench.protocol.search_space import LABELS, own_spaces
@@ -64,7 +62,7 @@ _AS = typer.Option(
 @bench.command()
 def run(
     dataset: str = typer.Argument(
-        metavar="DATASET", help="pixelprose-sim, div400, an npz, Parquet or shared file, or an encoded folder."
+        metavar="DATASET", help="pixelprose-sim, div400, an npz or Parquet file, or an encoded folder."
     ),
     out: Path = typer.Option(metavar="DIR", help="Folder for the results; a stopped run resumes there."),
     data: Path | None = typer.Option(
@@ -89,8 +87,6 @@ def run(
     behaviour: Literal["published", "correct"] = _AS,
 ) -> None:
     """Choose settings on the validation queries, measure on the test queries, and store every number."""
-    if Path(dataset).suffix == SUFFIX:
-        dataset = str(unpack(Path(dataset), out / "data"))
     benchmark = _benchmark(dataset, data, model, methods, tasks, seeds, quick, behaviour)
     _import_from_here()
     benchmark = benchmark.with_own(own_spaces(method or (), grid or (), (*LABELS, *benchmark.labels)))
@@ -116,10 +112,6 @@ def prepare(
         metavar="FILE",
         help="List of the pictures of the test split, by uid, id or caption; see docs/reproduce.md.",
     ),
-    behaviour: Literal["published", "correct"] = _AS,
-    option: list[str] | None = typer.Option(
-        None, metavar="NAME=VALUE", help="Set an option of the recipe, which takes precedence over --as; ? lists them."
-    ),
     source: list[str] | None = typer.Option(
         None, metavar="NAME=WHERE", help="Use another address or file for a source; ? lists them."
     ),
@@ -127,23 +119,21 @@ def prepare(
     """Download, filter and split one of the paper's datasets, and report what was lost and why."""
     from mascot.bench.prepare import recipes
 
-    values, correct, choices = recipes.settings_of(name), recipes.settings_of(name, "correct"), recipes.options_of(name)
+    sources = recipes.sources_of(name)
     settings: dict[str, Any] = {"limit": limit, "workers": workers, "seed": seed, "pinned": images}
-    for flag, texts in (("--source", source or ()), ("--option", option or ())):
-        defaults = {key: value for key, value in values.items() if (key in choices) == (flag == "--option")}
-        for text in texts:
-            key, equals, value = map(str.strip, text.partition("="))
-            if text == "?":
-                print("\n".join(_setting_line(key, defaults[key], correct[key], choices.get(key)) for key in defaults))
-                return
-            if not equals or key not in defaults:
-                names = ", ".join(f"{key}={default}" for key, default in defaults.items())
-                raise OptionError(f"{flag} must be NAME=VALUE, got {text!r}; {name} has {names}")
-            settings[key] = value
+    for text in source or ():
+        key, equals, value = map(str.strip, text.partition("="))
+        if text == "?":
+            print("\n".join(f"{key}={default or ' (not set)'}" for key, default in sources.items()))
+            return
+        if not equals or key not in sources:
+            names = ", ".join(f"{key}={default}" for key, default in sources.items())
+            raise OptionError(f"--source must be NAME=WHERE, got {text!r}; {name} has {names}")
+        settings[key] = value
     if out is None:
         raise OptionError("prepare needs --out DIR, the folder for the dataset")
     with progress_bar(lines=True) as report:
-        recipes.prepare(name, out, behaviour=behaviour, report=report, **settings)
+        recipes.prepare(name, out, report=report, **settings)
     print("\n".join(_step_lines(out)))
     print(f"more in {out / 'dataset.json'}; next: mascot bench encode {out} --model blip2")
 
@@ -154,13 +144,6 @@ def _step_lines(out: Path) -> Iterator[str]:
     yield f"{stored.images} images, {stored.validation} of them for validation; {len(stored.queries)} queries in {out}"
     yield from (f"note: {note}" for note in stored.about.get("notes", ()))
     yield from (f"  {step_line(step)}" for step in stored.about["steps"])
-
-
-def _setting_line(key: str, value: Any, correct: Any, choices: Sequence[str] | None) -> str:
-    """Return an option with its value in both behaviours and its choices, or a source, which has no choices."""
-    if choices is None:
-        return f"{key}={value}" if value else f"{key}= (not set)"
-    return f"{key}={value} (correct: {correct})" + (f"; {' or '.join(choices)}" if choices else "")
 
 
 @bench.command()
@@ -180,17 +163,6 @@ def encode(
     with progress_bar(lines=True) as report:
         where = run_encode(folder, model, **options, offline=offline, report=report)
     print(f"vectors in {where}; next: mascot bench run {folder} --out results")
-
-
-@bench.command()
-def share(
-    folder: Path = typer.Argument(metavar="DIR", help="An encoded folder."),
-    out: Path = typer.Option(metavar="FILE", help="The file to write, which ends with .zip."),
-    model: str | None = typer.Option(None, metavar="NAME", help="The model, if several models encoded the folder."),
-) -> None:
-    """Write an encoded folder, without its pictures, to one file that mascot bench run reads."""
-    size = share_folder(folder, out, model)
-    print(f"{size:,} bytes in {out}; next: mascot bench run {out} --out results")
 
 
 @bench.command()
@@ -284,7 +256,7 @@ def _benchmark(
         _refuse("a file", {"--data": data, "--model": model, "--seeds": seeds})
         benchmark = presets.arrays(path, labels(), quick)
     else:
-        choices = f"pixelprose-sim, div400, a file {', '.join((*_FILES, SUFFIX))}, or an encoded folder"
+        choices = f"pixelprose-sim, div400, a file {' or '.join(_FILES)}, or an encoded folder"
         raise InputError(f"DATASET must be {choices}, got {dataset!r}")
     return replace(benchmark, tasks=tuple(_select_tasks(tasks, benchmark.tasks)))
 

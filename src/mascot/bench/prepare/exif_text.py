@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import ast
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import Any, cast
+from typing import Any
 
 from PIL import ExifTags
 
 from mascot.bench.prepare.outcomes import Loss
-from mascot.photos.metadata import validate
 from mascot.photos.metadata.exif import Exif
-from mascot.photos.metadata.validate import Implausible
 
-_BASE, _GPS = ExifTags.Base, ExifTags.GPS
+_BASE = ExifTags.Base
 _LARGEST = {"GPSLatitude": 90, "GPSLongitude": 180}  # degrees
 _NEGATIVE = {"GPSLatitude": "S", "GPSLongitude": "W"}
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?:\s*/\s*\d+)?")
 _DATE = re.compile(r"(\d{4})(?:\D(\d{1,2})\D(\d{1,2}))?")
 _CLOCK = re.compile(r"[ T]+(\d{1,2}):(\d{1,2})(?::(\d{1,2}))?")
 
@@ -82,42 +78,6 @@ def study_clock(tags: Exif) -> datetime:
     return study_time(tags.exposure.get(_BASE.DateTimeOriginal) or tags.picture.get(_BASE.DateTime), clock_alone=True)
 
 
-def plausible_exif(content: Mapping[str, Any]) -> Exif:
-    """Return the tags of place and time. Names may have their block in front (`GPS GPSLatitude`) or not."""
-    tags: dict[str, Any] = {}
-    for name in sorted(content, key=lambda name: not name.startswith(("EXIF ", "GPS "))):
-        tags.setdefault(name.rpartition(" ")[2], content[name])
-    gps: dict[int, Any] = {}
-    for name in _LARGEST:
-        gps[_GPS[f"{name}Ref"]] = _text(tags.get(f"{name}Ref"))
-        gps[_GPS[name]] = tuple(_numbers(tags.get(name)))
-    return Exif(exposure={_BASE.DateTimeOriginal: _text(tags.get("DateTimeOriginal"))}, gps=gps)
-
-
-def plausible_time(tags: Exif) -> datetime:
-    """Return the time of the photograph: DateTimeOriginal."""
-    try:
-        moment = tags.original()
-    except Implausible as wrong:
-        raise Loss("no time", str(wrong)) from None
-    if moment is None:
-        raise Loss("no time")
-    return moment.clock
-
-
-def plausible_place(tags: Exif) -> tuple[float, float]:
-    """Return latitude and longitude in degrees."""
-    try:
-        for name in _LARGEST:
-            angle = tags.gps.get(_GPS[name])
-            if not angle or not tags.gps.get(_GPS[f"{name}Ref"]):
-                raise Loss("no place", f"no {name} or {name}Ref")
-            check_range(name, validate.angle(angle))
-        return cast("tuple[float, float]", tags.place())  # both angles are there
-    except Implausible as wrong:
-        raise Loss("no place", str(wrong)) from None
-
-
 def check_range(name: str, degrees: float) -> None:
     """Refuse a ``GPSLatitude`` or ``GPSLongitude`` that is not on the globe."""
     if not abs(degrees) <= _LARGEST[name]:
@@ -128,22 +88,3 @@ def _text(value: Any) -> str | None:
     while isinstance(value, Sequence) and not isinstance(value, str):
         value = value[0] if len(value) else None
     return value.strip() if isinstance(value, str) else None
-
-
-def _numbers(value: Any) -> list[float]:
-    """Return the numbers of `[48, 51, 2953/100]`: text, or a list of numbers, texts or pairs."""
-    if isinstance(value, str):
-        return [_ratio(*part.split("/")) for part in _NUMBER.findall(value)]
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return [float(value)]
-    if isinstance(value, Sequence):
-        pair = len(value) == 2 and all(isinstance(part, int) for part in value)
-        return [_ratio(*value)] if pair else [number for part in value for number in _numbers(part)]
-    return []
-
-
-def _ratio(above: Any, below: Any = 1) -> float:
-    try:
-        return float(above) / float(below)
-    except (TypeError, ValueError, ZeroDivisionError, OverflowError):
-        return math.nan

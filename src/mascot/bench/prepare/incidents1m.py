@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import json
-import math
 import socket
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -20,10 +19,9 @@ from numpy.typing import NDArray
 
 from mascot.bench.files import replace_text, sha256
 from mascot.bench.prepare.outcomes import NO_ANSWER, Journal, Loss, StepTally, value_of
-from mascot.bench.prepare.preparation import Preparation, Row, option, read_csv
+from mascot.bench.prepare.preparation import SMALLEST, Preparation, Row, read_csv
 from mascot.bench.prepare.web import Web, resolve
-from mascot.errors import InputError, require
-from mascot.extras import package
+from mascot.errors import InputError
 from mascot.photos.metadata.validate import place
 
 Location = dict[str, Any]  # ip, lat, lon, source
@@ -39,19 +37,11 @@ class Incidents1M:
     """The multi-label validation set: images of an incident whose server can be located.
 
     Noise moves an image by up to 0.001 degrees times the number of earlier located images at its place, downloaded or
-    not (count), or times the root of the number of all downloaded images there, 0.05 at most (capped).
+    not. Repeated addresses are kept, and pictures are not turned upright, as published.
     """
 
     annotations: str = ""  # multi_label_val.json
-    hosts: str = ""  # CSV of host, lat and lon, such as the hosts.csv of another preparation; else
-    database: str = ""  # of cities, in MaxMind's format; else
-    services: str = option("geolocation-db,ip-api", "ip-api,geolocation-db")  # in this order
-    noise: str = option("count", "capped", ("count", "capped", "none"))
-    place_prefix: str = option("place:", "")  # of place queries, such as place:beach
-    underscores: str = option("keep", "blank", ("keep", "blank"))  # in queries, such as on_fire
-    repeated: str = option("keep", "drop", ("keep", "drop"))  # images with the address of an earlier one
-    turn: bool = option(False, True)  # turn pictures upright
-    smallest: int = option(32, 32)  # side of a picture in pixels
+    hosts: str = ""  # CSV of host, lat and lon, such as the hosts.csv of another preparation (default: services)
 
     def run(self, prep: Preparation) -> None:
         import pandas as pd  # the message of a missing extra names `prepare`, which has it
@@ -61,20 +51,14 @@ class Incidents1M:
                 "incidents1m needs the annotations of its authors, which they send after a form and an e-mail "
                 "(http://incidentsdataset.csail.mit.edu): give multi_label_val.json with --source annotations=FILE"
             )
-        names = [name.strip() for name in self.services.split(",")]
-        require(set(names) <= set(SERVICES), "services", f"must be of {', '.join(SERVICES)}", self.services)
         path = prep.source("annotations", self.annotations)
-        listing = read_annotations(path, prep.tally("labels"), self.repeated == "keep")
-        locate = (
-            from_table(Path(self.hosts)) if self.hosts
-            else from_database(Path(self.database)) if self.database
-            else from_services(prep.web, names)
-        )  # fmt: skip
+        listing = read_annotations(path, prep.tally("labels"))
+        locate = from_table(Path(self.hosts)) if self.hosts else from_services(prep.web)
         with Journal(prep.work / "hosts.jsonl") as journal:
 
             def task(row: Row) -> Row:
                 location = value_of(journal.settle(row["host"], lambda: locate(row["host"])))
-                picture = prep.picture(row, smallest=self.smallest, turn=self.turn)
+                picture = prep.picture(row, smallest=SMALLEST, turn=False)
                 return {"lat": location["lat"], "lon": location["lon"], **picture}
 
             rows = prep.gather(listing, "id", task, "place of the host, and picture")
@@ -82,29 +66,24 @@ class Incidents1M:
         table = pd.DataFrame(hosts, columns=["host", "ip", "lat", "lon", "source"])
         replace_text(prep.out / "hosts.csv", table.to_csv(index=False, lineterminator="\n"))
         prep.sources["hosts"] = {"url": "hosts.csv", "sha256": sha256(prep.out / "hosts.csv")}
-        counted = rows
-        if self.noise == "count":
-            counted = [row | spot["ok"] for row in listing if "ok" in (spot := journal.entries.get(row["host"], {}))]
+        counted = [row | spot["ok"] for row in listing if "ok" in (spot := journal.entries.get(row["host"], {}))]
         places = np.array([(row["lat"], row["lon"]) for row in counted], float).reshape(-1, 2)
         ids = [row["id"] for row in counted]
-        moved = dict(zip(ids, scattered(ids, places, prep.seed, self.noise).tolist(), strict=True))
+        moved = dict(zip(ids, scattered(ids, places, prep.seed).tolist(), strict=True))
         rows = [row | {"lat": moved[row["id"]][0], "lon": moved[row["id"]][1]} for row in rows]
-        queries = queries_of(rows, self.place_prefix, self.underscores == "keep")
-        prep.finish(rows, ["id", "file", "lat", "lon", "host", "url"], queries, least=2, measure="map")
+        columns = ["id", "file", "lat", "lon", "host", "url"]
+        prep.finish(rows, columns, queries_of(rows), least=2, measure="map")
 
 
-def read_annotations(path: Path, tally: StepTally, repeated: bool = False) -> list[Row]:
-    """Return the images with at least one positive incident, in the order of the file.
-
-    Unless `repeated`, an image with the address of an earlier one is lost.
-    """
+def read_annotations(path: Path, tally: StepTally) -> list[Row]:
+    """Return the images with at least one positive incident, in the order of the file."""
     try:
         records = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path} must be a JSON file: {error}") from None
     if not isinstance(records, dict):
         raise InputError(f"{path} must be a JSON object of images by name, got a {type(records).__name__}")
-    rows, urls = list[Row](), set[str]()
+    rows = list[Row]()
     for name, record in records.items():  # with url, incidents and places; a type that the image shows is 1
         with tally.item():
             if not isinstance(record, dict):
@@ -120,34 +99,27 @@ def read_annotations(path: Path, tally: StepTally, repeated: bool = False) -> li
                 host = urlsplit(url).hostname if urlsplit(url).scheme in ("http", "https") else None
             if not host:
                 raise Loss("bad address", f"{url!r:.100}")
-            if url in urls and not repeated:
-                raise Loss("duplicate", url)
             rows.append({"id": name, "url": url, "host": host, "incidents": incidents, "places": places})
-            urls.add(url)
     return rows
 
 
-def queries_of(rows: Sequence[Row], place_prefix: str = "", underscores: bool = False) -> dict[str, set[int]]:
-    """Return the numbers of the rows of every type, incidents before places; types with equal texts are one query."""
+def queries_of(rows: Sequence[Row]) -> dict[str, set[int]]:
+    """Return the numbers of the rows of every type, incidents before places, such as on_fire and place:beach."""
     positives: dict[str, set[int]] = {}
-    for kind, prefix in (("incidents", ""), ("places", place_prefix)):
+    for kind, prefix in (("incidents", ""), ("places", "place:")):
         for type_, i in sorted((type_, i) for i, row in enumerate(rows) for type_ in row[kind]):
-            text = type_ if underscores else " ".join(type_.replace("_", " ").split())
-            positives.setdefault(prefix + text, set()).add(i)
+            positives.setdefault(prefix + type_, set()).add(i)
     return positives
 
 
-def scattered(names: Sequence[str], places: NDArray[np.float64], seed: int, noise: str) -> NDArray[np.float64]:
+def scattered(names: Sequence[str], places: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
     """Move images with the same place apart by uniform noise; see `Incidents1M`. [n, 2] degrees in and out."""
-    decimals = 4 if noise == "count" else 2  # of degrees, within which places count as the same
-    spots = [tuple(np.round(place, decimals)) for place in places]
-    total, earlier = Counter(spots), Counter[Any]()
-    moved = places.copy()
+    spots = [tuple(np.round(place, 4)) for place in places]
+    earlier, moved = Counter[Any](), places.copy()
     for i, (name, spot) in enumerate(zip(names, spots, strict=True)):
-        width = 0.001 * earlier[spot] if noise == "count" else min(0.001 * math.sqrt(total[spot]), 0.05)
-        if noise != "none" and total[spot] > 1:
-            digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[:8]
-            moved[i] += width * np.random.default_rng([seed, int.from_bytes(digest, "big")]).uniform(-1, 1, 2)
+        digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[:8]
+        noise = np.random.default_rng([seed, int.from_bytes(digest, "big")]).uniform(-1, 1, 2)
+        moved[i] += 0.001 * earlier[spot] * noise
         earlier[spot] += 1
     return np.asarray(np.clip(moved, (-90, -180), (90, 180)))
 
@@ -159,31 +131,14 @@ def from_table(path: Path) -> Callable[[str], Location]:
     return lambda host: _location(*rows.get(host, ({}, host, "table")))
 
 
-def from_database(path: Path) -> Callable[[str], Location]:
-    """Return a lookup by DNS in a city database of MaxMind's format (.mmdb), such as GeoLite2-City."""
-    maxminddb = package("maxminddb", "prepare", "a database of addresses")
-    try:
-        reader = maxminddb.open_database(path)
-    except (OSError, maxminddb.InvalidDatabaseError) as error:
-        raise InputError(f"{path} must be a database in MaxMind's format: {error}") from None
-
-    def locate(host: str) -> Location:
-        ip, city = address(host), None
-        with suppress(ValueError, TypeError, KeyError):  # IPv6 in a database of IPv4, or a record without a city
-            city = reader.get(ip)["location"]
-        return _location(city, ip, "database")
-
-    return locate
-
-
-def from_services(web: Web, names: Sequence[str]) -> Callable[[str], Location]:
+def from_services(web: Web) -> Callable[[str], Location]:
     """Return a lookup by DNS and public services, asked in this order until one knows the place."""
 
     def locate(host: str) -> Location:
         ip, loss = address(host), Loss("no place", "no service")
-        for name in names:
+        for name, service in SERVICES.items():
             try:
-                return _location(json.loads(web.get(SERVICES[name].format(ip=ip))), ip, name)
+                return _location(json.loads(web.get(service.format(ip=ip))), ip, name)
             except (Loss, ValueError) as error:
                 failure = error if isinstance(error, Loss) else Loss("wrong content", f"not JSON: {error}")
                 # A service without an answer may know the place: the host is tried again by the next run.

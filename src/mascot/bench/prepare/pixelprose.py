@@ -14,7 +14,7 @@ from typing import Any
 from mascot.bench.files import sha256
 from mascot.bench.prepare import exif_text
 from mascot.bench.prepare.outcomes import Journal, Loss, Progress, StepTally
-from mascot.bench.prepare.preparation import Preparation, Row, option
+from mascot.bench.prepare.preparation import QUALITY, Preparation, Row
 from mascot.errors import InputError
 from mascot.extras import package
 from mascot.photos.encoders import hub
@@ -22,21 +22,17 @@ from mascot.photos.encoders import hub
 _DATASET = "tomg-group-umd/pixelprose"
 _PARTS = {"cc12m": "cc12m", "commonpool": "common[-_ ]?pool", "redcaps": "redcaps"}
 _COLUMNS = ("exif", "uid", "url", "vlm_caption")
+_NEWEST = 2024  # latest year of a photograph
+_QUERIES = 50, 1000  # of validation and test, at most; seeded samples
 _PUBLISHED_ROWS = 1799  # with a place and a time, before any picture is downloaded
 
 
 @dataclass(frozen=True, slots=True)
 class PixelProse:
-    """Where the tables are, and how the study read them."""
+    """Where the tables are."""
 
     hub: str = ""  # endpoint (default: huggingface.co or HF_ENDPOINT)
     revision: str = "main"  # a branch or commit of the dataset
-    reader: str = option("study", "plausible", ("study", "plausible"))  # of place and time; see `exif_text`
-    newest: int = option(2024, 9999)  # latest year of a photograph
-    newlines: str = option("delete", "keep", ("delete", "keep"))  # in captions
-    validation_queries: int = option(50, 0)  # at most, a seeded sample; 0 asks all
-    test_queries: int = option(1000, 0)
-    quality: int = option(75, 0)  # see `Preparation.store`
 
     def run(self, prep: Preparation) -> None:
         with _hub() as client:
@@ -76,8 +72,7 @@ class PixelProse:
                 if len(rows) == prep.limit:
                     break
         columns = ["id", "file", "lat", "lon", "taken", "url", "uid", "part"]
-        most = (self.validation_queries, self.test_queries)
-        prep.finish(rows, columns, most=most, validation_queries=self.validation_queries or None)
+        prep.finish(rows, columns, most=_QUERIES, validation_queries=_QUERIES[0])
 
     def _picture(self, prep: Preparation, row: Row) -> Row:
         """Store the picture of a row; rows that are out of range or have no caption are in the published count."""
@@ -85,7 +80,7 @@ class PixelProse:
         exif_text.check_range("GPSLongitude", row["lon"])
         if not row["caption"].strip():
             raise Loss("no caption")
-        return prep.picture(row, quality=self.quality)
+        return prep.picture(row, quality=QUALITY)
 
     def _shard(self, prep: Preparation, name: str, part: str, commit: str, digest: str | None, step: str) -> Row:
         """Download a table, return its few rows with a place and a time, and delete it."""
@@ -124,17 +119,12 @@ class PixelProse:
 
     def _row(self, part: str, exif: Any, uid: Any, url: Any, vlm_caption: Any) -> Row:
         tags = exif_text.read_tags(exif or "null")
-        if self.reader == "study":
-            (lat, lon), clock = exif_text.study_place(tags), exif_text.study_time(tags.get("EXIF DateTimeOriginal"))
-        else:
-            plausible = exif_text.plausible_exif(tags)
-            (lat, lon), clock = exif_text.plausible_place(plausible), exif_text.plausible_time(plausible)
-        if clock.year > self.newest:
+        (lat, lon), clock = exif_text.study_place(tags), exif_text.study_time(tags.get("EXIF DateTimeOriginal"))
+        if clock.year > _NEWEST:
             raise Loss("no time", f"the year {clock.year}")
         if not isinstance(url, str) or not url.strip():
             raise Loss("bad address", "none")
-        caption = vlm_caption if isinstance(vlm_caption, str) else ""
-        caption = caption.replace("\n", "") if self.newlines == "delete" else caption
+        caption = vlm_caption.replace("\n", "") if isinstance(vlm_caption, str) else ""
         row = {"part": part, "uid": str(uid or ""), "url": url, "caption": caption, "lat": lat, "lon": lon}
         return row | {"taken": clock.isoformat(timespec="seconds")}
 

@@ -34,16 +34,13 @@ Queries = Mapping[str, Iterable[int]] | None
 Report = Callable[[str, int, "int | None"], None]  # step, items that are finished, items in all
 
 _PICTURES = "images"  # their folder
+SMALLEST = 32  # pixels of a side, where the study had a limit
+QUALITY = 75  # of pictures that the study saved again
 _LONGEST = 1024  # pixels of the longest side of a picture, as published
 _FORMATS = ("JPEG", "MPO")  # MPO is a JPEG with further pictures after it, as telephones write
 _LEAST_IMAGES = 5  # with fewer there is no validation split
 _AHEAD = 16  # tasks handed out per worker
 _STREAK, _HOSTS, _LONG_STREAK = 20, 10, 100  # failures in a row that mean that the network is down
-
-
-def option(published: Any, correct: Any, choices: tuple[str, ...] = ()) -> Any:
-    """Declare an option of a recipe: its value as the released study read the source, and without its mistakes."""
-    return field(default=published, metadata={"correct": correct, "choices": choices})
 
 
 @dataclass(slots=True)
@@ -88,31 +85,28 @@ class Preparation:
     def picture(self, row: Row, **options: Any) -> Row:
         return self.store(self.web.get(row["url"]), row["id"], **options)
 
-    def store(
-        self, data: bytes, id_: str, longest: int = _LONGEST, smallest: int = 0, quality: int = 0, turn: bool = True
-    ) -> Row:
+    def store(self, data: bytes, id_: str, smallest: int = 0, quality: int = 0, turn: bool = True) -> Row:
         """Store the picture of an id as a JPEG, and return its file and size for a journal.
 
-        The longest side has at most `longest` pixels (0: any number); a side below `smallest` pixels is a loss. As
-        published, every picture is encoded again with `quality`, and the shorter side is rounded down. If `quality`
-        is 0, an upright JPEG that is small enough is stored as it is. Colour profiles are not applied: so the published
-        encoders saw the pictures. Without `turn` the orientation is ignored.
+        The longest side has at most 1024 pixels; a side below `smallest` pixels is a loss. As published, every picture
+        is encoded again with `quality`, and the shorter side is rounded down. If `quality` is 0, an upright JPEG that
+        is small enough is stored as it is. Colour profiles are not applied: so the published encoders saw the
+        pictures. Without `turn` the orientation is ignored.
         """
         try:
             with open_image(data) as image:
                 if min(image.size) < smallest:
                     raise Loss("too small", f"{image.width} x {image.height} pixels, below {smallest}")
-                side = longest or max(image.size)
                 turned = orientation(image) != 1
                 plain = image.format in _FORMATS and image.mode in ("RGB", "L")
-                plain = plain and not turned and max(image.size) <= side and not quality
+                plain = plain and not turned and max(image.size) <= _LONGEST and not quality
                 if turned and not turn:
                     Image.Image.getexif(image)[ExifTags.Base.Orientation] = 1
-                decoded = upright(image, max(image.size) if quality else side, srgb=False)
+                decoded = upright(image, max(image.size) if quality else _LONGEST, srgb=False)
         except Unreadable as error:
             raise Loss("not a picture", f"{error}; it begins with {data[:16]!r}") from None
-        if quality and max(decoded.size) > side:
-            width, height = (max(1, pixels * side // max(decoded.size)) for pixels in decoded.size)
+        if quality and max(decoded.size) > _LONGEST:
+            width, height = (max(1, pixels * _LONGEST // max(decoded.size)) for pixels in decoded.size)
             decoded = decoded.resize((width, height))
         if not plain:
             stream = io.BytesIO()

@@ -16,7 +16,7 @@ from mascot.bench.prepare.preparation import Preparation, Report
 from mascot.bench.prepare.skyscript import SkyScript
 from mascot.bench.prepare.visual_genome import VisualGenome
 from mascot.bench.prepare.web import Web
-from mascot.errors import InputError, OptionError, require
+from mascot.errors import InputError, require
 
 RECIPES: dict[str, Any] = {
     "pixelprose": PixelProse, "visual-genome": VisualGenome, "incidents1m": Incidents1M, "skyscript": SkyScript,
@@ -27,7 +27,6 @@ def prepare(
     name: str,
     out: Path | str,
     *,
-    behaviour: str = "published",
     limit: int | None = None,
     workers: int = 8,
     seed: int = 42,
@@ -38,25 +37,19 @@ def prepare(
 ) -> None:
     """Make a published dataset in the folder `out`; after an interruption the same call continues.
 
-    The behaviour is ``"published"``, to read the sources as the released study did, or ``"correct"``, without its
-    mistakes. At most `limit` images are taken, in the order of the source, by `workers` requests at a time; `seed` is
-    that of the split. The test split consists of the pictures that the file `pinned` names (default: four fifths of the
-    pictures, by the seed); see `mascot.bench.prepare.pins`. `report` is called as ``report(step, count, total)``; the
-    total is None if it is unknown. The client `web` (default: half of the workers may ask one host) is stopped at the
-    end. For the settings see `settings_of`.
+    The sources are read as the released study read them. At most `limit` images are taken, in the order of the source,
+    by `workers` requests at a time; `seed` is that of the split. The test split consists of the pictures that the file
+    `pinned` names (default: four fifths of the pictures, by the seed); see `mascot.bench.prepare.pins`. `report` is
+    called as ``report(step, count, total)``; the total is None if it is unknown. The client `web` (default: half of the
+    workers may ask one host) is stopped at the end. `settings` are addresses of sources; see `sources_of`.
     """
     require(limit is None or limit >= 1, "limit", "must be >= 1", limit)
     require(workers >= 1, "workers", "must be >= 1", workers)
     require(seed >= 0, "seed", "must be >= 0", seed)
-    values, recipe = settings_of(name, behaviour), RECIPES[name]
+    values, recipe = sources_of(name), RECIPES[name]
     for key, text in settings.items():
-        require(key in values, f"a source or option of {name}", f"must be one of {', '.join(values)}", key)
-        choices = options_of(name).get(key, ())
-        require(not choices or text in choices, key, f"must be {' or '.join(choices)}", text)
-        try:
-            values[key] = text if isinstance(values[key], str) else type(values[key])(json.loads(text.lower()))
-        except (ValueError, TypeError):
-            raise OptionError(f"{key} must be like {values[key]!r}, got {text!r}") from None
+        require(key in values, f"a source of {name}", f"must be one of {', '.join(values)}", key)
+        values[key] = text
     web = web or Web(per_host=max(4, workers // 2))
     preparation = Preparation(name, Path(out), web, limit, workers, seed, report, values)
     if pinned is not None:
@@ -73,17 +66,10 @@ def prepare(
             web.stop()
 
 
-def settings_of(name: str, behaviour: str = "published") -> dict[str, Any]:
-    """Return the sources and options of a recipe with their values."""
-    require(behaviour in ("published", "correct"), "--as", "must be published or correct", behaviour)
+def sources_of(name: str) -> dict[str, Any]:
+    """Return the sources of a recipe with their default addresses."""
     require(name in RECIPES, "the dataset", f"must be one of {', '.join(RECIPES)}", name)
-    # The metadata has the value of another behaviour than the published one.
-    return {field.name: field.metadata.get(behaviour, field.default) for field in fields(RECIPES[name])}
-
-
-def options_of(name: str) -> dict[str, tuple[str, ...]]:
-    """Return the options, as opposed to the sources, with the values that they may have (empty: any)."""
-    return {field.name: field.metadata["choices"] for field in fields(RECIPES[name]) if "choices" in field.metadata}
+    return {field.name: field.default for field in fields(RECIPES[name])}
 
 
 def _claim(out: Path, claim: dict[str, Any]) -> None:

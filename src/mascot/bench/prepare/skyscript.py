@@ -21,13 +21,14 @@ from urllib.parse import urljoin
 import numpy as np
 
 from mascot.bench.prepare.outcomes import Journal, Loss, Progress, StepTally
-from mascot.bench.prepare.preparation import Preparation, Row, option, read_csv
+from mascot.bench.prepare.preparation import SMALLEST, Preparation, Row, read_csv
 from mascot.bench.prepare.web import Web
 from mascot.errors import InputError
 from mascot.photos.metadata.validate import Implausible, place
 
 _COLUMNS = ("filepath", "title_multi_objects")
 _FILE = re.compile(r"images(\d+)/([^/]+)\.jpg")  # images2/a198234555_CH_19.jpg
+_ROWS = 20_000  # of the list
 _LARGEST_RECORD = 1 << 20  # bytes
 _BUCKET = "https://opendatasharing.s3.us-west-2.amazonaws.com/SkyScript/"
 _PIECE = 8 << 20  # bytes of a directory, which may have a hundred of them: each piece has its own retries
@@ -39,21 +40,15 @@ _SLACK = 512  # bytes of a member's header beyond its name; more costs a second 
 class SkyScript:
     """The CLIP-filtered test set of 30,000: images with a place, a caption of their own, and pixels that decode.
 
-    Published are the first `rows` of the list, shuffled by ``random.Random(42)`` and cut before captions are made
-    unique; 0 takes all rows in the order of the list. Captions are made unique before the download, or after it: then a
+    The list is shuffled by ``random.Random(42)`` and cut. Captions are made unique after the download, so that a
     caption whose first image fails has the next image.
     """
 
     base: str = _BUCKET  # of the archives, images2.zip and meta2.zip up to 7
     table: str = f"{_BUCKET}dataframe/SkyScript_test_30K_filtered_by_CLIP_openai.csv"
-    rows: int = option(20_000, 0)
-    unique: str = option("after", "before", ("after", "before"))
-    smallest: int = option(32, 32)  # side of a picture in pixels
 
     def run(self, prep: Preparation) -> None:
         listing = self._listing(prep.source("table", self.table), prep.tally("captions"))
-        if self.unique == "before":
-            listing = _first_of_captions(listing, prep.tally("unique captions"))
         directories, lock = dict[str, dict[str, Member]](), threading.Lock()
 
         def read(row: Row, kind: str, suffix: str, most: int) -> bytes:
@@ -71,11 +66,10 @@ class SkyScript:
         def task(row: Row) -> Row:
             lat, lon = centre(read_record(read(row, "meta", ".pickle", _LARGEST_RECORD)))
             data = read(row, "images", ".jpg", 32 << 20)
-            return {"lat": lat, "lon": lon, **prep.store(data, row["id"], smallest=self.smallest)}
+            return {"lat": lat, "lon": lon, **prep.store(data, row["id"], smallest=SMALLEST)}
 
         rows = prep.gather(listing, "id", task, "places and pictures")
-        if self.unique == "after":
-            rows = _first_of_captions(rows, prep.tally("unique captions"))
+        rows = _first_of_captions(rows, prep.tally("unique captions"))
         for part in sorted({row["part"] for row in rows}):  # too large to be hashed; the pictures are
             for name in (f"images{part}.zip", f"meta{part}.zip"):
                 prep.sources[name] = {"url": urljoin(self.base, name)}
@@ -84,11 +78,9 @@ class SkyScript:
     def _listing(self, table: Path, tally: StepTally) -> list[Row]:
         """Return the rows of the list with a caption, each file once."""
         lines = [tuple((row[column] or "").strip() for column in _COLUMNS) for row in read_csv(table, _COLUMNS)]
-        if self.rows:
-            random.Random(42).shuffle(lines)
-            lines = lines[: self.rows]
+        random.Random(42).shuffle(lines)
         rows, ids = list[Row](), set[str]()
-        for path, caption in lines:
+        for path, caption in lines[:_ROWS]:
             with tally.item():
                 match = _FILE.fullmatch(path)
                 if match is None:

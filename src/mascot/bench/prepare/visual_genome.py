@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from mascot.bench.prepare import exif_text
 from mascot.bench.prepare.outcomes import Loss
-from mascot.bench.prepare.preparation import Preparation, Row, option
+from mascot.bench.prepare.preparation import QUALITY, Preparation, Row
 from mascot.errors import InputError
 from mascot.extras import package
 from mascot.photos.files.images import Unreadable, open_image
@@ -32,9 +32,6 @@ class VisualGenome:
     images: str = f"{_TABLES}/image_data.json.zip"
     objects: str = f"{_TABLES}/objects.json.zip"
     pictures: str = ""  # a mirror with the folders VG_100K and VG_100K_2 (default: the addresses of the table)
-    time: str = option("clock", "date", ("clock", "date"))  # `exif_text.study_clock` or `exif_text.plausible_time`
-    least: int = option(1, 2)  # positives of a query in each split
-    quality: int = option(75, 0)  # see `Preparation.store`; 0 also keeps the size
 
     def run(self, prep: Preparation) -> None:
         table, objects = prep.source("images", self.images), prep.source("objects", self.objects)
@@ -59,9 +56,8 @@ class VisualGenome:
                 raise Loss("not a picture", str(error)) from None
             if not tags.picture and not tags.exposure:
                 raise Loss("no metadata")
-            taken = (exif_text.study_clock if self.time == "clock" else exif_text.plausible_time)(tags)
-            options = {"quality": self.quality} if self.quality else {"longest": 0}
-            return {"taken": taken.isoformat(timespec="seconds"), **prep.picture(row, **options)}
+            taken = exif_text.study_clock(tags).isoformat(timespec="seconds")
+            return {"taken": taken, **prep.picture(row, quality=QUALITY)}
 
         rows = prep.gather(list(listing.values()), "url", task, "time and picture")
         numbers = {row["id"]: i for i, row in enumerate(rows)}
@@ -71,7 +67,7 @@ class VisualGenome:
             for item in record.get("objects") or () if i >= 0 else ():
                 for name in item.get("names") or [item.get("name")]:  # the field depends on the release
                     positives.get(str(name).strip().lower(), set()).add(i)
-        prep.finish(rows, ["id", "file", "taken", "url"], positives, self.least)
+        prep.finish(rows, ["id", "file", "taken", "url"], positives, least=1)
 
 
 def _records(path: Path) -> Iterator[dict[str, Any]]:
