@@ -182,7 +182,7 @@ def test_choices_survive_moving_and_indexing(library: Library) -> None:
         assert (choice.missing, choice.query) == (1, {"text": "sunset"})
         again.choices.delete("Été")
         assert again.choices.all() == []
-        with pytest.raises(mc.InputError, match="no choice is called 'Été'; none is saved"):
+        with pytest.raises(mc.InputError, match="no choice is called 'Été'"):
             again.choices.get("Été")
 
 
@@ -220,10 +220,7 @@ def test_the_choice_of_an_earlier_day_is_kept(library: Library) -> None:
     assert library.choices.get("wall").photos == (2,)
     earlier = file.with_name(f"{file.name}.earlier")
     file.write_text("{", "utf-8")
-    for use in (
-        library.choices.all, library.check, lambda: library.choices.put("wall", [4]),
-        lambda: library.choices.delete("wall"),
-    ):  # fmt: skip
+    for use in (library.choices.all, library.check):
         with pytest.raises(mc.InputError, match=r"is damaged .*: replace it by .*earlier"):
             use()
     earlier.replace(file)

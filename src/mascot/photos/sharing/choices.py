@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -48,33 +48,38 @@ class Choices:
 
     def all(self) -> list[Choice]:
         """Return every choice, by name."""
-        return self._with_ids(sorted(map(_read, self._folder.glob("*.json")), key=lambda choice: choice.name))
+        return sorted(map(self._read, self._folder.glob("*.json")), key=lambda choice: choice.name)
 
     def get(self, name: str) -> Choice:
-        return self._with_ids([_read(self._existing(name))])[0]
+        return self._read(self._existing(name))
 
     def _existing(self, name: str) -> Path:
         """Return the file of a choice, which must exist."""
         path = self._path(checked_name(name))
-        if path.exists():
-            return path
-        names = ", ".join(repr(choice.name) for choice in self.all()[:8])
-        raise InputError(f"no choice is called {name!r}; {f'there are: {names}' if names else 'none is saved'}")
+        if not path.exists():
+            raise InputError(f"no choice is called {name!r}")
+        return path
 
     def _path(self, name: str) -> Path:
         return self._folder / f"{safe_name(name)}-{sha256(name.encode()).hexdigest()[:16]}.json"
 
-    def _with_ids(self, saved: Sequence[SavedChoice]) -> list[Choice]:
-        ids = self._ids(identity for choice in saved for identity in (*choice.photos, *choice.rejected))
-        choices = []
-        for choice in saved:
-            photos, rejected = (
-                tuple(dict.fromkeys(ids[identity] for identity in part if identity in ids))
-                for part in (choice.photos, choice.rejected)
-            )
-            missing = sum(identity not in ids for identity in choice.photos)
-            choices.append(Choice(choice.name, photos, rejected, choice.query, missing))
-        return choices
+    def _read(self, path: Path) -> Choice:
+        """Read the file of a choice. Raises `InputError` if it is damaged."""
+        try:
+            saved = json.loads(path.read_bytes())
+            name, query = checked_name(saved["name"]), saved["query"]
+            photos, rejected = ([(place, hash_) for place, hash_ in saved[part]] for part in ("photos", "rejected"))
+            if query is not None:
+                SearchRequest.from_dict(query)
+        except (MascotError, ValueError, TypeError, KeyError, RecursionError, OSError) as error:
+            reason = " ".join(str(error).split())
+            raise InputError(
+                f"{path} is not a choice, or is damaged ({reason}): "
+                f"replace it by {_earlier(path)}, its copy of an earlier day, or remove it"
+            ) from None
+        ids = self._ids({*photos, *rejected})
+        kept, out = (tuple(dict.fromkeys(ids[key] for key in part if key in ids)) for part in (photos, rejected))
+        return Choice(name, kept, out, query, sum(identity not in ids for identity in photos))
 
     def put(
         self, name: str, photos: Sequence[int], rejected: Sequence[int] = (), query: Mapping[str, Any] | None = None
@@ -89,74 +94,38 @@ class Choices:
         if query is not None:
             query = replace(SearchRequest.from_dict(query), pin=(), reject=(), already=()).to_dict()
         photos, rejected = list(dict.fromkeys(photos)), list(dict.fromkeys(rejected))
-        saved = SavedChoice(normal_name, self._identities(photos), self._identities(rejected), query)
-        self._write(saved)
-        return Choice(normal_name, tuple(photos), tuple(rejected), saved.query)
+        parts = {"photos": self._identities(photos), "rejected": self._identities(rejected)}
+        path = self._path(normal_name)
+        with disk_errors(self._folder):
+            self._folder.mkdir(exist_ok=True)
+            if path.exists() and path.stat().st_mtime // _DAY_S < time.time() // _DAY_S:
+                shutil.copyfile(path, _earlier(path))
+            with finished(path, replace=True) as part:
+                part.write_text(json.dumps({"name": normal_name, **parts, "query": query}, indent=1), "utf-8")
+        return Choice(normal_name, tuple(photos), tuple(rejected), query)
 
     def delete(self, name: str) -> None:
         """Delete a choice; the photographs stay."""
         path = self._existing(name)
-        _read(path)  # a damaged file is not removed
         with disk_errors(self._folder):
             path.replace(_earlier(path))
 
-    def _write(self, choice: SavedChoice) -> None:
-        path = self._path(choice.name)
-        with disk_errors(self._folder):
-            self._folder.mkdir(exist_ok=True)
-            if path.exists():
-                _read(path)  # a damaged file is not replaced
-                if path.stat().st_mtime // _DAY_S < time.time() // _DAY_S:
-                    shutil.copyfile(path, _earlier(path))
-            with finished(path, replace=True) as part:
-                part.write_text(json.dumps(asdict(choice), indent=1), encoding="utf-8")
+    def _identities(self, ids: Sequence[int]) -> list[Identity]:
+        return [(photo.path, photo.hash) for photo in self._store.photos(ids)]
 
-    def _identities(self, ids: Sequence[int]) -> tuple[Identity, ...]:
-        return tuple((photo.path, photo.hash) for photo in self._store.photos(ids))
-
-    def _ids(self, identities: Iterable[Identity]) -> dict[Identity, int]:
+    def _ids(self, identities: set[Identity]) -> dict[Identity, int]:
         """Return the current ids: of the same content and path, else of the same content, else of the same path."""
-        distinct = set(identities)
         by_hash: dict[str, list[tuple[int, str]]] = {}
-        for id_, path, hash_ in self._store.identities("hash", {hash_ for _, hash_ in distinct}):
+        for id_, path, hash_ in self._store.identities("hash", {hash_ for _, hash_ in identities}):
             by_hash.setdefault(hash_, []).append((id_, path))
-        by_path = {path: id_ for id_, path, _ in self._store.identities("path", {path for path, _ in distinct})}
+        by_path = {path: id_ for id_, path, _ in self._store.identities("path", {path for path, _ in identities})}
         ids = {}
-        for path, hash_ in distinct:
+        for path, hash_ in identities:
             rows = by_hash.get(hash_, [])
             match = next((id_ for id_, place in rows if place == path), rows[0][0] if rows else by_path.get(path))
             if match is not None:
                 ids[path, hash_] = match
         return ids
-
-
-@dataclass(frozen=True, slots=True)
-class SavedChoice:
-    """A choice as it is stored."""
-
-    name: str
-    photos: tuple[Identity, ...]
-    rejected: tuple[Identity, ...]
-    query: dict[str, Any] | None
-
-    def __post_init__(self) -> None:
-        for field in ("photos", "rejected"):
-            object.__setattr__(self, field, tuple((path, hash_) for path, hash_ in getattr(self, field)))
-        if checked_name(self.name) != self.name:
-            raise InputError(f"the name {self.name!r} is not in its normal form")
-        if self.query is not None:
-            SearchRequest.from_dict(self.query)
-
-
-def _read(path: Path) -> SavedChoice:
-    """Read the file of a choice. Raises `InputError` if it is damaged."""
-    try:
-        return SavedChoice(**json.loads(path.read_bytes()))
-    except (MascotError, ValueError, TypeError, RecursionError, OSError) as error:
-        earlier = _earlier(path)
-        remedy = f"replace it by {earlier}, its copy of an earlier day" if earlier.exists() else "remove it"
-        reason = " ".join(str(error).split())
-        raise InputError(f"{path} is not a choice, or is damaged ({reason}): {remedy}") from None
 
 
 def _earlier(path: Path) -> Path:
