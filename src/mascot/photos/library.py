@@ -351,7 +351,7 @@ class Library(AbstractContextManager["Library"]):
             raise OptionError("a search takes a text or like (a photograph), not both")
         require_text(text or "", "the text to search for")
         id_ = self.id_of(like)
-        if id_ is not None and id_ in self._photos.open_nearest():
+        if id_ is not None and id_ in self._photos.open_nearest().ids:
             return self._photos.vector(id_)
         model = self._encoders.open(encoder) if encoder is not None else self._encoders.named(self.encoder)
         fingerprint = self.store.fact("fingerprint")

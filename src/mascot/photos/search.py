@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -101,7 +101,7 @@ class PhotoSearch:
         for id_ in distinct[~self._open_table().contains(distinct)].tolist():
             raise UnknownPhoto(id_)
         nearest = self.open_nearest()
-        _require_encoded(nearest, distinct.tolist())
+        _require_encoded(nearest, distinct)
         return self._hits(nearest, "", distinct, np.zeros(len(distinct)), len(distinct))
 
     def _hits(
@@ -143,7 +143,6 @@ def _least_good(nearest: Nearest, query: NDArray[np.float32], best: float) -> fl
     return median + _GOOD * deviation if best > median + _FITS * deviation else np.inf
 
 
-def _require_encoded(nearest: Nearest, ids: Iterable[int]) -> None:
-    for id_ in ids:
-        if id_ not in nearest:
-            raise InputError(f"photograph {id_} is not encoded: run `mascot index` again")
+def _require_encoded(nearest: Nearest, ids: Sequence[int] | _Ids) -> None:
+    for id_ in np.setdiff1d(ids, nearest.ids):
+        raise InputError(f"photograph {id_} is not encoded: run `mascot index` again")

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.photos.database.store import DamagedLibrary, Store
-from mascot.photos.database.vector_index import is_member
 from mascot.photos.metadata.sun import LIGHT_COLUMNS, lights
 from mascot.photos.photo import CALENDAR, LABELS, NUMBERS, Photo
 
@@ -30,7 +29,7 @@ class PhotoTable:
 
     def contains(self, ids: Ids) -> NDArray[np.bool_]:
         """Return whether each of these ids belongs to a photograph."""
-        return is_member(self.ids, ids)
+        return np.isin(ids, self.ids)
 
     def cells(self, names: Sequence[str], ids: Ids) -> dict[str, NDArray[Any]]:
         """Return the cells of these columns as float64, datetime64, lists of keywords, or labels (None if missing)."""
@@ -47,7 +46,7 @@ class PhotoTable:
         """Return the cells of each column in the order of the ids. Rows may have been added or removed meanwhile."""
         order = np.argsort(ids)
         present = np.fromiter((row[0] for row in rows), np.int64, len(rows))
-        used = is_member(ids[order], present)
+        used = np.isin(present, ids)
         places = order[np.searchsorted(ids[order], present[used])]
         columns = {}
         for at, name in enumerate(names, 1):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mascot.errors import MascotError, OptionError, quoted
 from mascot.photos.database.store import database_errors, plain_cursor, reading_only
-from mascot.photos.files.texts import composed, require_text
+from mascot.photos.files.texts import composed
 from mascot.photos.photo import COLUMNS
 
 Cancelled = Callable[[], bool]  # polled; True cancels the search
@@ -39,8 +39,6 @@ def matching(
     `SearchCancelled` is raised.
     """
     wheres = [where] if isinstance(where, str) else where
-    for text in [*wheres, *values]:
-        require_text(str(text), "where")
     condition = composed(" AND ".join(f"(\n{text}\n)" for text in wheres))  # a line break ends a comment
     query = f"SELECT id FROM (SELECT {_PHOTOS} FROM photos) AS photos WHERE {condition} ORDER BY id"
     deadline = time.monotonic() + _LONGEST_S
@@ -51,7 +49,7 @@ def matching(
         try:
             rows = plain_cursor(connection).execute(query, tuple(map(composed, values)))
             return np.array([row[0] for row in rows], np.int64)
-        except (sqlite3.Error, sqlite3.Warning, MemoryError, ValueError, TypeError) as error:
+        except (sqlite3.Error, sqlite3.Warning, ValueError) as error:
             if type(error) is sqlite3.DatabaseError:  # damage, not a wrong condition
                 raise
             reason = " ".join(str(error).split())

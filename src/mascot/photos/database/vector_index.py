@@ -11,19 +11,8 @@ from numpy.typing import NDArray
 
 from mascot.photos.database.store import DamagedLibrary, Space, Store
 
-_BLOCK = 16_384  # rows gathered at a time
-_LARGEST = 1e6  # absolute value of a number in a vector; should be below one
-
 Ids = NDArray[np.int64]
 Vectors = NDArray[np.float32]
-
-
-def is_member(sorted_ids: Ids, ids: Ids) -> NDArray[np.bool_]:
-    """Return whether each id is among the sorted ones."""
-    if not len(sorted_ids):
-        return np.zeros(len(ids), bool)
-    matches: NDArray[np.bool_] = sorted_ids[np.minimum(np.searchsorted(sorted_ids, ids), len(sorted_ids) - 1)] == ids
-    return matches
 
 
 class Nearest:
@@ -35,28 +24,23 @@ class Nearest:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def __contains__(self, id_: int) -> bool:
-        return bool(self.contains(np.array([id_]))[0])
-
     def search(self, query: Vectors, count: int, allowed: Ids | None = None) -> tuple[Ids, NDArray[np.float64]]:
         """Return the `count` best ids and their scores, best first; only ids in `allowed`, if given.
 
         The score of a photograph is the largest dot product over its vectors. Ties go to the lower id.
         """
-        query = np.ascontiguousarray(query, np.float32)
-        if allowed is None:
-            ids, scores = self.ids, _products(self._vectors, query)
-        else:
-            ids = allowed[self.contains(allowed)]
-            rows = np.searchsorted(self.ids, ids)
-            parts = [_products(self._vectors[rows[i : i + _BLOCK]], query) for i in range(0, len(rows), _BLOCK)]
-            scores = np.concatenate([np.zeros(0, np.float32), *parts])
-        best = _best(scores, count)
+        _, tokens, dim = self._vectors.shape
+        products = self._vectors.reshape(-1, dim) @ query.astype(np.float32)  # one matrix, so that BLAS is used
+        ids, scores = self.ids, products.reshape(-1, tokens).max(axis=1)
+        if allowed is not None:
+            is_allowed = np.isin(ids, allowed)
+            ids, scores = ids[is_allowed], scores[is_allowed]
+        best = np.argsort(-scores, kind="stable")[:count]
         return ids[best], scores[best].astype(np.float64)
 
     def contains(self, ids: Ids) -> NDArray[np.bool_]:
         """Return whether each of these ids has vectors."""
-        return is_member(self.ids, ids)
+        return np.isin(ids, self.ids)
 
     def rows(self, ids: Ids) -> Vectors:
         """Return all vectors of each id, shape (ids, tokens, dim)."""
@@ -66,23 +50,6 @@ class Nearest:
         """Return one unit vector for each id: the mean of its tokens."""
         mean = self.rows(ids).mean(axis=1)
         return mean / np.maximum(np.linalg.norm(mean, axis=1, keepdims=True), 1e-12)
-
-
-def _products(vectors: Vectors, query: Vectors) -> Vectors:
-    """Return the largest dot product over the vectors of each photograph."""
-    _, tokens, dim = vectors.shape
-    products = vectors.reshape(-1, dim) @ query  # one matrix, so that BLAS is used
-    return products if tokens == 1 else products.reshape(-1, tokens).max(axis=1)  # `max` over an axis of one is slow
-
-
-def _best(scores: Vectors, count: int) -> Ids:
-    """Return the positions of the `count` largest scores, largest first, ties by position."""
-    if count < len(scores):
-        least = np.partition(scores, len(scores) - count)[len(scores) - count]
-        positions = np.flatnonzero(scores >= least)
-    else:
-        positions = np.arange(len(scores))
-    return positions[np.argsort(-scores[positions], kind="stable")][:count]
 
 
 def open_nearest(folder: Path, store: Store, space: Space) -> Nearest:
@@ -116,8 +83,6 @@ def _read(store: Store, space: Space) -> Nearest:
             if not isinstance(vector, bytes) or len(vector) != vectors[row].nbytes:
                 raise DamagedLibrary(store.path, f"the vector of photograph {photo} has the wrong length")
             ids[row], vectors[row] = photo, np.frombuffer(vector, np.float32).reshape(space.tokens, space.dim)
-            if not np.abs(vectors[row]).max() < _LARGEST:  # or not a number
-                raise DamagedLibrary(store.path, f"the vector of photograph {photo} is not of length one")
     return Nearest(ids, vectors, changes)
 
 
