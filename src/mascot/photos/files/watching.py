@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from hashlib import blake2b
 from pathlib import Path
 
 from mascot.errors import InputError
-from mascot.photos.files.walk import PictureFile, walk
+from mascot.photos.files.walk import walk
 
 _SHARE = 0.1  # of the time may be spent on polling, so a large library is polled less often
 
@@ -26,7 +25,7 @@ def changes(
     Changes while the consumer is busy are not missed: the folders are read before each yield. `folders` is called for
     each poll, because folders may be added. A poll that takes long is made less often than every `interval_s` seconds.
     """
-    last = ""
+    last: int | None = None
     while True:
         start = time.monotonic()
         state = _state(folders(), hidden, follow_links)
@@ -37,14 +36,12 @@ def changes(
         wait(max(interval_s, duration / _SHARE))
 
 
-def _state(folders: Sequence[Path], hidden: bool, follow_links: bool) -> str:
-    """Return a digest that differs when a file was added, removed or changed."""
-    digest = blake2b(digest_size=16)
+def _state(folders: Sequence[Path], hidden: bool, follow_links: bool) -> int:
+    """Return a number that differs when a file was added, removed or changed."""
+    items: list[object] = []
     for folder in folders:
         try:
-            for item in walk(folder, hidden=hidden, follow_links=follow_links):
-                state = (item.size, item.mtime_ns, item.sidecar_state) if isinstance(item, PictureFile) else item.reason
-                digest.update(f"{item.path!r} {state}\n".encode("utf-8", "surrogatepass"))
+            items += walk(folder, hidden=hidden, follow_links=follow_links)
         except InputError as error:  # a drive is not mounted
-            digest.update(str(error).encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()
+            items.append(str(error))
+    return hash(tuple(items))
