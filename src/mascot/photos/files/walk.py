@@ -103,7 +103,7 @@ class _Walk:
             visible = [entry for entry in iterator if self._is_shown(entry.name)]
         if folder.lower().endswith(_APPLE_SUFFIXES):
             visible = [entry for entry in visible if entry.name.lower() in _APPLE_ORIGINALS]
-        families = companions([entry.name for entry in visible if _is_file(entry)], SUFFIXES)
+        families = companions([entry.name for entry in visible if entry.is_file(follow_symlinks=False)], SUFFIXES)
         owned = {name for files in families.values() for name in files.media}
         entries = sorted(visible, key=lambda entry: entry.name, reverse=True)
         return [(entry, families.get(entry.name, Companions())) for entry in entries if entry.name not in owned]
@@ -166,13 +166,6 @@ class _Walk:
             return False
         self._visited.add(key)
         return True
-
-
-def _is_file(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_file(follow_symlinks=False)
-    except OSError:
-        return False
 
 
 def _picture(path: str, status: os.stat_result, files: Companions) -> PictureFile:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -115,17 +116,12 @@ class Choices:
 
     def _ids(self, identities: set[Identity]) -> dict[Identity, int]:
         """Return the current ids: of the same content and path, else of the same content, else of the same path."""
-        by_hash: dict[str, list[tuple[int, str]]] = {}
-        for id_, path, hash_ in self._store.identities("hash", {hash_ for _, hash_ in identities}):
-            by_hash.setdefault(hash_, []).append((id_, path))
-        by_path = {path: id_ for id_, path, _ in self._store.identities("path", {path for path, _ in identities})}
-        ids = {}
-        for path, hash_ in identities:
-            rows = by_hash.get(hash_, [])
-            match = next((id_ for id_, place in rows if place == path), rows[0][0] if rows else by_path.get(path))
-            if match is not None:
-                ids[path, hash_] = match
-        return ids
+        paths, hashes = ({identity[part] for identity in identities} for part in (0, 1))
+        found: dict[str | Identity, int] = {}
+        for id_, path, hash_ in chain(self._store.identities("hash", hashes), self._store.identities("path", paths)):
+            for key in (path, hash_, (path, hash_)):
+                found.setdefault(key, id_)
+        return {pair: found[key] for pair in identities for key in (*pair, pair) if key in found}  # the last one counts
 
 
 def _earlier(path: Path) -> Path:
