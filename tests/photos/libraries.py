@@ -18,14 +18,13 @@ from mascot.photos.photo import COLUMNS, Photo
 from tests.photos.bag_of_words import BagOfWords
 from tests.photos.jpegs import small_library
 
-# The program of a decoder that crashes at files named "crash" and at sidecars named "fatal".
+# The program of a decoder that crashes at files named "crash".
 CRASHING = """
 import os, sys
 sys.path[:] = sys.argv[1:]
 import mascot.photos.files.decoder_pool as process
-read, read_sidecars = process.read, process.read_sidecars
+read = process.read
 process.read = lambda file, most, beside: os.abort() if "crash" in file.name else read(file, most, beside)
-process.read_sidecars = lambda paths: os.abort() if "fatal" in str(paths) else read_sidecars(paths)
 process.main()
 """
 

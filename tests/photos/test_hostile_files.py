@@ -59,7 +59,7 @@ def test_files_that_break_their_decoder_are_skipped_and_remembered(
             "deep.png": "needs more than 100 megabytes of memory to decode (--max-memory-mb)",
             "copy of deep.png": "needs more than 100 megabytes of memory to decode (--max-memory-mb)",
             "sparse.tif": "42950 megabytes, more than the 1000 allowed (--max-megabytes)",
-            "crash.jpg": "crashes its decoder (SIGABRT)",
+            "crash.jpg": "crashes its decoder",
         }
         with monkeypatch.context() as context:  # nothing is tried again
             context.setattr(DecoderPool, "read", lambda *_: pytest.fail("a decoder was started"))
@@ -104,6 +104,4 @@ def test_a_decoder_is_used_again_and_reads_no_modules_from_the_current_folder(
             reading = decoders.read(picture)
             assert reading.metadata == read(picture.read_bytes()).metadata
             assert reading.image.tobytes() == read(picture.read_bytes()).image.tobytes()
-            assert decoders.is_dated(picture)
-            assert not decoders.is_dated(tmp_path / "text.jpg")
         assert len(decoders._workers) == 1

@@ -12,10 +12,8 @@ import pickle
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -24,7 +22,6 @@ from mascot.errors import MascotError
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.files.images import Unreadable, open_image, upright
 from mascot.photos.files.reading import Reading, read
-from mascot.photos.metadata.metadata import metadata_of
 from mascot.photos.metadata.sidecars import read_sidecars
 
 # Isolated mode: neither the current folder nor the environment can add modules.
@@ -33,8 +30,7 @@ _COMMAND = (
     "-c",
     "import sys; sys.path[:] = sys.argv[1:]; from mascot.photos.files.decoder_pool import main; main()",
 )
-# Address space that threads reserve would count as memory of the worker.
-_THREADS = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
+_THREADS = {"OMP_NUM_THREADS": "1"}  # address space that threads reserve would count as memory of the worker
 _QUALITY = 90  # of a JPEG made for a browser
 
 
@@ -49,34 +45,20 @@ class DecoderPool(AbstractContextManager["DecoderPool"]):
         self.limits, self.closed = limits, False
         self._idle: list[_Decoder] = []
         self._workers: set[_Decoder] = set()
-        self._lock = threading.Lock()
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
         """End all workers at once; calls in progress raise `MascotError`."""
-        with self._lock:
-            self.closed = True
-            workers = list(self._workers)
-        for worker in workers:
-            worker.end()
+        self.closed = True
+        for worker in list(self._workers):
+            worker.kill()
+            worker.wait()
 
     def read(self, path: Path, sidecars: Sequence[Path] = ()) -> Reading:
         """Decode a file with its sidecars. Raises `Unreadable`."""
-        try:
-            return self._call(_read, path, sidecars, ())
-        except BrokenDecoder as error:
-            if not sidecars:
-                raise
-            return self._call(_read, path, (), (f"sidecar: {error}",))  # the sidecars may be what broke it
-
-    def is_dated(self, path: Path) -> bool:
-        """Return whether the file itself, not only its name, has the time at which the photograph was taken."""
-        try:
-            return self._call(_is_dated, path)
-        except Unreadable:
-            return False
+        return self._call(_read, path, sidecars)
 
     def convert(self, path: Path, side: int, max_megapixels: float) -> bytes:
         """Return a picture as JPEG, its longest side at most `side` pixels. Raises `Unreadable`."""
@@ -84,24 +66,26 @@ class DecoderPool(AbstractContextManager["DecoderPool"]):
 
     def _call(self, task: Callable[..., Any], path: Path, *arguments: Any) -> Any:
         """Run a task in an idle worker or in a new one. A worker that answers is used again."""
-        with self._lock:
-            worker = self._idle.pop() if self._idle else None
-        if worker is None or worker.poll() is not None:
+        try:
+            worker = self._idle.pop()
+        except IndexError:
             worker = _Decoder(self.limits)
-        with self._lock:
             self._workers.add(worker)
         try:
-            if self.closed:
-                raise MascotError("decoding was stopped")
+            if self.closed:  # while this worker was started
+                worker.kill()
             answer = worker.ask((task, path, arguments))
         except EOFError:
+            status = worker.wait()
             self._workers.discard(worker)
             if self.closed:
                 raise MascotError("decoding was stopped") from None
-            raise worker.reason_of_end(self.limits) from None
+            if status == -getattr(signal, "SIGPROF", 0):
+                limit = f"{self.limits.max_seconds:g} seconds"
+                raise BrokenDecoder(f"takes more than {limit} to decode (--max-seconds)") from None
+            raise BrokenDecoder("crashes its decoder") from None
         except BaseException:  # such as Ctrl-C: the answer would be taken for that of the next call
-            self._workers.discard(worker)
-            worker.end()
+            worker.kill()
             raise
         self._idle.append(worker)
         if isinstance(answer, Unreadable):
@@ -117,10 +101,7 @@ class _Decoder(subprocess.Popen[bytes]):
         try:
             self.ask(limits)
         except EOFError:
-            raise MascotError(
-                f"the process that decodes pictures did not start (status {self.wait()}): "
-                f"{sys.executable} must be able to import mascot"
-            ) from None
+            raise MascotError(f"{sys.executable} cannot start a decoder of pictures (status {self.wait()})") from None
 
     def ask(self, message: Any) -> Any:
         """Send a message and return the answer. Raises `EOFError` if the process ends instead."""
@@ -133,37 +114,22 @@ class _Decoder(subprocess.Popen[bytes]):
         except (BrokenPipeError, pickle.UnpicklingError):
             raise EOFError from None
 
-    def reason_of_end(self, limits: Limits) -> Unreadable:
-        """Return the reason why the process ended during a task."""
-        status = self.wait()
-        name = signal.Signals(-status).name if status < 0 else f"status {status}"
-        if name == "SIGPROF":
-            return BrokenDecoder(f"takes more than {limits.max_seconds:g} seconds to decode (--max-seconds)")
-        if name == "SIGKILL":  # no limit does this, so the file may succeed next time
-            return Unreadable("its decoder was killed, perhaps for lack of memory")
-        return BrokenDecoder(f"crashes its decoder ({name})")
-
-    def end(self) -> None:
-        self.kill()
-        self.wait()
-
 
 # In the worker
 
 
 def main() -> None:
-    """Answer the requests on standard input until it ends; libraries that print write to standard error."""
+    """Answer the requests on standard input until it ends, with an error; what libraries print goes elsewhere."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is left to the process that started this one
     limits: Limits = pickle.load(sys.stdin.buffer)
     _limit_memory(limits.max_memory_mb)
     answer = pickle.dumps("ready")
-    with suppress(EOFError, BrokenPipeError):
-        while True:
-            answers.write(answer)
-            answers.flush()
-            answer = _answer(limits, *pickle.load(sys.stdin.buffer))
+    while True:
+        answers.write(answer)
+        answers.flush()
+        answer = _answer(limits, *pickle.load(sys.stdin.buffer))
 
 
 def _answer(limits: Limits, task: Callable[..., Any], path: Path, arguments: tuple[Any, ...]) -> bytes:
@@ -190,18 +156,12 @@ def _end_after(seconds: float) -> None:
         signal.setitimer(signal.ITIMER_PROF, seconds)  # the default action of its signal ends the process
 
 
-def _read(file: BinaryIO, limits: Limits, sidecars: Sequence[Path], problems: tuple[str, ...]) -> Reading:
+def _read(file: BinaryIO, limits: Limits, sidecars: Sequence[Path]) -> Reading:
     """Return everything that the library stores."""
     refusal = limits.refusal(os.fstat(file.fileno()).st_size)
     if refusal is not None:
         raise Unreadable(refusal)
-    packets = read_sidecars(sidecars)
-    return read(file, limits.max_megapixels, replace(packets, problems=packets.problems + problems))
-
-
-def _is_dated(file: BinaryIO, limits: Limits) -> bool:
-    with open_image(file, limits.max_megapixels) as image:
-        return metadata_of(image).taken is not None
+    return read(file, limits.max_megapixels, read_sidecars(sidecars))
 
 
 def _convert(file: BinaryIO, limits: Limits, side: int, max_megapixels: float) -> bytes:
@@ -216,8 +176,6 @@ def _limit_memory(megabytes: float) -> None:
     with suppress(ImportError, OSError, ValueError):
         import resource
 
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash writes no memory image
         pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
         limit = pages * os.sysconf("SC_PAGE_SIZE") + int(megabytes * 1e6)
-        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-        resource.setrlimit(resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

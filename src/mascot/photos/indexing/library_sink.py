@@ -10,6 +10,7 @@ import sqlite3
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -18,6 +19,7 @@ from mascot.photos.database.store import DamagedLibrary, Store, put_photo, put_p
 from mascot.photos.encoders.describe import path_words
 from mascot.photos.files.decode_limits import Limits
 from mascot.photos.files.decoder_pool import DecoderPool
+from mascot.photos.files.images import Unreadable
 from mascot.photos.files.reading import File, folder_of
 from mascot.photos.files.texts import as_text
 from mascot.photos.files.walk import PictureFile, Skipped
@@ -236,7 +238,9 @@ class LibrarySink:
             return False
         before, now = validate.time_in_name(row["path"]), validate.time_in_name(path)
         is_dated = before == now or (row["taken"] is not None and row["taken"] != (before and before.isoformat()))
-        return is_dated or decoders.is_dated(self._folders[0] / path)
+        with suppress(Unreadable):
+            return is_dated or decoders.read(self._folders[0] / path).metadata.taken is not None
+        return False
 
     def remove(self, paths: Sequence[str]) -> None:
         with self._store.writing() as connection:
