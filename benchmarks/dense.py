@@ -51,21 +51,6 @@ def greedy(scores: Floats, parts: list[Floats], signs: list[int], strength: floa
     return run(relevance, p, worth, strength, k, range(PROTECTED if guarded else 0))
 
 
-def focus(scores: Floats, parts: list[Floats], signs: list[int], strength: float, k: int, centre: int) -> list[int]:
-    """Return the best of the three runs of a focus, and of the most relevant results. The centre is given."""
-    relevance = normalized(scores)
-    p, worth = weigh(relevance, parts, signs, guarded=True)
-    protected = range(PROTECTED)
-    lists = [run(relevance, p, worth, 0.8, k, protected), list(range(k))]
-    lists += [run(relevance, p, worth, step, k, [*protected, centre]) for step in (0.25, 0.6)]
-
-    def objective(selection: list[int]) -> float:
-        covered = 1 - (1 - p[selection]).prod(axis=0)
-        return float((1 - strength) * relevance[selection].sum() + strength * (covered @ worth))
-
-    return max(lists, key=objective)
-
-
 def normalized(scores: Floats) -> Floats:
     return np.asarray((scores - scores.min()) / (scores.max() - scores.min() + 1e-8))
 

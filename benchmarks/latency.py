@@ -16,10 +16,8 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
@@ -28,7 +26,6 @@ import numpy as np
 
 import mascot as mc
 from benchmarks import dense
-from benchmarks.dense import PROTECTED
 from mascot.bins.globe import cell_counts
 from mascot.kernels import native
 from mascot.wishes import AnyWish
@@ -240,23 +237,16 @@ def batches(rounds: int) -> None:
             for q in some:
                 dense.greedy(scores[q], memberships(q), signs, strength, K, method.scale)
 
-        def three_runs() -> None:
-            for q in some:
-                dense.focus(scores[q], memberships(q), signs, strength, K, PROTECTED + 1)
-
         def batch() -> Any:
             return ranker.rerank_many(rows, scores, K, threads=1)
 
         tasks: dict[str, Task] = {"batch": (batch, QUERIES), "dense loop, P @ w": (one_run, len(some))}
-        if method.starts > 0 and signs[0] < 0:  # what a focus selects takes three runs
-            tasks["dense loop, three runs"] = (three_runs, len(some))
         ours, *theirs = interleave(tasks, rounds).values()
         for beside, loop in zip([*tasks][1:], theirs, strict=True):
             report(name, beside, loop, ours, bar)
 
     spread, focus = ([wish(GLOBE), wish(HOUR)] for wish in (mc.spread, mc.focus))
     paper_focus, paper_spread = ([wish(GRID), wish(HOUR)] for wish in (mc.focus, mc.spread))
-    one = mc.Mascot(starts=0)
     cases: list[tuple[str, list[Any], mc.Mascot, str]] = [
         ("paper bins, batch, focus", paper_focus, mc.Mascot.paper(0.5), "bar 18x, goal 30x"),
         ("paper bins, batch, spread", paper_spread, mc.Mascot.paper(0.5), "bar 25x, goal 40x"),
@@ -264,7 +254,6 @@ def batches(rounds: int) -> None:
         ("guarded on the grid, batch, spread", paper_spread, mc.Mascot(), ""),
         ("self-scaling place + hour, batch, spread", spread, mc.Mascot(), "bar 10x, goal 15x"),
         ("self-scaling place + hour, batch, focus", focus, mc.Mascot(), "bar 10x, goal 15x"),
-        ("the same, one start", focus, one, "bar 10x, goal 15x"),
     ]
     for case in cases:
         compare(*case)
@@ -293,42 +282,6 @@ def constraints(rounds: int) -> None:
             times[name],
             "bar 0.83x (20% more)",
         )
-
-
-def kernel_call(work: Callable[[], Any]) -> Callable[[], Any]:
-    """Return the call of the native kernel that `work` makes, alone."""
-    with mock.patch.object(native, "select", wraps=native.select) as select:
-        work()
-    return partial(native.select, *select.call_args.args)
-
-
-def starts(rounds: int, size: int = N) -> None:
-    """What several starts of a focus cost beside a single one, in the kernel alone.
-
-    Places, sellers and vectors come in groups, as photographs do; the grid and places all over the globe do not.
-    """
-    count, k = 200 * N // size, K
-    columns, scores = corpus(count * size), queries(count, size)
-    rng = np.random.default_rng(3)
-    columns["vectors"] = (rng.normal(size=(50, 64))[columns["seller"]] + rng.normal(size=(count * size, 64))).astype(
-        "f"
-    )
-    for name, centres in (("lat", rng.uniform(-60, 60, 50)), ("lon", rng.uniform(-180, 180, 50))):
-        columns[f"home_{name}"] = centres[columns["seller"]] + rng.normal(0, 0.2, count * size)
-    rows = np.arange(count * size).reshape(count, size)
-    home = mc.Place("home_lat", "home_lon")
-    cases: dict[str, list[Any]] = {
-        "label": [mc.Category("seller")], "hour": [HOUR], "grid": [GRID], "place": [GLOBE], "home": [home],
-        "home + hour": [home, HOUR], "grid + hour": [GRID, HOUR], "vectors": [mc.Vectors("vectors")],
-    }  # fmt: skip
-    for name, attributes in cases.items():
-        tasks: dict[str, Task] = {}
-        for further in (0, mc.Mascot().starts):
-            ranker = mc.Reranker([mc.focus(part) for part in attributes], mc.Mascot(starts=further)).fit(columns)
-            tasks[str(further)] = (kernel_call(lambda r=ranker: r.rerank_many(rows, scores, k, threads=1)), count)  # type: ignore[misc]
-        one, several = interleave(tasks, 2 * rounds).values()
-        bar = "bar 0.33x (3 times as long)"
-        report(f"focus {name}, kernel, several starts", f"one start, N={size}", one, several, bar)
 
 
 FIRST_BATCH = """
@@ -420,8 +373,6 @@ def main() -> None:
     one_query_of_a_corpus(rounds)
     batches(rounds)
     constraints(rounds)
-    for size in (N, 5 * N):
-        starts(rounds, size)
     explain(rounds)
     fresh_process()
     if options.install:

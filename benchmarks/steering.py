@@ -1,6 +1,6 @@
-"""Measure whether steering does what the wishes ask: balance of labels, aim at a place or hour, results kept together.
+"""Measure whether steering does what the wishes ask: balance of labels, aim at a place or hour.
 
-    python -m benchmarks.steering [balance,aim,together] [--only sample,tokyo,...] [--data DIR] [--queries 120]
+    python -m benchmarks.steering [balance,aim] [--only sample,tokyo,...] [--data DIR] [--queries 120]
 
 **Balance** spreads results over labels of skewed shares. It prints the normalised entropy of the labels in the result
 and the relevance retained, by strength, beside the best entropy that the candidates allow.
@@ -9,10 +9,7 @@ and the relevance retained, by strength, beside the best entropy that the candid
 possible number, at equal relevance retained. MASCOT, which needs no scale, is compared with the exponential decay of
 Elasticsearch, tuned to each radius.
 
-**Together** focuses without a value. It prints the number of distinct values among the results (labels; places by city
-or by cells of 0.01 degrees; hours by the clock) and the relevance retained, by strength: MASCOT, MASCOT with a single
-start, MS-DPP, and MMR whose only selected item is the best match, so that results lie near it.
-
+`python -m benchmarks.steering dial --data DIR` measures whether the dial is even, see `benchmarks.dial`, and
 `python -m benchmarks.steering vectors --data DIR` compares ways to diversify by vectors, see `benchmarks.vectors`.
 """
 
@@ -51,7 +48,7 @@ _TABLES = {
     "dresden": ("flickr_dresden_cc-by.csv.gz", "lat", "lng", "user_guid"),
 }  # file, latitude, longitude, user
 NAMES = ("pixelprose-sim", *_TABLES, "div400", "sample")
-TABLES = ("balance", "aim", "together")
+TABLES = ("balance", "aim")
 _SAMPLE_QUERIES = ("sunset", "boats", "church", "food", "mountain", "beach", "snow", "street at night")
 _POOL = 200  # candidates of a query drawn from a table of photographs
 
@@ -255,75 +252,6 @@ def _curve(
     return np.array(retained), np.array(within)
 
 
-def together(
-    cases: Sequence[SteeringCase], target: str, k: int = K, strengths: Sequence[float] = STRENGTHS
-) -> dict[str, list[tuple[float, float]]]:
-    """Return the distinct values among the results of a focus and the relevance retained, by method and strength.
-
-    `target` is ``"label"``, ``"place"`` or ``"hour"``; both numbers are means over the cases that have it.
-    """
-    column = {"label": "label", "place": "lat", "hour": "taken"}[target]
-    own = [case.candidates for case in cases if column in case.candidates.columns]
-    place = mc.Place(names="city") if own and "city" in own[0].columns else mc.Place()  # as photo search
-    attribute: Any = {"label": mc.Category("label"), "place": place, "hour": mc.HourOfDay()}[target]
-    rows: dict[str, list[tuple[float, float]]] = {}
-    for strength in strengths if own else ():
-        methods: dict[str, Any] = {
-            "mascot": mc.Mascot(strength),
-            "one start": mc.Mascot(strength, starts=0),
-            "ms-dpp": MsDpp(strength),
-        }
-        measured: dict[str, list[tuple[float, float]]] = {}
-        for candidates in own:
-            plain = mc.Candidates(candidates.scores, columns=candidates.columns)
-            values = _values(plain, target)
-            selections = {
-                name: mc.rerank(plain, mc.focus(attribute), k, method).positions for name, method in methods.items()
-            }
-            selections["mmr near the best"] = _near_the_best(plain, attribute, strength, k)
-            for name, positions in selections.items():
-                distinct = float(len({values[i] for i in positions}))
-                measured.setdefault(name, []).append((distinct, _retained(plain.scores, positions)))
-        for name, numbers in measured.items():
-            distinct, retained = np.mean(numbers, axis=0)
-            rows.setdefault(name, []).append((float(distinct), float(retained)))
-    return rows
-
-
-def _values(candidates: mc.Candidates, target: str) -> list[Any]:
-    """Return the name of each candidate's value."""
-    columns = candidates.columns
-    if target == "hour":
-        return np.floor(hours_of(columns)).tolist()
-    if target == "label" or "city" in columns:
-        return [str(value) for value in columns["label" if target == "label" else "city"].tolist()]
-    return [
-        (round(float(lat), 2), round(float(lon), 2)) for lat, lon in zip(columns["lat"], columns["lon"], strict=True)
-    ]
-
-
-def _near_the_best(candidates: mc.Candidates, attribute: Any, strength: float, k: int) -> Ints:
-    """Return the best blends of relevance and similarity to the best match, by the features that MMR compares."""
-    features = attribute.features(candidates.columns, None)
-    best = int(np.argmax(candidates.scores))
-    near = 1 / (1 + np.sqrt(((features - features[best]) ** 2).sum(axis=1)))
-    blend = (1 - strength) * relevance(candidates.scores) + strength * near
-    return np.argsort(-blend, kind="stable")[:k]
-
-
-def together_table(name: str, cases: Sequence[SteeringCase]) -> str:
-    """Return the table of together: distinct values and relevance by strength, a line for each method."""
-    lines = []
-    for target in ("label", "place", "hour"):
-        if rows := together(cases, target):
-            lines.append(f"Together, {name}, {target}: distinct values (relevance retained) by strength")
-            lines.append(_line("", [f"{strength:g}" for strength in STRENGTHS], 16))
-            for method, steps in rows.items():
-                lines.append(_line(method, [f"{distinct:.2f} ({retained:.2f})" for distinct, retained in steps], 16))
-            lines.append("")
-    return "\n".join(lines)
-
-
 def balance_table(name: str, cases: Sequence[SteeringCase]) -> str:
     """Return the table of balance: entropy and relevance by strength, a line for each method."""
     rows = balance(cases)
@@ -359,6 +287,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
         vectors.main(arguments[1:])
         return
+    if arguments[:1] == ["dial"]:
+        from benchmarks import dial
+
+        dial.main(arguments[1:])
+        return
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument(
         "tables", nargs="?", default="balance,aim", help=f"some of {','.join(TABLES)} (default: balance,aim)"
@@ -373,7 +306,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             cases = load_cases(name, options.data, options.queries)
         except mc.MascotError as error:
             parser.error(str(error))
-        makers = {"balance": balance_table, "aim": aim_table, "together": together_table}
+        makers = {"balance": balance_table, "aim": aim_table}
         for table in options.tables.split(","):
             if table not in makers:
                 parser.error(f"no table is called {table!r}; there are {', '.join(TABLES)}")

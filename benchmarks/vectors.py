@@ -6,6 +6,8 @@
   see. The table is therefore of several draws.
 - **Passages** (generated): answers to a question that has ten aspects, with near-copies and off-topic passages. Aspects
   found at equal shares of relevance, and the share of on-topic results at the default strength.
+- **Manuals** (DIR/manuals.npz): paragraphs of manual pages. Distinct pages and near-copies at equal relevance.
+- **Copies** (DIR/manuals.npz): how many near-copies by words each cosine catches.
 - **Div400** (DIR/div400): photographs of landmarks, spread by photographer and look: at the default strength, and with
   the setting of each method that finds most clusters without losing precision.
 - **Speed**: one call at 100, 1,000 and 10,000 candidates of 768 numbers, interleaved medians on one thread.
@@ -31,19 +33,16 @@ import pandas as pd
 
 import mascot as mc
 from benchmarks.latency import interleave
-from mascot.attributes import Clusters
 from mascot.bench.datasets.dataset import Floats, Ints
 from mascot.bench.datasets.div400 import Div400
-from mascot.bench.methods import KDpp
 from mascot.bench.methods.pyversity import relevance
 
 K = 20
 DIAL = tuple(step / 20 for step in range(21))
-KEEP = (1.0, 0.98, 0.96, 0.94, 0.92, 0.9, 0.88, 0.85, 0.82, 0.79, 0.76, 0.72, 0.68, 0.64, 0.6, 0.55, 0.5, 0.4, 0.3, 0.1)
 _CANDIDATES = 200
 _FACTORS = 64
 _LIKED = 4.0  # stars
-_DRAWS = 5  # of the ratings that the factors do not see
+_DRAWS = 2  # of the ratings that the factors do not see
 _HELD_OUT = 0.3  # share of the liked films of a user that the factors do not see
 _ASPECTS = 10
 _PRECISION = 0.72  # P@20 of Div400 that spreading should keep
@@ -56,51 +55,40 @@ class Question(NamedTuple):
     scores: Floats
     grades: Floats  # 1 for a relevant candidate
     aspects: Ints  # -1: off-topic
+    items: Ints = np.empty(0, np.int64)  # numbers of the films
 
 
-Select = Callable[[Floats, Floats, float], Ints]  # vectors, scores and the dial to positions
+Select = Callable[..., Ints]  # vectors, scores, the dial and k to positions
 
 
-def ours(vectors: Floats, scores: Floats, keep: float) -> Ints:
-    return mc.rerank(mc.Candidates(scores, vectors=vectors), mc.spread(mc.Vectors()), K, keep=keep).positions
-
-
-def by_strength(vectors: Floats, scores: Floats, strength: float) -> Ints:
-    return mc.rerank(mc.Candidates(scores, vectors=vectors), mc.spread(mc.Vectors()), K, strength=strength).positions
-
-
-def method(make: Callable[[float], Any]) -> Select:
-    """Return a method of the package that compares the vectors of the candidates by itself."""
-    return lambda vectors, scores, dial: mc.rerank(mc.Candidates(scores, vectors=vectors), [], K, make(dial)).positions
+def by_strength(vectors: Floats, scores: Floats, strength: float, k: int = K) -> Ints:
+    return mc.rerank(mc.Candidates(scores, vectors=vectors), mc.spread(mc.Vectors()), k, strength=strength).positions
 
 
 def pyversity_strategy(strategy: str) -> Select:
-    def select(vectors: Floats, scores: Floats, diversity: float) -> Ints:
+    def select(vectors: Floats, scores: Floats, diversity: float, k: int = K) -> Ints:
         import pyversity
 
-        result = pyversity.diversify(vectors, relevance(scores), k=K, strategy=strategy, diversity=diversity)
+        result = pyversity.diversify(vectors, relevance(scores), k=k, strategy=strategy, diversity=diversity)
         return np.asarray(result.indices, np.int64)
 
     return select
 
 
-METHODS: dict[str, tuple[Select, Sequence[float]]] = {
-    "spread(Vectors()), keep": (ours, KEEP),
-    "spread(Vectors())": (by_strength, DIAL),
-    "Mmr": (method(mc.Mmr), DIAL),
-    "KDpp": (method(KDpp), DIAL[:-1]),
-    **{f"pyversity {name}": (pyversity_strategy(name), DIAL) for name in ("mmr", "msd", "dpp", "ssd")},
-}
+OURS = "spread(Vectors())"
+METHODS: dict[str, Select] = {
+    OURS: by_strength, **{f"pyversity {name}": pyversity_strategy(name) for name in ("mmr", "dpp", "ssd")},
+}  # fmt: skip
 
 
 def movielens(folder: Path, users: int, draws: int = _DRAWS) -> list[Question]:
     """Return the questions of at most so many users, for each draw of the ratings that the factors do not see."""
     ratings = pd.read_csv(folder / "ratings.csv.gz")
-    return [question for seed in range(draws) for question in _recommendations(ratings, seed)[:users]]
+    return [question for seed in range(draws) for question in recommendations(ratings, seed)[:users]]
 
 
-def _recommendations(ratings: pd.DataFrame, seed: int) -> list[Question]:
-    """Return the best unseen films of every second user; constants of the method were chosen on the others."""
+def recommendations(ratings: pd.DataFrame, seed: int) -> list[Question]:
+    """Return the best unseen films of every second user."""
     rng = np.random.default_rng(seed)
     liked = ratings["rating"].to_numpy() >= _LIKED
     held_out = liked & (rng.random(len(ratings)) < _HELD_OUT)
@@ -121,7 +109,9 @@ def _recommendations(ratings: pd.DataFrame, seed: int) -> list[Question]:
         best = np.argsort(-np.where(seen[number], -np.inf, scores[number]), kind="stable")[:_CANDIDATES]
         if relevant[best].sum() >= 3:
             items = factors[best] * np.sqrt(values[top])
-            questions.append(Question(items, scores[number, best], relevant[best], np.zeros(len(best), np.int64)))
+            no_aspects = np.zeros(len(best), np.int64)
+            own = scores[number, best]
+            questions.append(Question(items, own, relevant[best], no_aspects, np.asarray(films)[best]))
     return questions
 
 
@@ -172,14 +162,14 @@ def measure(question: Question, positions: Ints) -> list[float]:
     ]  # fmt: skip
 
 
-def curve(questions: Sequence[Question], select: Select, dial: Sequence[float]) -> Floats:
+def curve(questions: Sequence[Question], select: Select) -> Floats:
     """Return the mean measures [dial, 6] over all questions. The results of every method are shown by relevance."""
 
     def mean(value: float) -> Floats:
         rows = [measure(q, np.sort(select(q.vectors, q.scores, value))) for q in questions]
         return np.asarray(np.mean(rows, axis=0))
 
-    return np.array([mean(value) for value in dial])
+    return np.array([mean(value) for value in DIAL])
 
 
 def at(measures: Floats, column: int, level: float, wanted: int) -> float:
@@ -195,26 +185,99 @@ def at(measures: Floats, column: int, level: float, wanted: int) -> float:
 
 def movielens_table(questions: Sequence[Question]) -> None:
     print(f"\nMovieLens, {len(questions)} lists, k={K}: mean distance | nearest distance, at shares of the plain nDCG")
-    print(f"{'':<26}{'95%':>8}{'90%':>8}{'80%':>8}   |{'95%':>8}{'90%':>8}{'80%':>8}")
+    print(f"{'':<20}{'95%':>8}{'90%':>8}{'80%':>8}   |{'95%':>8}{'90%':>8}{'80%':>8}")
     plain = float(np.mean([measure(q, np.arange(K))[0] for q in questions]))
-    for name, (select, dial) in METHODS.items():
-        measures = curve(questions, select, dial)
-        mean, nearest = ([at(measures, 0, share * plain, column) for share in (0.95, 0.9, 0.8)] for column in (2, 3))
-        print(f"{name:<26}" + "".join(f"{v:8.3f}" for v in mean) + "   |" + "".join(f"{v:8.3f}" for v in nearest))
+    rows = {}
+    for name, select in METHODS.items():
+        measures = curve(questions, select)
+        rows[name] = [at(measures, 0, share * plain, column) for column in (2, 3) for share in (0.95, 0.9, 0.8)]
+        print(line(name, rows[name]))
+    bars(rows, {"dpp": (0.0, 0.0), "ssd": (0.0, 0.0), "mmr": (-0.02, -0.02)})
 
 
 def passages_table(count: int) -> None:
     print(f"\nPassages, {count} questions: aspects found at 0.90, 0.85, 0.80 of relevance; precision at strength 0.5")
-    print(f"{'':<26}" + "".join(f"{f'noise {noise:.0%}':>34}" for noise in (0.05, 0.15, 0.3)))
-    worlds = [passages(count, noise) for noise in (0.05, 0.15, 0.3)]
-    for name, (select, dial) in METHODS.items():
-        cells = []
-        for questions in worlds:
-            measures = curve(questions, select, dial)
-            found = [at(measures, 1, level, 4) for level in (0.9, 0.85, 0.8)]
-            precision = measures[list(dial).index(0.5), 5] if select is not ours else float("nan")
-            cells.append("".join(f"{value:8.3f}" for value in [*found, precision]) + "  ")
-        print(f"{name:<26}" + "".join(cells))
+    for noise in (0.05, 0.15, 0.3):
+        questions, rows = passages(count, noise), {}
+        for name, select in METHODS.items():
+            measures = curve(questions, select)
+            rows[name] = [at(measures, 1, level, 4) for level in (0.9, 0.85, 0.8)]
+            print(f"{noise:5.0%} noise  " + line(name, [*rows[name], measures[DIAL.index(0.5), 5]], half=9))
+        bars(rows, {"dpp": (-0.006,)})
+
+
+class Manuals(NamedTuple):
+    """The candidates of one question: paragraphs of manual pages, best first."""
+
+    vectors: Floats
+    scores: Floats
+    groups: Ints  # which manual page
+    copies: Ints  # near-copies by words have one number
+
+
+def manuals(folder: Path) -> list[Manuals]:
+    with np.load(folder / "manuals.npz") as data:
+        vectors = data["vectors"].astype(np.float32)
+        lists = zip(data["rows"], data["scores"].astype(float), data["page"], data["copy_group"], strict=True)
+        return [Manuals(vectors[rows], scores, page, copies) for rows, scores, page, copies in lists]
+
+
+def manuals_table(questions: Sequence[Manuals], k: int = 10) -> None:
+    print(
+        f"\nManuals, {len(questions)} questions, k={k}: share of distinct pages | near-copies, at shares of relevance"
+    )
+    print(f"{'':<20}{'98%':>8}{'95%':>8}{'90%':>8}   |{'98%':>8}{'95%':>8}{'90%':>8}")
+    rows = {}
+    for name, select in METHODS.items():
+        measures = []
+        for value in DIAL:
+            own = []
+            for q in questions:
+                page, scaled = select(q.vectors, q.scores, value, k), relevance(q.scores)
+                kept = scaled[page].sum() / np.sort(scaled)[::-1][:k].sum()
+                own.append([kept, len(set(q.groups[page].tolist())) / k, k - len(set(q.copies[page].tolist()))])
+            measures.append(np.mean(own, axis=0))
+        order = np.argsort([kept for kept, *_ in measures])
+        kept, *columns = np.array(measures)[order].T
+        rows[name] = [float(np.interp(share, kept, column)) for column in columns for share in (0.98, 0.95, 0.9)]
+        print(line(name, rows[name]))
+    bars({name: [*row[:3], *(-value for value in row[3:])] for name, row in rows.items()}, {"dpp": (0.0, -0.03)})
+
+
+def copies_table(questions: Sequence[Manuals], k: int = 10) -> None:
+    print(
+        "\nCopies, manuals: near-copies caught, share of pairs that are none; limit(Vectors(copies), 1): copies, kept"
+    )
+    cosines, is_copy = [], []
+    for q in questions:
+        unit = q.vectors.astype(np.float64) / np.linalg.norm(q.vectors.astype(np.float64), axis=1, keepdims=True)
+        pairs = np.triu_indices(len(unit), 1)
+        cosines.append((unit @ unit.T)[pairs])
+        is_copy.append((q.copies[:, None] == q.copies)[pairs])
+    cosine, copy = np.concatenate(cosines), np.concatenate(is_copy)
+    for copies in (0.75, 0.8, 0.85, 0.9, 0.95):
+        wish, own = mc.limit(mc.Vectors(copies=copies), 1), []
+        for q in questions:
+            page = mc.rerank(mc.Candidates(q.scores, vectors=q.vectors), wish, k).positions
+            scaled = relevance(q.scores)
+            own.append([k - len(set(q.copies[page].tolist())), scaled[page].sum() / scaled[:k].sum()])
+        caught = cosine >= copies
+        shown, kept = np.mean(own, axis=0)
+        print(f"{copies:6.2f}{caught[copy].mean():8.3f}{1 - copy[caught].mean():8.3f}{shown:8.2f}{kept:8.3f}")
+
+
+def line(name: str, values: Sequence[float], half: int = 3) -> str:
+    cells = [f"{value:8.3f}" for value in values]
+    return f"{name:<20}" + "".join(cells[:half]) + ("   |" + "".join(cells[half:]) if cells[half:] else "")
+
+
+def bars(rows: dict[str, list[float]], least: dict[str, tuple[float, ...]]) -> None:
+    """Print how far ours is ahead of its rivals, three levels for each measure, and which are below a bar."""
+    for rival, allowed in least.items():
+        ahead = np.subtract(rows[OURS], rows[f"pyversity {rival}"])
+        missed = [f"{value:+.3f}" for value, bar in zip(ahead, np.repeat(allowed, 3), strict=True) if value < bar]
+        told = "holds" if not missed else f"missed by {', '.join(missed)}"
+        print(f"  ahead of {rival}: {' '.join(f'{value:+.3f}' for value in ahead)}; bar {told}")
 
 
 class Topic(NamedTuple):
@@ -258,11 +321,9 @@ def by_pyversity(strategy: str, topic: Topic, weight: float, diversity: float) -
 
 
 def div400_table(topics: Sequence[Topic]) -> None:
+    mean = np.mean([topic.measure(by_wishes(topic, mc.Vectors(), 1.0, 0.5)) for topic in topics], axis=0)
     print(f"\nDiv400, {len(topics)} topics, photographer and look at strength 0.5: P@20, CR@20, F1@20")
-    looks = {"Vectors()": mc.Vectors(), "Clusters(25)": Clusters(25), "Clusters(20)": Clusters(20)}
-    for name, look in looks.items():
-        mean = np.mean([topic.measure(by_wishes(topic, look, 1.0, 0.5)) for topic in topics], axis=0)
-        print(f"{name:<26}" + "".join(f"{value:8.3f}" for value in mean))
+    print(line("Vectors()", mean.tolist()))
 
 
 def div400_choices(topics: Sequence[Topic]) -> None:
@@ -272,10 +333,7 @@ def div400_choices(topics: Sequence[Topic]) -> None:
     )
     methods: dict[str, tuple[Callable[[Topic, float, float], Ints], Sequence[float]]] = {
         "Vectors()": (lambda topic, weight, dial: by_wishes(topic, mc.Vectors(), weight, dial), (0.5, 1.0, 2.0, 4.0)),
-        **{
-            f"pyversity {name}": (partial(by_pyversity, name), (0.0, 0.5, 1.0, 2.0))
-            for name in ("mmr", "msd", "dpp", "ssd")
-        },
+        **{f"pyversity {name}": (partial(by_pyversity, name), (0.0, 0.5, 1.0, 2.0)) for name in ("mmr", "dpp", "ssd")},
     }
     for name, (select, weights) in methods.items():
         settings = list(product(weights, DIAL))
@@ -314,16 +372,22 @@ def speed_table(rounds: int) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--data", type=Path, metavar="DIR", help="folder with movielens and div400")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="folder with movielens, manuals.npz and div400")
     parser.add_argument("--draws", type=int, default=_DRAWS, help=f"draws of MovieLens (default: {_DRAWS})")
     parser.add_argument("--users", type=int, default=150, help="users of MovieLens, and questions (default: 150)")
-    parser.add_argument("--only", metavar="NAMES", default="movielens,passages,div400,speed", help="tables to print")
+    parser.add_argument(
+        "--only", metavar="NAMES", default="movielens,passages,manuals,copies,div400,speed", help="tables to print"
+    )
     options = parser.parse_args(arguments)
     names = options.only.split(",")
     if "movielens" in names and options.data:
         movielens_table(movielens(options.data / "movielens", options.users, options.draws))
     if "passages" in names:
         passages_table(max(options.users // 3, 1))
+    if "manuals" in names and options.data:
+        manuals_table(manuals(options.data))
+    if "copies" in names and options.data:
+        copies_table(manuals(options.data))
     if "div400" in names and options.data:
         topics = div400(options.data / "div400")
         div400_table(topics)

@@ -15,7 +15,7 @@ with warnings.catch_warnings(record=True) as caught:
 
     hits = mc.Candidates(scores=[0.9, 0.8, 0.7], columns={"city": ["Rome", "Rome", "Oslo"]})
     for _ in range(2):
-        ids = mc.rerank(hits, mc.spread("city"), k=2).ids
+        ids = mc.rerank(hits, mc.spread("city"), k=2, strength=0.8).ids
 print(ids, native.available(), len(caught), *(str(warning.message)[:20] for warning in caught))
 if "--native" in sys.argv and not native.available():
     sys.exit("the native kernel is missing")

@@ -19,7 +19,10 @@ from unittest import mock
 from mascot.kernels.native import build_native
 
 TESTS = Path(__file__).resolve().parent
-PROPERTIES = ("test_exactness.py", "kernels/test_rules.py", "test_extremes.py", "attributes/test_outliers.py")
+PROPERTIES = (
+    "test_exactness.py", "kernels/test_rules.py", "kernels/test_native_edges.py", "test_extremes.py",
+    "attributes/test_outliers.py",
+)  # fmt: skip
 RUN = """
 import sys
 from pathlib import Path
@@ -29,7 +32,8 @@ native.LIBRARY = Path(sys.argv[1])
 assert native.available(), native.description()
 from tests.kernels.direct_calls import call
 call(seed=0, first=0, count=1500)
-sys.exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-k", "not photographs", *sys.argv[2:]]))
+selected = ["-k", "not photographs and not takes_no_memory"]
+sys.exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", *selected, *sys.argv[2:]]))
 """
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from typing import Any
 
 import numpy as np
@@ -82,8 +81,6 @@ INPUT = {
     # Scores and ids
     "scores must be finite, got nan at position 1": lambda: mc.Candidates([1.0, NAN]),
     "scores must be numbers, got ['a', 'b']": lambda: mc.Candidates(["a", "b"]),
-    "scores must be numbers, got complex128": lambda: mc.Candidates(np.array([1 + 2j, 3])),
-    "scores must be numbers, got datetime64[D]": lambda: mc.Candidates(np.array(["2020-01-01"], "M8[D]")),
     "scores must not be masked, got a masked value at position 1": lambda: mc.Candidates(MASKED),
     "scores must be below 1.8e308, got a larger integer": lambda: mc.Candidates([HUGE, 1]),
     "scores must have 1 dimension(s), got 2": lambda: mc.Candidates([[1.0]]),
@@ -93,7 +90,6 @@ INPUT = {
     ),
     "Batch.scores must hold at least one candidate, got none": lambda: mc.Batch([[]]),
     "Candidates.ids must have 2 entries like the candidates, got 1": lambda: mc.Candidates([1, 2], ids=["a"]),
-    "Candidates.ids must be hashable, got (1, [2])": lambda: mc.Candidates([1], ids=[(1, [2])]),
     # Columns and vectors
     "Candidates.columns['x'] must have 2 values like scores, got 1": lambda: mc.Candidates([1, 2], None, {"x": [1]}),
     f"Candidates.columns['x'] must be {EXPECTED}, got 5": lambda: mc.Candidates([1], columns={"x": 5}),
@@ -104,11 +100,7 @@ INPUT = {
     "Candidates.from_records needs dictionaries, dataclasses, pydantic objects or named tuples, got str: 'a'": lambda: (
         mc.Candidates.from_records(["a"])
     ),
-    "Candidates.from_records needs 'score' in every record, got none at position 1": lambda: mc.Candidates.from_records(
-        [{"score": 1.0}, {"id": 2}]
-    ),
     "Category needs column 'nope', got columns: lat, lon, taken, who": lambda: spread("nope"),
-    "Category needs column 3, got columns: lat, lon, taken, who": lambda: spread(mc.Category(3)),
     "Category column 'who' must hold hashable labels, got {'a': 1}": lambda: spread("who", who=[{"a": 1}, {}]),
     "Place column 'lat' must be a latitude in -90..90, got 90.5": lambda: spread(mc.Place(), lat=[1.0, 90.5]),
     "Place column 'lon' must be finite, got inf": lambda: spread(mc.Place(), lon=[1.0, np.inf]),
@@ -117,121 +109,79 @@ INPUT = {
         mc.Number("n"), n=[HUGE, 1]
     ),
     f"Date column 'taken' {TIMES}, got 'soon'": lambda: spread(mc.Date(), taken=["soon", None]),
-    f"Date column 'taken' {TIMES}, got {EIGHTY}": lambda: spread(mc.Date(), taken=[HUGE, 1]),
-    f"Date column 'taken' {TIMES}, got datetime.time(3, 0)": lambda: spread(mc.Date(), taken=[dt.time(3), None]),
     "Clusters needs vectors, got none": lambda: mc.rerank(mc.Candidates([1, 2]), mc.spread(Clusters(2))),
-    "Clusters needs column 'none', got columns: lat": lambda: spread(Clusters(3, column="none")),
-    "Clusters column 'lat' must hold vectors, N x D numbers, got 1 dim": lambda: spread(Clusters(2, column="lat")),
     # Attributes of the user's own
     "Loud.membership must lie in 0..1, got 1.5": lambda: spread(Loud([[1.5], [0]])),
     "Loud.membership must have 2 rows, got 1": lambda: spread(Loud([[1.0]])),
     "Loud.membership must be an array of two dimensions, got 1": lambda: spread(Loud([1, 0])),
-    "Loud.membership must be numbers in rows of one length, got [['a']]": lambda: spread(Loud([["a"]])),
     "Loud.membership must be numbers in rows of one length, got [[1], [1, 0]]": lambda: spread(Loud([[1], [1, 0]])),
     "Loud.features must have 2 rows, got 3": lambda: spread(Loud(COVER, np.ones((3, 1))), mc.Mmr()),
-    "Loud.features must be an array of two dimensions, got 1": lambda: spread(Loud(COVER, [1.0, 2.0]), mc.Mmr()),
     "Loud.features must be finite, got nan": lambda: spread(Loud(COVER, [[1.0], [NAN]]), mc.Mmr()),
-    "Loud.features must be numbers in rows of one length, got [[1], [1, 2]]": lambda: spread(
-        Loud(COVER, [[1], [1, 2]]), mc.Mmr()
-    ),
     "Silent.features(columns, vectors) is what this method compares by, got": lambda: spread(Silent(), mc.Mmr()),
     "Loud.point must return a dict of columns by name, got 4.0": lambda: near(Loud([], point=lambda value: 4.0), 4),
     # Places
-    "Place: near must be (latitude, longitude) in degrees, with a latitude in -90..90, got 'Lisbon'": lambda: near(
-        mc.Place(), "Lisbon"
-    ),
     "Place: near must be (latitude, longitude) in degrees, with a latitude in -90..90, got (100.0, 0)": lambda: near(
         mc.Place(), (np.float64(100), 0)
     ),
     # Calls
     "rerank needs Candidates, got Batch: rerank_many": lambda: mc.rerank(mc.Batch([[1.0]]), []),
-    "rerank needs Candidates, got float": lambda: mc.rerank(0.9, []),
     "rerank needs Candidates, got dict: pass a list of records": lambda: mc.rerank({"hits": []}, []),
     "rerank_many needs at least one query, got none": lambda: mc.rerank_many([], []),
     "rerank_many needs a Batch or a list of Candidates, got Candidates": lambda: mc.rerank_many(hits(), []),
-    "rerank_many needs a Batch or a list of Candidates, got int": lambda: mc.rerank_many([hits(), 3], []),
     "already must name candidates by their ids, got [0]": lambda: mc.rerank(hits(), [], already=[[0]]),
     "already must be a Ranking or a list of ids, got 3": lambda: mc.rerank(hits(), [], already=3),
-    "already must have one entry for each query, got 5": lambda: mc.rerank_many([hits()], [], already=5),
-    "already must have 1 entries like the queries, got 2": lambda: mc.rerank_many([hits()], [], already=[[], []]),
+    "already must have one entry for each of the 1 queries, got 2": lambda: mc.rerank_many(
+        [hits()], [], already=[[], []]
+    ),
     "pin must name candidates by their ids, got 'c'": lambda: mc.rerank(hits(), [], pin=["c"]),
     "pin must be a list of ids, got 'a'": lambda: mc.rerank(hits(), [], pin="a"),
     # A corpus
     "Reranker must be fitted to a corpus first: call fit(columns, vectors)": lambda: mc.Reranker([]).rerank([0], [1.0]),
     "Reranker.fit needs columns or vectors, got neither": lambda: fit(),
     "Reranker.fit needs at least one row, got none": lambda: fit({"c": []}),
-    f"Reranker.columns['c'] must be {EXPECTED}, got 5": lambda: fit({"c": 5}),
-    f"Reranker.vectors must be {EXPECTED}, got 5": lambda: fit(vectors=5),
     "Reranker.vectors must hold vectors, N x D numbers, got 1.0": lambda: fit(vectors=[1.0, 2.0, 3.0]),
     "Reranker.vectors must be 2 x D like 'lat', got 1 x 1": lambda: fit(HIT, vectors=[[1.0]]),
     "Reranker.columns['d'] must have 2 values like 'c', got 1": lambda: fit({"c": [1, 2], "d": [1]}),
-    "Reranker.ids must have 2 entries like the rows, got 1": lambda: fit(HIT, ids=["a"]),
     "Reranker.append needs the columns ['c'], got ['d']": lambda: fit({"c": [1]}).append({"d": [1]}),
     "Reranker.append needs vectors if and only if fit had them": lambda: fit({"c": [1]}).append({"c": [2]}, [[1.0]]),
-    "Reranker.append needs ids if and only if fit had them": lambda: fit({"c": [1]}).append({"c": [2]}, ids=["a"]),
     "Reranker needs ids of the corpus, got 'z'": lambda: fit(HIT, ids=["a", "b"]).remove(["z"]),
-    "Reranker needs ids of the corpus, got 'x'": lambda: fit(HIT, ids=["a", "b"]).rerank(["a", "x"], [2, 1]),
-    "pin must name candidates by their ids, got 'x'": lambda: fit(HIT, ids=["a", "b"]).rerank(["a"], [1], pin=["x"]),
     "rows must lie in 0..1, got 2": lambda: fit(HIT).rerank([0, 2], [1.0, 0.5]),
     "rows must have one entry for each query, got None": lambda: fit(HIT).rerank_many(None, None),
-    "scores must have one entry for each query, got None": lambda: fit(HIT).rerank_many([[0]], None),
     "scores must have 2 values like rows, got 1": lambda: fit(HIT).rerank([0, 1], [1.0]),
 }
 
 OPTIONS = {
     # Calls
     "k must be a whole number >= 1, got 0": lambda: mc.rerank(hits(), [], 0),
-    "k must be a whole number >= 1, got True": lambda: mc.rerank(hits(), [], True),
-    "k must be below 2**31, got an integer of thousands of digits": lambda: mc.rerank(hits(), [], LONG),
     "k must be at least 2, as many as are pinned, got 1": lambda: mc.rerank(hits(), (), 1, pin=[0, 1]),
     "backend must be one of auto, numpy, native, got 'cuda'": lambda: mc.rerank(hits(), [], backend="cuda"),
     "threads must be a whole number >= 1, got 1.5": lambda: mc.rerank_many([hits()], [], threads=1.5),
-    "method must be a method such as Mascot() or Mmr(), got 'mmr'": lambda: mc.rerank(hits(), [], method="mmr"),
+    "there is no method 'mmmr'; choose from mascot, paper, mmr": lambda: mc.rerank(hits(), [], method="mmmr"),
     "method must be a method such as Mascot() or Mmr(), got <class": lambda: mc.Reranker([], mc.Mascot),
     f"{WISHES}, got Place(": lambda: mc.rerank(hits(), [mc.Place()]),
     f"{WISHES}, got {{'spread': 'a'}}; mc.from_dict makes a wish": lambda: mc.rerank(hits(), {"spread": "a"}),
     f"{WISHES}, got None": lambda: mc.rerank(hits(), None),
     "strength is not a parameter of Relevance, got 1": lambda: mc.rerank(hits(), [], 1, mc.Relevance(), strength=1),
-    "keep is not a parameter of Relevance, got 0.9": lambda: mc.rerank(hits(), [], method=mc.Relevance(), keep=0.9),
     # Attributes
-    "Place.names must name a column, got 5": lambda: mc.Place(names=5),
     "Place.sigma_km must be > 0, got 0": lambda: mc.Place(sigma_km=0),
-    "Place.sigma_km must be > 0, got 'far'": lambda: mc.Place(sigma_km="far"),
     "Cycle.bins must be at most 100,000, got 100001": lambda: Cycle("x", 360, bins=100_001),
-    "Cycle.bins must be below 2**31, got 2305843009213693952": lambda: Cycle("x", 360, bins=2**61),
     "HourOfDay.sigma must lie within 2.4e-05..2.4e07, got 1e-12": lambda: mc.HourOfDay("x", 24, 1e-12),
     "Clusters.count must be at most 100,000, got 100001": lambda: Clusters(100_001),
     "limit(x).n must be below 2**31, got 9223372036854775808": lambda: mc.limit("x", 2**63),
-    "limit(x)['a'] must be below 2**31, got 2147483648": lambda: mc.limit("x", {"a": 2**31}),
-    "at_least(x)['a'] must be below 2**31, got 2147483648": lambda: mc.at_least("x", {"a": 2**31}),
-    "Mascot.protect must be below 2**31, got 9223372036854775808": lambda: mc.Mascot(protect=2**63),
     "Number.sigma must lie within 1e-150..1e150, got 1e-300": lambda: mc.Number("x", sigma=1e-300),
     "Place.grid.cells must be at most 1,000, got 1048576": lambda: mc.Place.grid(cells=2**20),
-    "Place.grid.sigma must lie within 0.001..10000, got 1e-300": lambda: mc.Place.grid(sigma=1e-300),
     "Place.sigma_km must be at most 100,000, got 1e+300": lambda: mc.Place(sigma_km=1e300),
     "k must be at most 50,000,000 for 2 queries, got 2147483647": lambda: mc.rerank_many(PLAIN, [], 2**31 - 1),
     "Place.sigma_km must be >= 0.001, a metre, got 1e-300": lambda: mc.Place(sigma_km=1e-300),
-    "Place.sigma_km must be at most 1.8e308, got an integer of thousands of digits": lambda: mc.Place(sigma_km=LONG),
-    "Place.grid.sigma must be > 0, got -1": lambda: mc.Place.grid(sigma=-1),
     "Place.grid.cells must be a whole number >= 2, got 1": lambda: mc.Place.grid(cells=1),
-    "HourOfDay.sigma must be > 0, got 0": lambda: mc.HourOfDay(sigma=0),
-    "HourOfDay.bins must be a whole number >= 1, got 10.5": lambda: mc.HourOfDay(bins=10.5),
-    "Cycle.period must be > 0, got '360'": lambda: Cycle("x", period="360"),
-    "Cycle.period must lie within 1e-150..1e150, got 1e-300": lambda: Cycle("x", period=1e-300),
-    f"Cycle.period must be at most 1.8e308, got {EIGHTY}": lambda: Cycle("x", period=HUGE),
-    "Cycle.bins must be a whole number >= 1, got 0": lambda: Cycle("x", 360.0, bins=0),
     "Number.sigma must be > 0, got nan": lambda: mc.Number("x", sigma=NAN),
     "Number.sigma must leave at most 4,000,000 bins over the candidates' range, got 1e-09": lambda: spread(
         mc.Number("lat", sigma=1e-9)
     ),
-    "Date.sigma_days must be > 0, got -3": lambda: mc.Date(sigma_days=-3),
-    "Clusters.count must be a whole number >= 1, got 2.5": lambda: Clusters(2.5),
-    "Clusters.seed must be a whole number >= 0, got -1": lambda: Clusters(2, seed=-1),
     "Category.missing must be 'last', 'neutral' or 'drop', got 'skip'": lambda: mc.Category("x", missing="skip"),
     "Loud.missing must be 'last', 'neutral' or 'drop', got None": lambda: mc.focus(Loud([], missing=None)),
     # Methods
     "Mascot.strength must be in 0..1, got 1.5": lambda: mc.Mascot(1.5),
-    "Mascot.strength must be in 0..1, got True": lambda: mc.Mascot(True),
     "Mascot.protect must be a whole number >= 0, got -1": lambda: mc.rerank(hits(), [], protect=-1),
     "Mascot.normalize must be True or False, got 'no'": lambda: mc.Mascot(normalize="no"),
     "Mascot.keep must be in 0..1 and above 0, got 0": lambda: mc.Mascot(keep=0),
@@ -240,9 +190,6 @@ OPTIONS = {
     ),
     "Mascot.bin_weight must be 'uniform' or 'query', got 'omega'": lambda: mc.Mascot(bin_weight="omega"),
     "Mascot.order must be 'relevance' or 'selection', got 'best'": lambda: mc.Mascot(order="best"),
-    "Mmr.strength must be in 0..1, got '1'": lambda: mc.Mmr("1"),
-    "Mmr.keep must be in 0..1 and above 0, got 0": lambda: mc.Mmr(keep=0),
-    "Mmr.normalize must be True or False, got 'no'": lambda: mc.Mmr(normalize="no"),
     "Mmr cannot focus: it would select what spread selects. Name a value": lambda: mc.rerank(
         hits(), mc.focus("who"), method=mc.Mmr()
     ),
@@ -250,37 +197,27 @@ OPTIONS = {
     "a wish needs an attribute such as Place() or Category('camera'), got <class": lambda: mc.spread(mc.Place),
     "Wish.sign must be 1 (spread) or -1 (focus), got 0": lambda: Wish(mc.Category("c"), 0),
     "spread(place).weight must be > 0, got '2'": lambda: mc.spread(mc.Place(), "2"),
-    f"spread(x).weight must be at most 1.8e308, got {EIGHTY}": lambda: mc.spread("x", weight=HUGE),
     "spread(who).weight must be at most 1e100, got 1e+101": lambda: mc.spread("who", 1e101),
     "spread(hour) cannot have near: only focus can, got 18": lambda: Wish(mc.HourOfDay(), 1, near=18),
     "focus(loud): near needs an attribute with point(value), got <": lambda: near(Loud([]), 1),
     f"{WITHIN} > 0, got nan": lambda: near(mc.HourOfDay(), 18, within=NAN),
-    f"{WITHIN} at most 1.8e308, got inf": lambda: near(mc.HourOfDay(), 18, within=float("inf")),
-    f"{WITHIN} > 0, got '1 h'": lambda: near(mc.HourOfDay(), 18, within="1 h"),
     "focus(hour).within needs near, the value it is measured from, got 2": lambda: mc.focus(mc.HourOfDay(), within=2),
-    "focus(who).within needs an attribute with distances, got labels: 2": lambda: near("who", "a", within=2),
+    "focus(who).within needs an attribute with distances, got labels: 2": lambda: mc.rerank(
+        hits(), near("who", "a", within=2)
+    ),
     f"{LABEL}, got nan": lambda: near("c", NAN),
-    f"{LABEL}, got []": lambda: near("c", []),
-    f"{LABEL}, got {{'a': 1}}": lambda: near("c", {"a": 1}),
     "near must be a dictionary of name: value, got (1, 2)": near_is_no_mapping,
     "near['who'] must be a focus with near: lat, got 'a'": lambda: rerank_near(who="a"),
     "Number near must be a number, got 'dear'": lambda: rerank_near(lat="dear"),
-    "Number near must be a number, got 'abc'": lambda: near(mc.Number("c"), "abc"),
-    "Cycle near must be a number, got nan": lambda: near(Cycle("c", 360.0), np.float64(NAN)),
     "Date near must be a time (ISO, EXIF or datetime), got (1, 2)": lambda: near(mc.Date(), (1, 2)),
-    "DayOfYear near must be a time (ISO, EXIF or datetime), got 1690": lambda: near(mc.DayOfYear(), 1690),
     "Weekday near must be a day of the week or a time, got 'Caturday'": lambda: near(mc.Weekday(), "Caturday"),
     "HourOfDay near must be an hour like 18 or 18:30, got '25:99'": lambda: near(mc.HourOfDay(), "25:99"),
-    "HourOfDay near must be an hour like 18 or 18:30, got 25": lambda: near(mc.HourOfDay(), 25),
     "limit(who).n must be a whole number >= 1, got 2.0": lambda: mc.limit("who", 2.0),
     "limit(hour) must name values from 0:00 to 23:00, got '18'": lambda: mc.limit(mc.HourOfDay(), {18: 1}),
     "share(weekday) must name values from Monday to Sunday": lambda: mc.share(mc.Weekday("t"), {"monday": 0.5}),
     "limit(who).fill must be True or False, got 1": lambda: mc.limit("who", 2, fill=1),
-    "limit(...) needs an attribute such as Place() or Category('camera'), got 3": lambda: mc.limit(3, 2),
     "share(who)['a'] must be in 0..1, got -0.1": lambda: mc.share("who", {"a": -0.1}),
     "share(who) must name each value once": lambda: mc.share("who", {5: 0.1, "5": 0.2}),
-    "limit(who) must name each value once": lambda: mc.limit("who", {True: 1, "true": 2}),
-    "share(who)['a'] must be in 0..1, got 'half'": lambda: mc.share("who", {"a": "half"}),
     "share(who) must sum to at most 1, got 1.2": lambda: mc.share("who", {"a": 0.6, "b": 0.6}),
     "share(who) needs a dictionary of value: share, got {}": lambda: mc.share("who", {}),
     "limit(who) contradicts share(who): 'a' is to have 12 of 20 results, and at most 3": lambda: mc.rerank(
@@ -293,7 +230,6 @@ OPTIONS = {
     "from_dict needs a dictionary as returned by to_dict(), got [1]": lambda: mc.from_dict([1]),
     "kind must be one of Category, Clusters,": lambda: mc.from_dict({"kind": ["Mmr"]}),
     "Place does not take {'latitude': 'x'}": lambda: mc.from_dict({"kind": "Place", "latitude": "x"}),
-    "a wish needs an attribute such as": lambda: mc.from_dict({"spread": 3}),
     "spread does not take {'near': 3}": lambda: mc.from_dict({"spread": "who", "near": 3}),
     "a wish must have exactly one of spread, focus, limit, at_least, share, got 'spread, limit'": lambda: mc.from_dict(
         {"spread": "who", "limit": "who"}

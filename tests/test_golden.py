@@ -15,11 +15,10 @@ import numpy as np
 import pytest
 
 import mascot as mc
-from mascot.wishes import AnyWish
 
 FILE = Path(__file__).parent / "golden" / "selections.json"
-PLACE, HOUR, PRICE = mc.Place(), mc.HourOfDay("taken"), mc.Number("price")
-WISHES: list[list[AnyWish]] = [
+PLACE, HOUR, PRICE = mc.Place(), mc.HourOfDay("taken"), mc.Number("price", scale="linear")
+WISHES: list[list[mc.AnyWish]] = [
     [],
     [mc.spread(PLACE)],
     [mc.spread("city"), mc.focus(HOUR, near=18)],
@@ -28,7 +27,7 @@ WISHES: list[list[AnyWish]] = [
     [mc.focus(PRICE, near=50, within=20)],
     [mc.spread(mc.Vectors())],
 ]
-RULES: list[list[AnyWish]] = [
+RULES: list[list[mc.AnyWish]] = [
     [mc.limit("city", 2)],
     [mc.limit("city", 1, window=3), mc.spread("tags")],
     [mc.share("city", {"Rome": 0.5, "Oslo": 0.25})],

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import mascot as mc
+from mascot.kernels.constants import LABEL_PRICE
 from mascot.wishes import Wish
 
 
@@ -84,4 +85,4 @@ def test_scale_makes_strength_mean_the_same_for_every_width_and_number_of_attrib
         assert gains["hour"].max() == pytest.approx(1.0)
     gains = mc.rerank(candidates, [mc.spread(mc.HourOfDay("hour")), mc.spread("who", weight=3)], 20, method).gains
     assert gains["hour"].max() <= 0.25 + 1e-12
-    assert gains["who"].max() == pytest.approx(0.75)
+    assert gains["who"].max() == pytest.approx(0.75 * LABEL_PRICE)

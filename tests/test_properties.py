@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import mascot as mc
 from mascot.attributes import Clusters
-from mascot.kernels import reference
+from mascot.kernels.objective import normalized
 
 SEEDS = st.integers(0, 10_000)
 QUICK = settings(max_examples=20)
@@ -67,7 +67,7 @@ def test_permuting_the_candidates_changes_nothing(seed: int, method: mc.Mascot) 
 def test_keep_retains_its_share_and_no_more_strength_would(seed: int, keep: float) -> None:
     candidates = candidates_of(seed)
     ranking = mc.rerank(candidates, BOTH, 20, mc.Mascot(keep=keep))
-    relevance = reference.normalized(candidates.scores)
+    relevance = normalized(candidates.scores)
     best = np.sort(relevance)[::-1][:20].sum()
     assert relevance[ranking.positions].sum() >= keep * best - 1e-9
     next_rung = (np.floor(round(ranking.strength * 100) / 5) + 1) * 0.05
@@ -89,7 +89,7 @@ def test_protected_results_are_the_best_and_the_order_changes_no_set() -> None:
 def test_pages_go_on_where_the_last_one_stopped() -> None:
     candidates = candidates_of(6, 120)
     wishes = [mc.spread(mc.Place()), mc.spread(mc.Category("who"))]
-    method = mc.Mascot(0.7, order="selection", balance=False)  # otherwise the room of a bin depends on k
+    method = mc.Mascot.paper(0.7)  # otherwise the room of a bin and the range of relevance depend on k
     whole = mc.rerank(candidates, wishes, 30, method).ids
     first = mc.rerank(candidates, wishes, 10, method)
     second = mc.rerank(candidates, wishes, 20, method, already=first)
@@ -103,8 +103,9 @@ def test_missing_values(missing: Any) -> None:
     hour = np.where(np.arange(n) % 4 == 0, np.nan, rng.uniform(0, 24, n))
     candidates = mc.Candidates(scores=np.full(n, 0.5), columns={"hour": hour})
     attribute = mc.HourOfDay("hour", missing=missing)
-    for wish in (mc.spread(attribute), mc.focus(attribute)):
-        chosen = mc.rerank(candidates, wish, n, mc.Mascot(0.9, protect=0, order="selection")).positions
+    for wish in (mc.spread(attribute), mc.focus(attribute)):  # of equal lists of a focus the plain one is shown
+        method = mc.Mascot(0.9, protect=0) if wish.sign > 0 else mc.Mascot.paper(0.9, "uniform")
+        chosen = mc.rerank(candidates, wish, n, method).positions
         steps = np.flatnonzero(np.isnan(hour[chosen]))
         if missing == "last":
             assert steps.tolist() == list(range(30, 40))
@@ -179,7 +180,7 @@ def test_greedy_spread_is_within_1_minus_1_over_e_of_the_best_set(seed: int) -> 
     n, k, strength = 8, 3, 0.7
     candidates = candidates_of(seed, n)
     bins = rng.random((n, 6)) * (rng.random((n, 6)) < 0.5)
-    relevance = reference.normalized(candidates.scores)
+    relevance = normalized(candidates.scores)
 
     def value(chosen: Any) -> float:
         cover = 1 - np.prod(1 - bins[list(chosen)], axis=0)

@@ -71,7 +71,7 @@ def test_a_focus_near_a_value_of_a_users_attribute() -> None:
 
 
 def test_pages_repeat_nothing() -> None:
-    page, next_page = (mc.rerank(LABELS, CITY, k=3, already=already) for already in (None, [3, 0, 4]))
+    page, next_page = (mc.rerank(LABELS, CITY, k=3, strength=0.8, already=already) for already in (None, [3, 0, 4]))
     assert sorted([*page, *next_page]) == [0, 1, 2, 3, 4, 5]
     assert next_page.already == [3, 0, 4]
     twice = mc.Candidates(scores=[4, 3, 2, 1], ids=["x", "x", "y", "z"])
@@ -137,7 +137,8 @@ def test_an_explanation_has_a_line_for_each_candidate() -> None:
 
 
 def test_short_lists_protect_fewer_results() -> None:
-    assert [mc.Mascot().protected(k) for k in (1, 3, 4, 7, 20)] == [1, 1, 2, 3, 3]
+    assert [mc.Mascot().protected(k, focused=True) for k in (1, 3, 4, 7, 20)] == [1, 1, 2, 3, 3]
+    assert [mc.Mascot().protected(k, focused=False) for k in (1, 20)] == [1, 1]
     explained = mc.rerank(LABELS, CITY, k=3, protect=3).explain()
     assert all("every result is protected" in reason.because for reason in explained.left_out)
 
@@ -245,7 +246,7 @@ def test_a_fit_that_fails_leaves_the_corpus_as_it_was() -> None:
     ranker = mc.Reranker(CITY).fit({"city": iter(CITIES)})  # values may come one by one
     with pytest.raises(mc.InputError, match="Category needs column 'city', got columns: town"):
         ranker.fit({"town": CITIES})
-    assert ranker.rerank(range(6), LABELS.scores, k=2, backend="numpy").ids == [0, 3]
+    assert ranker.rerank(range(6), LABELS.scores, k=2, strength=0.8, backend="numpy").ids == [0, 3]
 
 
 @pytest.mark.parametrize("method", [mc.Mascot(protect=10**9), mc.Mmr()], ids=str)
@@ -257,7 +258,7 @@ def test_more_results_than_candidates_are_all_of_them_and_cost_nothing(method: A
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 1_000_000
-    assert (fast.ids, fast._selection.protect) == (slow.ids, slow._selection.protect)
+    assert (fast.ids, fast.causes) == (slow.ids, slow.causes)
     assert sorted(fast.ids) == [0, 2, 3, 4, 5]
 
 
@@ -265,8 +266,10 @@ def test_more_results_than_candidates_are_all_of_them_and_cost_nothing(method: A
 def test_behind_the_last_result_stands_minus_one(backend: str) -> None:
     few = mc.Candidates(scores=[3, 2, 1], ids=["x", "y", "z"], columns={"city": ["Rome", None, "Oslo"]})
     many = mc.rerank_many([LABELS, few], mc.spread(mc.Category("city", missing="drop")), 8, backend=backend)
-    assert many.positions.tolist() == [[0, 1, 2, 3, 4, 5, -1, -1], [0, 2, -1, -1, -1, -1, -1, -1]]
-    assert many.ids == [page.ids for page in many] == [[0, 1, 2, 3, 4, 5], ["x", "z"]]
+    assert many.positions[:, 6:].tolist() == [[-1, -1], [-1, -1]]
+    assert many.positions[1].tolist() == [0, 2, -1, -1, -1, -1, -1, -1]
+    assert many.ids == [page.ids for page in many]
+    assert [sorted(ids) for ids in many.ids] == [[0, 1, 2, 3, 4, 5], ["x", "z"]]
 
 
 @pytest.mark.integration
@@ -290,3 +293,27 @@ def test_a_ranking_of_no_candidates_has_the_strength_of_the_call(method: Any, ba
     assert mc.rerank([], mc.spread("s"), method=method, backend=backend).strength == 0.3
     dropped = mc.Candidates([1.0], columns={"s": [None]})
     assert mc.rerank(dropped, mc.spread(mc.Category("s", missing="drop")), method=method).strength == 0.3
+
+
+def test_a_batch_takes_every_option_that_one_call_takes() -> None:
+    """Pins and named values may differ from query to query."""
+    other = mc.Candidates(
+        [3, 2, 1], ids=["x", "y", "z"], columns={"city": ["Rome", "Rome", "Oslo"], "price": [1, 5, 9]}
+    )
+    first = mc.Candidates([4, 3, 2, 1], ids=list("abcd"), columns={"city": list("kkmm"), "price": [1, 2, 8, 9]})
+    wishes = [mc.spread("city"), mc.focus(mc.Number("price"), near=1, within=1)]
+    options: dict[str, Any] = {"strength": 0.7, "protect": 0, "order": "selection"}
+    pins, nears = [{"c": 2}, ()], [{"price": 9}, None]
+    many = mc.rerank_many([first, other], wishes, 2, **options, pin=pins, near=nears)
+    single = [
+        mc.rerank(query, wishes, 2, **options, pin=pin, near=near)
+        for query, pin, near in zip([first, other], pins, nears, strict=True)
+    ]
+    assert many.ids == [page.ids for page in single]
+    assert many.positions.tolist() == [page.positions.tolist() for page in single]
+    assert [str(page.explain()) for page in many] == [str(page.explain()) for page in single]
+    ranker = mc.Reranker(wishes).fit(first.columns, ids=first.ids)
+    (page,) = ranker.rerank_many([list("abcd")], [first.scores], 2, **options, pin=pins[:1], near=nears[0])
+    assert page.ids == single[0].ids
+    with pytest.raises(mc.InputError, match=r"pin must have one entry for each of the 2 queries, got 1"):
+        mc.rerank_many([first, other], wishes, 2, pin=[()])

@@ -253,12 +253,3 @@ def test_a_query_has_its_own_value_of_a_focus() -> None:
     assert [wish.near for wish in page.wishes] == [None, 40]
     assert ranker.rerank(CITY_IDS, scores, 1, strength=1.0).ids == ["r1"]  # the wishes are unchanged
     assert "40" in str(page.explain())
-
-
-def test_a_loaded_reranker_says_why_it_cannot_append(tmp_path: Path) -> None:
-    priced().save(tmp_path / "ranker.npz")
-    loaded = mc.Reranker.load(tmp_path / "ranker.npz")
-    assert loaded.rerank(CITY_IDS, [4, 3, 2, 1], 2).ids == priced().rerank(CITY_IDS, [4, 3, 2, 1], 2).ids
-    with pytest.raises(mc.InputError, match="a file does not hold: fit all rows again"):
-        loaded.append(CITIES, ids=["x1", "x2", "x3", "x4"])
-    assert len(loaded.fit(CITIES, ids=CITY_IDS).append(CITIES, ids=["x1", "x2", "x3", "x4"])) == 8

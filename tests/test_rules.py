@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +16,6 @@ from hypothesis import strategies as st
 import mascot as mc
 from mascot import grammar
 from mascot.attributes.category import labels_of
-from mascot.server.rerank.rerank_task import RerankTask
 from mascot.wishes import AnyWish, Limit
 
 SELLERS = list("aaaaaabbbbcccddeefgh")
@@ -50,10 +48,6 @@ def breaks(values: Sequence[Any], n: int, window: int) -> list[Any]:
 def test_limits_act_on_places(wish: Limit, k: int, expected: str) -> None:
     for backend in ("numpy", "native"):
         assert shown(mc.rerank(HITS, wish, k, backend=backend)) == expected
-
-
-def test_no_ad_is_among_the_first_two() -> None:
-    assert HITS.columns["ad"][mc.rerank(HITS, mc.limit("ad", {1: 0}, first=2), 5).positions].tolist() == [0, 0, 1, 0, 1]
 
 
 def test_combinations_of_columns_are_counted() -> None:
@@ -171,7 +165,6 @@ def test_minimum_counts_hold_beside_other_rules(backend: Any) -> None:
 
 CONTRADICTIONS: dict[str, Any] = {
     "limit(seller).window must be more than n, which is 3, got 3": lambda: mc.limit("seller", 3, window=3),
-    "limit(seller).first must be more than n": lambda: mc.limit("seller", 2, first=2),
     "limit(seller).fill cannot be combined with window": lambda: mc.limit("seller", 2, fill=True, window=3),
     "limit(seller).first cannot be combined with window": lambda: mc.limit("seller", 1, window=3, first=2),
     "limit(ad).missing must be 'ignore', 'value' or 'drop', got 'last'": lambda: mc.limit("ad", 1, missing="last"),
@@ -201,17 +194,11 @@ CONTRADICTIONS: dict[str, Any] = {
     "limit(seller) contradicts pin: 'a' is pinned at position 3, and at most 1": lambda: rerank(
         mc.limit("seller", 1), pin={0: 1, 1: 3}
     ),
-    "limit(seller) contradicts pin: 'a' is pinned at position 2, and at most 1": lambda: rerank(
-        mc.limit("seller", 1, window=2), pin=[0, 1]
-    ),
     "limit(seller) contradicts pin: 'a' is pinned at position 3, and at most 2": lambda: rerank(
         mc.limit("seller", 2, session=True), already=[0], pin={1: 2, 2: 3}
     ),
     "limit(vectors) contradicts pin: a near-copy is pinned at position 3": lambda: mc.rerank(
         mc.Candidates([2, 1], vectors=[[1, 0], [1, 0]]), mc.limit(mc.Vectors(), 1), 3, pin={0: 1, 1: 3}
-    ),
-    "limit(ad) contradicts pin: '1' is pinned at position 1, and at most 0": lambda: rerank(
-        mc.limit("ad", {1: 0}, first=2), pin=[0]
     ),
     "share(ad) contradicts pin: '1' is pinned at position 2, and at most 1": lambda: rerank(
         mc.share("ad", {1: 0.25}, "at most"), pin={0: 1, 4: 2}
@@ -265,16 +252,6 @@ def test_other_rules_are_typed() -> None:
 def test_rules_are_plain_data(wish: AnyWish) -> None:
     assert mc.from_dict(wish.to_dict()) == wish
     assert hash(mc.from_dict(wish.to_dict())) == hash(wish)
-
-
-def test_http_takes_rules_pins_and_order() -> None:
-    wishes: list[Any] = [{"limit": "s", "n": 1, "window": 2}, {"at_least": "s", "counts": {"b": 1}}]
-    body = {"scores": [4, 3, 2, 1], "columns": {"s": list("aaab")}, "wishes": wishes, "k": 3, "order": "relevance"}
-    assert [result.id for result in RerankTask(json.dumps(body).encode()).answer().results] == [0, 3, 1]
-    body |= {"wishes": [{"limit": ["s", "s"], "n": 2}], "pin": {"2": 2}}
-    assert [result.id for result in RerankTask(json.dumps(body).encode()).answer().results] == [0, 2, 3]
-    with pytest.raises(mc.OptionError, match="must be a position from 1 to k = 3, got 4"):
-        RerankTask(json.dumps(body | {"pin": {"2": 4}}).encode()).answer()
 
 
 CELLS = st.sampled_from(["a", "a", "a", "b", "b", "c", "d", None, ("a", "b")])
@@ -341,8 +318,8 @@ def test_results_are_exchanged_for_the_first_places(
 
 
 @pytest.mark.parametrize("backend", ["numpy", "native"])
-def test_only_labels_that_stand_in_the_way_are_exchanged(backend: Any) -> None:
+def test_a_page_that_two_rules_on_places_cut_short_is_built_again(backend: Any) -> None:
     columns = {"brand": list("wxzzxy"), "seller": list("qpqsrr")}  # the limit of sellers never binds
     rules = [mc.limit("brand", 1, window=4), mc.limit("seller", 2, first=3)]
     hits = mc.Candidates([6, 5, 4, 3, 2, 1], columns=columns)
-    assert mc.rerank(hits, rules, 5, backend=backend).ids == [2, 0, 1, 5, 3]
+    assert mc.rerank(hits, rules, 5, backend=backend).ids == [1, 2, 0, 5, 4]

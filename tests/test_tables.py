@@ -79,13 +79,6 @@ def test_every_id_survives_csv(ids: list[str]) -> None:
     assert [record["id"] for _, record in numbered] == ids
 
 
-def test_csv_quotes_and_delimiters(tmp_path: Path) -> None:
-    table = hit_tables.read(written(tmp_path, "h.csv", 'id,score\n"a, ""b""\nc",0.5\nd,0.4\n'))
-    assert (table.records[0]["id"], table.lines) == ('a, "b"\nc', [3, 4])
-    records = read(tmp_path, "h.csv", 'id,score,"a;b",c\td\nx;y,1,2,3\n')
-    assert records == [{"id": "x;y", "score": 1, "a;b": 2, "c\td": 3}]
-
-
 def test_a_csv_cell_may_be_long(tmp_path: Path) -> None:
     vector, limit = json.dumps([0.12345678] * 12_000), csv.field_size_limit()
     assert len(vector) > limit

@@ -19,15 +19,14 @@ ATTRIBUTES = {
     "number:altitude": mc.Number("altitude"),
     "cycle:bearing,360": Cycle("bearing", 360.0),
     "category:date": mc.Category("date"),
-    "camera": mc.Category("camera"),
+    "camera": "camera",
     "look": Clusters(10),
     # A width follows a tilde.
     "place:lat,lon ~ .5": mc.Place(sigma_km=0.5),
-    "place:lat,lon,city ~ .5": mc.Place(sigma_km=0.5, names="city"),
     "place:geo": mc.Place("geo"),
     "grid:geo": mc.Place.grid("geo"),
     "hour~0.5": mc.HourOfDay("taken", sigma=0.5),
-    "part~2": mc.Category("part~2"),  # labels have no width, so it is a part of the name
+    "part~2": "part~2",  # labels have no width, so it is a part of the name
 }
 
 
@@ -63,7 +62,7 @@ def test_near_is_read_by_its_attribute(text: str, near: Any) -> None:
         ("hour=18:30~0.5*3", mc.focus(mc.HourOfDay(), 3.0, near=18.5, within=0.5)),
         ("hour~0.5=18:30~1*2", mc.focus(mc.HourOfDay("taken", sigma=0.5), 2, 18.5, 1)),
         ("place=35.7,139.7~50", mc.focus(mc.Place(), near=(35.7, 139.7), within=50.0)),
-        ("~", mc.focus(mc.Category("~"))),
+        ("~", mc.focus("~")),
     ],
 )
 def test_weight_and_within_follow_near(text: str, wish: Wish) -> None:
@@ -87,7 +86,7 @@ MISTAKES = [
     (
         grammar.spread,
         "plcae:lat,lon",
-        r"no attribute .plcae.; write place\[:POINTS\] or place\[:LAT,LON\[,NAMES\]\], .*or the name of a column",
+        r"no attribute .plcae.; write place\[:POINTS\] or place\[:LAT,LON\], .*or the name of a column",
     ),
     (grammar.spread, "", "there is no attribute ''"),
     (grammar.focus, "place=35.7", "'place=35.7': must be latitude,longitude, got '35.7'"),
@@ -108,7 +107,7 @@ def test_a_mistake_says_what_to_write(parse: Any, text: str, message: str) -> No
 
 
 def test_columns_and_widths_of_a_wish() -> None:
-    columns = {"place:a,b": ["a", "b"], "place:a,b,c": ["a", "b", "c"], "cycle:c,8": ["c"], "look": []}
+    columns = {"place:a,b": ["a", "b"], "cycle:c,8": ["c"], "look": []}
     assert {text: grammar.columns_of(grammar.spread(text)) for text in columns} == columns
     assert grammar.with_width("hour~0.5=18*2", 0.25) == "hour~0.25=18*2"
 

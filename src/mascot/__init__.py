@@ -2,7 +2,7 @@
 
 >>> import mascot as mc
 >>> hits = mc.Candidates(scores=[0.9, 0.8, 0.5], columns={"city": ["Rome", "Rome", "Oslo"]})
->>> mc.rerank(hits, mc.spread("city"), k=2).ids
+>>> mc.rerank(hits, mc.spread("city"), k=2, strength=0.7).ids
 [0, 2]
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mascot.reasons.explain import Explanation, Reason
     from mascot.registry import from_dict
     from mascot.reranker import Reranker
-    from mascot.reranking import rerank, rerank_many
+    from mascot.reranking import diversify, rerank, rerank_many
     from mascot.wishes import at_least, focus, limit, share, spread
 
 __version__ = "0.1.0"
@@ -33,7 +33,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Batch", "Candidates", "Category", "Date", "DayOfYear", "Explanation", "HourOfDay", "InputError", "Mascot",
     "MascotError", "MissingExtra", "Mmr", "Number", "OptionError", "Place", "Profile", "Ranking", "Rankings",
-    "Reason", "Relevance", "Reranker", "Vectors", "Weekday", "at_least", "focus", "from_dict", "limit",
+    "Reason", "Relevance", "Reranker", "Vectors", "Weekday", "at_least", "diversify", "focus", "from_dict", "limit",
     "load_profile", "rerank", "rerank_many", "share", "spread",
 ]  # fmt: skip
 

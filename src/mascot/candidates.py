@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mascot.attributes.columns import as_array, vectors_of
+from mascot.attributes.columns import as_array, is_missing, vectors_of
 from mascot.attributes.nested import as_mapping
 from mascot.attributes.nested import value_of as value_of
 from mascot.attributes.record_columns import RecordColumns as RecordColumns
 from mascot.attributes.record_columns import TableRows as TableRows
 from mascot.attributes.record_columns import are_missing
-from mascot.bins import Floats
+from mascot.bins import Bools, Floats
 from mascot.errors import InputError, hashed
-from mascot.kernels.reference import normalized
+from mascot.kernels.objective import normalized
 from mascot.methods.method import Table
 
 TableLike = Any  # a dictionary of columns, or a pandas, Polars, Arrow or Hugging Face table
@@ -40,9 +40,11 @@ class Candidates(Generic[Id]):
     Parameters
     ----------
     scores
-        N finite numbers in any order, higher is better. Of equal scores the earlier position wins.
+        N finite numbers in any order, higher is better. Of equal scores the earlier position wins. None takes the order
+        of the candidates as relevance.
     ids
-        N hashable names (default: positions 0..N-1).
+        N hashable names. Of several rows with one id, only the one with the highest score is ranked (default: the
+        column `id` of a table, else the index of a pandas table or column if it is unique, else positions 0..N-1).
     columns
         Named columns of N values: numpy arrays, lists, or pandas, Polars or Arrow columns; or a whole pandas, Polars,
         Arrow or Hugging Face table.
@@ -59,35 +61,53 @@ class Candidates(Generic[Id]):
     Candidates(2: camera)
     """
 
-    __slots__ = ("columns", "has_ids", "ids", "scores", "source", "vectors")
+    __slots__ = ("columns", "has_ids", "ids", "repeated", "scores", "source", "vectors")
 
     @overload
     def __init__(
-        self: Candidates[int], scores: ArrayLike, ids: None = None, columns: Any = None, vectors: Any = None
+        self: Candidates[int],
+        scores: ArrayLike | None = None,
+        ids: None = None,
+        columns: Any = None,
+        vectors: Any = None,
     ) -> None: ...
 
     @overload
     def __init__(
-        self, scores: ArrayLike, ids: Sequence[Id], columns: TableLike = None, vectors: VectorsLike = None
+        self, scores: ArrayLike | None, ids: Sequence[Id], columns: TableLike = None, vectors: VectorsLike = None
     ) -> None: ...
 
     @overload
     def __init__(
-        self: Candidates[Any], scores: ArrayLike, ids: Any, columns: TableLike = None, vectors: VectorsLike = None
+        self: Candidates[Any],
+        scores: ArrayLike | None,
+        ids: Any,
+        columns: TableLike = None,
+        vectors: VectorsLike = None,
     ) -> None: ...
 
     def __init__(
-        self, scores: ArrayLike, ids: Any = None, columns: TableLike = None, vectors: VectorsLike = None
+        self, scores: ArrayLike | None = None, ids: Any = None, columns: TableLike = None, vectors: VectorsLike = None
     ) -> None:
-        self.scores: Floats = finite_scores(scores, 1)
+        if is_table(scores):
+            raise InputError(
+                f"Candidates.scores must be numbers, got {type(scores).__name__}: use Candidates.from_table"
+            )
+        self.scores: Floats = _descending(ids, columns, vectors) if scores is None else finite_scores(scores, 1)
         count = len(self.scores)
-        names: list[Any] = list(range(count)) if ids is None else as_ids(ids, count, "Candidates")
-        self.ids: list[Id] = names
-        self.has_ids = True  # False: ids of records were looked for, and there are none
+        if getattr(ids, "ndim", 1) == 2:
+            raise InputError(f"Candidates.ids must be names, got an array of {_by(ids.shape)}: pass it as vectors=")
+        has_table = columns is not None and not isinstance(columns, Mapping)
+        names: list[Any] | None = None if ids is None else as_ids(ids, count, "Candidates")
         self.columns: Mapping[str, NDArray[Any]] = as_columns(columns, (count,), "Candidates")
+        if names is None and (usual := _usual_ids(self.columns if has_table else {}, columns, scores)) is not None:
+            names = as_ids(usual, count, "Candidates")
+        positions: list[Any] = list(range(count))
+        self.ids: list[Id] = positions if names is None else names
+        self.repeated: Bools | None = None if names is None else repeated_rows(names, self.scores)
+        self.has_ids = True  # False: ids of records were looked for, and there are none
         self.vectors: Floats | None = as_vectors(vectors, (count,), "Candidates")
-        is_table = bool(self.columns) and not isinstance(columns, (dict, Mapping))  # dictionaries are checked faster
-        self.source: Sequence[Any] | None = TableRows(columns, self.columns) if is_table else None
+        self.source: Sequence[Any] | None = TableRows(columns, self.columns) if has_table and self.columns else None
 
     @staticmethod
     def from_records(
@@ -117,7 +137,12 @@ class Candidates(Generic[Id]):
         >>> Candidates.from_records(hits).columns["geo.lat"].tolist()
         [38.7, None]
         """
-        source, owner = list(records), "Candidates.from_records"
+        owner = "Candidates.from_records"
+        if is_table(records):
+            raise InputError(
+                f"{owner} needs a list of records, got {type(records).__name__}: use Candidates.from_table"
+            )
+        source = list(records)
         is_plain = countOf(map(type, source), dict) == len(source)
         columns = RecordColumns(source if is_plain else [_fields_of(record) for record in source], is_plain)
         scores: Any = np.arange(len(source), 0, -1.0) if score is None else columns.usual_cells(score, "score", owner)
@@ -133,8 +158,48 @@ class Candidates(Generic[Id]):
         if result.has_ids and None in hashed(ids, "Candidates.ids must be hashable"):
             _require_all(ids, "id", id, "positions")
         result.ids = ids if result.has_ids else list(range(len(source)))
+        result.repeated = repeated_rows(ids, result.scores) if result.has_ids else None
         vectors = None if vector is None else columns.usual_cells(vector, "", owner)
         result.vectors = as_vectors(vectors, (len(source),), "Candidates")
+        return result
+
+    @staticmethod
+    def from_table(
+        table: TableLike, score: str | None = "score", id: str | None = "id", vector: str | None = None
+    ) -> Candidates[Any]:
+        """Return the candidates of a pandas, Polars, Arrow or Hugging Face table, or of a dictionary of lists.
+
+        Parameters
+        ----------
+        table
+            One row for each hit. `Ranking.records()` returns rows as dictionaries.
+        score
+            Column of the scores, higher is better (default: "score", or "_score" if there is none). None takes the
+            order of the rows as relevance.
+        id
+            Column of the ids (default: "id", or "_id" if there is none). Without it, or with None, ids are the index of
+            a pandas table if it is unique, otherwise positions.
+        vector
+            Column of vectors (default: None).
+
+        Examples
+        --------
+        >>> Candidates.from_table({"id": ["a1", "b2"], "score": [0.9, 0.7], "city": ["Rome", "Oslo"]}).ids
+        ['a1', 'b2']
+        """
+        owner, columns = "Candidates.from_table", dict(named_columns(table, "Candidates.from_table"))
+        if score is None:
+            scores: Any = np.arange(max(map(len, columns.values()), default=0), 0, -1.0)
+        else:
+            scores = _column(columns, score, "score", owner, "name another with score=, or use None for their order")
+        if id is None or id == "id":
+            ids = _usual_ids({} if id is None else columns, table)
+        else:
+            ids = _column(columns, id, "", owner, "name another with id=")
+        vectors = None if vector is None else _column(columns, vector, "", owner, "name another with vector=")
+        result: Candidates[Any] = Candidates(scores, ids, columns, vectors)
+        result.source = TableRows(table, result.columns)
+        result.has_ids = ids is not None
         return result
 
     def __len__(self) -> int:
@@ -149,8 +214,19 @@ def _fields_of(record: Any) -> Mapping[str, Any]:
     fields = as_mapping(record)
     if fields is None:
         kinds = "dictionaries, dataclasses, pydantic objects or named tuples"
-        raise InputError(f"Candidates.from_records needs {kinds}, got {type(record).__name__}: {record!r:.60}")
+        is_row = isinstance(record, tuple) and len(record) == 2 and hasattr(record[1], "to_dict")  # of df.iterrows()
+        remedy = "; pass the table itself" if is_row else ""
+        raise InputError(f"Candidates.from_records needs {kinds}, got {type(record).__name__}: {record!r:.60}{remedy}")
     return fields
+
+
+def _descending(ids: Any, columns: Any, vectors: Any) -> Floats:
+    """Return scores that fall with the position, as many as there are ids, values or vectors."""
+    first = next(iter(dict(named_columns(columns, "Candidates")).values()), None)
+    part = next((part for part in (ids, vectors, first) if part is not None), None)
+    if part is None:
+        raise InputError("Candidates needs scores, ids, columns or vectors, got none of them")
+    return np.arange(len(part), 0, -1.0)
 
 
 def _require_all(values: list[Any], option: str, name: str | None, instead: str) -> None:
@@ -159,6 +235,34 @@ def _require_all(values: list[Any], option: str, name: str | None, instead: str)
     if at is not None:
         rule = f"in every record, got none at position {at}: name another with {option}=, or use None for {instead}"
         raise InputError(f"Candidates.from_records needs {name!r} {rule}")
+
+
+def _column(columns: Mapping[str, Any], name: str, usual: str, owner: str, remedy: str) -> Any:
+    """Return a column of a table; a usual name may begin with an underscore."""
+    for own in (name, f"_{name}") if name == usual else (name,):
+        if own in columns:
+            return columns[own]
+    raise InputError(f"{owner} needs column {name!r}, got columns: {', '.join(map(str, columns)) or 'none'}; {remedy}")
+
+
+def _usual_ids(columns: Mapping[str, Any], *indexed: Any) -> Any:
+    """Return the column `id` or `_id`, else the unique index of a pandas table or column; None if there is neither."""
+    for name in ("id", "_id"):
+        if name in columns:
+            ids = as_ids(columns[name], len(columns[name]), "Candidates")
+            at = next((at for at, id_ in enumerate(ids) if is_missing(id_)), None)
+            if at is not None:
+                raise InputError(f"Candidates.ids must not be missing, got none in column {name!r} at position {at}")
+            return ids
+    return next((part.index for part in indexed if hasattr(part, "iloc") and part.index.is_unique), None)
+
+
+def is_table(value: Any) -> bool:
+    """Return whether a value is a table of some library, or a dictionary of columns with a score."""
+    if isinstance(value, Mapping):
+        scores = value.get("score", value.get("_score"))
+        return hasattr(scores, "__len__") and not isinstance(scores, (str, bytes, Mapping))
+    return any(hasattr(type(value), name) for name in ("columns", "column_names"))
 
 
 class Batch:
@@ -183,18 +287,43 @@ class Batch:
     def __len__(self) -> int:
         return len(self.scores)
 
+    def queries(self) -> list[Candidates[int]]:
+        """Return the candidates of each query."""
+        queries, size = [], self.scores.shape[1]
+        for q, scores in enumerate(self.scores):
+            rows = slice(q * size, (q + 1) * size)
+            columns = {name: column[rows] for name, column in self.columns.items()}
+            queries.append(
+                Candidates(scores, columns=columns, vectors=None if self.vectors is None else self.vectors[rows])
+            )
+        return queries
+
     def __repr__(self) -> str:
         return f"Batch({self.scores.shape[0]} x {self.scores.shape[1]}: {', '.join(self.columns)})"
 
 
 def as_ids(ids: Any, count: int, owner: str, like: str = "candidates") -> list[Hashable]:
     """Return the ids of a list or column, checked: hashable, one for each candidate."""
+    if isinstance(ids, (set, frozenset)):
+        raise InputError(f"{owner}.ids must be in the order of the {like}, got a {type(ids).__name__}, which has none")
     plain = ids.tolist() if hasattr(ids, "tolist") else ids.to_pylist() if hasattr(ids, "to_pylist") else ids
     names: list[Hashable] = list(plain)
     if len(names) != count:
         raise InputError(f"{owner}.ids must have {count} entries like the {like}, got {len(names)}")
     hashed(names, f"{owner}.ids must be hashable")
     return names
+
+
+def repeated_rows(ids: Sequence[Hashable], scores: Floats) -> Bools | None:
+    """Return which rows have the id of a better row: of one with a higher score, or of an earlier one. None: no row."""
+    if len(set(ids)) == len(ids):
+        return None
+    best: dict[Hashable, int] = {}
+    for row in np.argsort(-scores, kind="stable").tolist():
+        best.setdefault(ids[row], row)
+    repeated = np.ones(len(ids), np.bool_)
+    repeated[list(best.values())] = False
+    return repeated
 
 
 def check_types(ids: Sequence[Hashable], rule: str) -> None:
@@ -308,6 +437,10 @@ def _checked_vectors(array: Floats, count: int, rule: str) -> Floats:
 def _sequence(values: Any, owner: str) -> Any:
     """Return a list or an array in main memory; raise for other values."""
     values = on_host(values)
+    if hasattr(values, "tocsr"):
+        raise InputError(f"{owner} must be dense, got {type(values).__name__} of SciPy: call toarray()")
+    if isinstance(values, (set, frozenset)):
+        raise InputError(f"{owner} must be in the order of the rows, got a {type(values).__name__}, which has none")
     if not any(hasattr(values, name) for name in ("__iter__", "__array__", "to_numpy", "to_pylist")):
         raise InputError(f"{owner} must be a list or an array of values, got {values!r:.80}")
     return values
@@ -317,6 +450,8 @@ def named_columns(columns: Any, owner: str) -> Iterable[tuple[str, Any]]:
     """Return names and columns of a dictionary, or of a pandas, Arrow, Polars or Hugging Face table."""
     if columns is None:
         return ()
+    if hasattr(columns, "collect_schema") and hasattr(columns, "collect"):
+        raise InputError(f"{owner} needs rows, got a {type(columns).__name__}: call collect() first")
     if hasattr(columns, "column_names") and hasattr(columns, "features"):  # Hugging Face datasets
         return [(name, columns[name]) for name in columns.column_names]
     if hasattr(columns, "items"):

@@ -11,12 +11,11 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from mascot.attributes.attribute import Attribute, Columns, as_bins
-from mascot.attributes.category import Category, Combination, label_text
+from mascot.attributes.category import BareColumn, Category, Combination, label_text
 from mascot.attributes.columns import is_missing
 from mascot.bins import Floats, SparseBins, VectorBins
 from mascot.errors import OptionError, check_one_of, check_share, check_switch, check_whole, require
-from mascot.kernels.novelty import CopyQuota
-from mascot.kernels.quotas import FILLED, HELD, SHARED, AnyQuota, PlaceRule, Quota
+from mascot.kernels.counters import FILLED, HELD, SHARED, CopyRule, LabelRule, Rule
 from mascot.serialize import Value, Write
 
 UNLIMITED = 1 << 31  # more than any number of results
@@ -98,27 +97,22 @@ class Limit(Value):
         options = {name: getattr(self, name) for name in defaults if getattr(self, name) != defaults[name]}
         return wish_dict("limit", self.attribute, write, n=n, fill=self.fill, **options)
 
-    def quota(self, labels: SparseBins | VectorBins) -> AnyQuota:
-        """Return the quota over rows with these labels or vectors; of a rule on places it has the capacities."""
-        stages = FILLED if self.fill else HELD
+    def rule(self, labels: SparseBins | VectorBins) -> Rule:
+        """Return the rule over rows with these labels or vectors."""
+        gives = FILLED if self.fill else HELD
         if isinstance(labels, VectorBins):
             owner = f"limit({self.attribute.name})"
             require(isinstance(self.n, int) and not self.places, owner, "with Vectors takes n and fill", self)
-            return CopyQuota(labels.vectors, labels.copies, int(self.most("")), stages)
+            return CopyRule(labels.vectors, labels.copies, int(self.most("")), gives, self.session)
         counts = [self.n] * labels.count if isinstance(self.n, int) else list(map(self.most, _names(labels)))
         capacity = np.array(counts or [UNLIMITED], np.int64)
-        rule = PlaceRule(capacity, self.window or self.first or 0, self.first is not None) if self.places else None
-        return Quota(labels.indptr, labels.indices, capacity, stages, None, rule)
+        return LabelRule(
+            labels.indptr, labels.indices, capacity, gives, None, self.window or 0, self.first or 0, self.session
+        )
 
-    def for_k(self, quota: AnyQuota, k: int) -> AnyQuota:
-        """Return the quota with the capacities of a page of k results."""
-        if not self.places or isinstance(quota, CopyQuota):
-            return quota
-        if isinstance(self.n, int):
-            capacity = np.full(len(quota.capacity), self._page_count(self.n, k), np.int64)
-        else:
-            capacity = np.array([self._page_count(n, k) for n in quota.capacity.tolist()], np.int64)
-        return Quota(quota.indptr, quota.labels, capacity, quota.stages, None, quota.places)
+    def for_k(self, rule: Rule, k: int) -> Rule:
+        """Return the rule of a page of k results."""
+        return rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,13 +140,13 @@ class AtLeast(Value):
         """Return the smallest and the largest count of a value in k results."""
         return self.counts.get(value, 0), UNLIMITED
 
-    def quota(self, labels: SparseBins | VectorBins) -> Quota:
-        """Return the quota over rows with these labels: one group per named value, and one for all others."""
-        return _grouped(labels, tuple(self.counts), SHARED)
+    def rule(self, labels: SparseBins | VectorBins) -> LabelRule:
+        """Return the rule over rows with these labels: one group per named value, and one for all others."""
+        return _with_least(_grouped(labels, tuple(self.counts), SHARED), [*self.counts.values(), 0])
 
-    def for_k(self, quota: AnyQuota, k: int) -> Quota:
-        """Return the quota with the counts, which are the same for every k."""
-        return _with_least(quota, [*self.counts.values(), 0])
+    def for_k(self, rule: Rule, k: int) -> Rule:
+        """Return the rule of a page of k results."""
+        return rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,18 +207,18 @@ class Share(Value):
             counts[value] += 1
         return counts
 
-    def for_k(self, quota: AnyQuota, k: int) -> Quota:
-        """Return the quota with the counts of k results."""
+    def rule(self, labels: SparseBins | VectorBins) -> LabelRule:
+        """Return the rule over rows with these labels: one group per named value, and one for all others."""
+        return _grouped(labels, tuple(self.shares), HELD if self.bound == "at most" else SHARED)
+
+    def for_k(self, rule: Rule, k: int) -> Rule:
+        """Return the rule of a page of k results, with its counts."""
+        assert isinstance(rule, LabelRule)
         targets = self.targets(k)
         counts = [targets[value] for value in self.shares]
         if self.bound == "at least":
-            return _with_least(quota, [*counts, 0])
-        assert isinstance(quota, Quota)
-        return replace(quota, capacity=np.array([*counts, targets[""]], np.int64))
-
-    def quota(self, labels: SparseBins | VectorBins) -> Quota:
-        """Return the quota over rows with these labels: one group per named value, and one for all others."""
-        return _grouped(labels, tuple(self.shares), HELD if self.bound == "at most" else SHARED)
+            return _with_least(rule, [*counts, 0])
+        return replace(rule, capacity=np.array([*counts, targets[""]], np.int64))
 
 
 Constraint = Limit | AtLeast | Share
@@ -261,8 +255,8 @@ def _names(labels: SparseBins) -> tuple[str, ...]:
     return labels.labels or tuple(str(code) for code in range(labels.count))
 
 
-def _grouped(labels: SparseBins | VectorBins, values: tuple[str, ...], stages: int) -> Quota:
-    """Return a quota with a group for each value, and one for all other values. The capacities are 0."""
+def _grouped(labels: SparseBins | VectorBins, values: tuple[str, ...], gives: int) -> LabelRule:
+    """Return a rule with a group for each value, and one for all other values. The capacities are 0."""
     assert isinstance(labels, SparseBins)
     groups = {value: group for group, value in enumerate(values)}
     other = len(groups)
@@ -274,13 +268,12 @@ def _grouped(labels: SparseBins | VectorBins, values: tuple[str, ...], stages: i
     has_group[:, other] = ~has_group[:, :other].any(axis=1)
     rows, groups_of_rows = np.nonzero(has_group)
     indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=labels.rows))]).astype(np.int64)
-    return Quota(indptr, groups_of_rows.astype(np.int64), np.zeros(other + 1, np.int64), stages)
+    return LabelRule(indptr, groups_of_rows.astype(np.int64), np.zeros(other + 1, np.int64), gives)
 
 
-def _with_least(quota: AnyQuota, counts: Sequence[int]) -> Quota:
-    assert isinstance(quota, Quota)
+def _with_least(rule: LabelRule, counts: Sequence[int]) -> LabelRule:
     least = np.array(counts, np.int64)
-    return replace(quota, capacity=np.full_like(least, UNLIMITED), least=least)
+    return replace(rule, capacity=np.full_like(least, UNLIMITED), least=least)
 
 
 def name_of(wish: Constraint) -> str:
@@ -311,8 +304,9 @@ def check_constraints(constraints: Sequence[Constraint], k: int) -> None:
         if isinstance(wish, AtLeast):
             total = sum(wish.counts.values())
             require(total <= k, name_of(wish), f"must ask for at most k = {k} results", total)
+    _check_shares([wish for wish in constraints if isinstance(wish, Share) and wish.bound != "at most"])
     for lower, upper in permutations(constraints, 2):
-        if lower.attribute != upper.attribute or isinstance(lower, Limit):
+        if _counted(lower) != _counted(upper) or isinstance(lower, Limit):
             continue
         for value in sorted(lower.named, key=lambda value: -lower.bounds(value, k)[0]):
             least, most = lower.bounds(value, k)[0], upper.bounds(value, k)[1]
@@ -323,10 +317,27 @@ def check_constraints(constraints: Sequence[Constraint], k: int) -> None:
                 )
 
 
+def _check_shares(shares: Sequence[Share]) -> None:
+    """Raise if the shares of one attribute in several wishes are more than all results."""
+    for wish in shares:
+        parts: dict[str, float] = {}
+        for other in shares:
+            if _counted(other) == _counted(wish):
+                parts |= {value: max(part, parts.get(value, 0.0)) for value, part in other.shares.items()}
+        total = math.fsum(parts.values())
+        require(total <= 1 + 1e-9, name_of(wish), "and the other shares of it must sum to at most 1", total)
+
+
+def _counted(wish: Constraint) -> Attribute:
+    """Return the attribute that is counted; a bare column counts labels, like a `Category` of it."""
+    attribute = wish.attribute
+    return Category(attribute.column) if isinstance(attribute, Category) else attribute
+
+
 def as_attribute(attribute: Any, owner: str) -> Attribute:
-    """Return the attribute that a wish is about; a text is a column of labels, and a list several of them."""
+    """Return the attribute that a wish is about; a text is a column, and a list several columns of labels."""
     if isinstance(attribute, str):
-        return Category(attribute)
+        return BareColumn(attribute)
     if isinstance(attribute, (tuple, list)):
         return Combination(tuple(attribute))
     if isinstance(attribute, type) or not (hasattr(attribute, "membership") and hasattr(attribute, "name")):
@@ -335,8 +346,8 @@ def as_attribute(attribute: Any, owner: str) -> Attribute:
 
 
 def wish_dict(word: str, attribute: Any, write: Write, **parameters: Any) -> dict[str, Any]:
-    """Return a wish as `from_dict` reads it. A plain `Category` becomes the name of its column; None is omitted."""
-    is_plain = isinstance(attribute, Category) and attribute == Category(attribute.column)
+    """Return a wish as `from_dict` reads it. A bare column becomes its name; None is omitted."""
+    is_plain = isinstance(attribute, BareColumn) and attribute == BareColumn(attribute.column)
     names = list(attribute.columns) if isinstance(attribute, Combination) else attribute.column if is_plain else None
     result = {word: names or write(attribute, f"{word}({attribute.name}).attribute")}
     values = {name: value for name, value in parameters.items() if value is not None}

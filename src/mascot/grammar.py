@@ -21,9 +21,10 @@ from typing import Any, Protocol
 from mascot import attributes
 from mascot.attributes import Attribute, Category
 from mascot.attributes.attribute import Missing
-from mascot.attributes.category import labels_of
+from mascot.attributes.category import BareColumn, labels_of
 from mascot.attributes.cycle import MONTHS
 from mascot.bins.axis import WEEKDAYS
+from mascot.column_types import attribute_of
 from mascot.constraints import AtLeast, Limit, Share, Uncounted
 from mascot.errors import OptionError
 from mascot.methods import Mascot
@@ -62,6 +63,8 @@ class ColumnResolver:
         return _attribute(name, missing)
 
     def near(self, name: str, attribute: Attribute, text: str) -> Any:
+        if isinstance(attribute, BareColumn):
+            return text
         kind = next(kind for kind, syntax in _KINDS.items() if syntax.attribute is type(attribute))
         try:
             return near_value(kind, text)
@@ -83,6 +86,10 @@ class TableResolver(ColumnResolver):
 
     def __init__(self, cells: Callable[[str], Iterable[Any]]) -> None:
         self._cells = cells
+
+    def attribute(self, name: str, near: str | None, missing: Missing) -> Attribute:
+        attribute = super().attribute(name, near, missing)
+        return attribute_of(attribute, [list(self._cells(name))]) if isinstance(attribute, BareColumn) else attribute
 
     def near(self, name: str, attribute: Attribute, text: str) -> Any:
         if not isinstance(attribute, Category):
@@ -282,7 +289,7 @@ def method(
 
 def columns_of(wish: AnyWish) -> list[str]:
     """Return the columns that a wish reads."""
-    columns = [getattr(wish.attribute, name, None) for name in ("lat", "lon", "column", "names")]
+    columns = [getattr(wish.attribute, name, None) for name in ("lat", "lon", "column")]
     return [name for name in (*columns, *getattr(wish.attribute, "columns", ())) if name is not None]
 
 
@@ -342,11 +349,10 @@ def _attribute(text: str, missing: Missing) -> Attribute:
         if colon or not name:
             kinds = ", ".join(kind.usage for kind in _KINDS.values()) + ", or the name of a column"
             raise OptionError(f"{text!r}: there is no attribute {name!r}; write {kinds}{instead(name)}")
-        name, colon, arguments = "category", ":", name
+        return BareColumn(name, missing)
     kind = _KINDS[name]
     words = [word.strip() for word in arguments.split(",")] if colon else list(kind.default or ())
     readers = kind.readers if colon or kind.default is not None else ()
-    named: dict[str, Any] = {"names": words.pop()} if name == "place" and len(words) == 3 else {}
     if name in ("place", "grid") and len(words) == 1:  # a column of points
         readers = readers[:1]
     if len(words) != len(readers) or not all(words):
@@ -354,7 +360,7 @@ def _attribute(text: str, missing: Missing) -> Attribute:
     try:
         values = [reader(word) for reader, word in zip(readers, words, strict=True)]
         attribute: Any = kind.attribute(*values, missing=missing)
-        return replace(attribute, **width, **named)
+        return replace(attribute, **width)
     except ValueError as error:
         raise OptionError(f"{text!r}: {error}") from None
 
@@ -447,7 +453,7 @@ def _beginning_with(text: str, names: Iterable[str]) -> int | None:
 
 
 _KINDS = {
-    "place": _Kind("place[:POINTS] or place[:LAT,LON[,NAMES]]", attributes.Place, (str, str), ("lat", "lon"), _point),
+    "place": _Kind("place[:POINTS] or place[:LAT,LON]", attributes.Place, (str, str), ("lat", "lon"), _point),
     "grid": _Kind("grid[:POINTS] or grid[:LAT,LON]", attributes.Grid, (str, str), ("lat", "lon"), _point),
     "hour": _Kind("hour[:COLUMN]", attributes.HourOfDay, (str,), ("taken",), _hour),
     "season": _Kind("season[:COLUMN]", attributes.DayOfYear, (str,), ("taken",), _season),

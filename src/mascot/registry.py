@@ -29,7 +29,7 @@ def from_dict(data: Mapping[str, Any]) -> Any:
     ----------
     data
         A wish has one of the keys ``"spread"``, ``"focus"``, ``"limit"``, ``"at_least"`` and ``"share"``, whose value
-        is an attribute, the name of a column of labels, or a list of such names. An attribute or method has
+        is an attribute, the name of a column, or a list of such names. An attribute or method has
         ``"kind"``, the name of its class. Other keys are parameters; a parameter that is not there has its default.
         Your own attributes cannot be restored.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import zipfile
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +18,7 @@ from mascot.attributes.columns import as_objects
 from mascot.bins import Bins, Floats, Ints, SparseBins, VectorBins
 from mascot.bins.saved_bins import check_saved, describe_bins, restore_bins, saved_array
 from mascot.candidates import TableLike, VectorsLike, as_corpus, as_ids, finite_scores
+from mascot.column_types import read_bare, with_vectors
 from mascot.errors import InputError, OptionError, hashed, is_whole, quoted
 from mascot.fitting.fitted_wishes import FittedWishes, Queries, fit_wishes, sort_wishes
 from mascot.methods.method import Method, Table
@@ -26,6 +27,8 @@ from mascot.registry import from_dict
 from mascot.reranking import (
     Already,
     Backend,
+    Near,
+    Nears,
     Order,
     Pins,
     check_call,
@@ -34,7 +37,7 @@ from mascot.reranking import (
     pinned_positions,
     positions_of,
     positions_of_each,
-    rank_many,
+    rank_each,
     rank_one,
 )
 from mascot.wishes import AnyWish, check_wishes
@@ -56,7 +59,7 @@ class Reranker:
     --------
     >>> import mascot as mc
     >>> ranker = mc.Reranker(mc.spread("city")).fit({"city": ["Rome", "Rome", "Oslo", "Lima"]})
-    >>> ranker.rerank(rows=[0, 1, 3], scores=[0.9, 0.8, 0.7], k=2).ids
+    >>> ranker.rerank(rows=[0, 1, 3], scores=[0.9, 0.8, 0.7], k=2, strength=0.7).ids
     [0, 3]
     """
 
@@ -90,7 +93,9 @@ class Reranker:
         table, count = as_corpus(columns, vectors, "Reranker")
         names = None if ids is None else as_ids(ids, count, "Reranker", "rows")
         row_of = _rows_by_id(names or (), "Reranker.ids")
-        self._fitted_wishes, self._ids, self._row_of = fit_wishes(self.wishes, table, count), names, row_of
+        wishes = read_bare(self.wishes, [table.columns])
+        fitted = fit_wishes(wishes, with_vectors(table, wishes), count)
+        self._fitted_wishes, self._ids, self._row_of = fitted, names, row_of
         return self
 
     def append(
@@ -105,6 +110,7 @@ class Reranker:
         if not table.columns and table.vectors is None:  # loaded
             raise InputError("Reranker.append needs the columns of fit, which a file does not hold: fit all rows again")
         new, count = as_corpus(columns, vectors, "Reranker.append")
+        new = with_vectors(new, fitted.wishes)
         if set(new.columns) != set(table.columns):
             raise InputError(f"Reranker.append needs the columns {sorted(table.columns)}, got {sorted(new.columns)}")
         for part, before, after in (("vectors", table.vectors, new.vectors), ("ids", self._ids, ids)):
@@ -118,7 +124,7 @@ class Reranker:
         all_vectors = None if new.vectors is None else np.concatenate([table.vectors, new.vectors])
         names = None if ids is None else [*(self._ids or ()), *as_ids(ids, count, "Reranker.append", "rows")]
         row_of = _rows_by_id(names or (), "Reranker.append.ids")
-        refitted = fit_wishes(self.wishes, Table(all_columns, all_vectors), fitted.rows + count)
+        refitted = fit_wishes(fitted.wishes, Table(all_columns, all_vectors), fitted.rows + count)
         if fitted.removed is not None:
             refitted = replace(refitted, removed=np.append(fitted.removed, np.zeros(count, bool)))
         self._fitted_wishes, self._ids, self._row_of = refitted, names, row_of
@@ -146,7 +152,7 @@ class Reranker:
             return [describe_bins(bins, f"{prefix}{number}", arrays) for number, bins in enumerate(parts)]
 
         document = {
-            "version": _VERSION, "rows": fitted.rows, "wishes": [wish.to_dict() for wish in self.wishes],
+            "version": _VERSION, "rows": fitted.rows, "wishes": [wish.to_dict() for wish in fitted.wishes],
             "method": self.method.to_dict(), "ids": ids, "bins": described("bins", fitted.bins),
             "focuses": described("focus", (focus.bins for focus in fitted.focuses)),
             "labels": described("labels", fitted.labels),
@@ -234,9 +240,10 @@ class Reranker:
         *,
         strength: float | None = None,
         keep: float | None = None,
+        protect: int | None = None,
         order: Order | None = None,
         pin: Pins = (),
-        near: Mapping[str, Any] | None = None,
+        near: Near = None,
     ) -> Ranking[Any]:
         """Select k of the rows that a search returned. The `positions` of the ranking count within `rows`.
 
@@ -245,11 +252,8 @@ class Reranker:
         rows, scores
             N rows of the corpus, and their scores. Rows are whole numbers counted from 0, or ids. If ids are whole
             numbers too, pass ``ranker.rows(ids)``, or an array of row numbers.
-        k, already, backend, strength, keep, order, pin
+        k, already, backend, strength, keep, protect, order, pin, near
             As for `mascot.rerank`.
-        near
-            Values of this query for focuses that were made with a `near`, by the names of their attributes:
-            ``{"place": (41.1, -8.6)}`` (default: None, the values of the wishes).
 
         Examples
         --------
@@ -258,7 +262,8 @@ class Reranker:
         >>> ranker.rerank(["a", "b", "c"], [0.9, 0.8, 0.7], k=1, strength=1.0, near={"price": 20}).ids
         ['c']
         """
-        call = check_call(k, backend, self.method, strength=strength, keep=keep, order=order)
+        options: Any = {"strength": strength, "keep": keep, "protect": protect, "order": order}
+        call = check_call(k, backend, self.method, **options)
         check_wishes(self.wishes, k)
         fitted = self._require_fitted()
         if near is not None:
@@ -282,7 +287,13 @@ class Reranker:
         already: Sequence[Already] | None = None,
         backend: Backend = "auto",
         threads: int | None = None,
+        *,
+        strength: float | None = None,
+        keep: float | None = None,
+        protect: int | None = None,
         order: Order | None = None,
+        pin: Sequence[Pins] | None = None,
+        near: Nears = None,
     ) -> Rankings[Any]:
         """Select for many queries over the corpus. Every query is ranked as `rerank` ranks it alone.
 
@@ -290,19 +301,21 @@ class Reranker:
         ----------
         rows, scores
             Q x N arrays, or lists of arrays or ids, whose lengths may differ.
-        k, already, backend, threads, order
+        k, already, backend, threads, strength, keep, protect, order, pin, near
             As for `mascot.rerank_many`.
         """
-        call = check_call(k, backend, self.method, threads, order=order)
+        options: Any = {"strength": strength, "keep": keep, "protect": protect, "order": order}
+        call = check_call(k, backend, self.method, threads, **options)
         check_wishes(self.wishes, k)
         fitted = self._require_fitted()
         if self._ids is not None and not isinstance(rows, np.ndarray):
             rows = [self._row_numbers(part) for part in per_query(rows, "rows")]
         ptr, flat_rows, flat_scores = _flatten(rows, scores, fitted.rows)
         ids: Any = flat_rows
-        if already is not None or self._ids is not None:
+        if already is not None or pin is not None or self._ids is not None:
             ids = [self._ids_of(flat_rows[a:b]) for a, b in pairwise(ptr)]
-        return rank_many(fitted, Queries(ptr, flat_scores, flat_rows, ids, positions_of_each(already, ids)), call)
+        queries = Queries(ptr, flat_scores, flat_rows, ids, positions_of_each(already, ids))
+        return rank_each(fitted, queries, call, pin, near)
 
 
 def _saved_arrays(file: Any) -> dict[str, Any]:

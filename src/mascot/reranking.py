@@ -4,25 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from mascot.bins import Ints
-from mascot.candidates import Batch, Candidates, Id, check_types
+from mascot.attributes.vectors import Vectors
+from mascot.bins import Bools, Ints
+from mascot.candidates import (
+    Batch,
+    Candidates,
+    Id,
+    TableLike,
+    VectorsLike,
+    check_types,
+    finite_scores,
+    is_table,
+)
+from mascot.column_types import read_bare, with_vectors
 from mascot.errors import InputError, OptionError, check_whole, hashed, is_whole, require
-from mascot.fitting.arrangement import needs_arrangement, select_each_shown, select_shown
-from mascot.fitting.fitted_wishes import Call, FittedWishes, Queries, fit_wishes, join_fitted
+from mascot.fitting.fitted_wishes import Call, FittedWishes, MixedBins, Queries, fit_wishes, join_fitted
+from mascot.fitting.pins import check_pins
+from mascot.grammar import method as named_method
 from mascot.methods.mascot import Mascot
-from mascot.methods.method import NO_POSITIONS, Method, Table
+from mascot.methods.method import NO_POSITIONS, Method, Problem, Selection, Table
 from mascot.ranking import Ranking, Rankings
 from mascot.removed import instead
-from mascot.wishes import AnyWish, check_wishes
+from mascot.wishes import AnyWish, check_wishes, spread
 
 Already = Ranking[Any] | Iterable[Hashable] | None
 Backend = Literal["auto", "numpy", "native"]
 Order = Literal["relevance", "selection"]
 Pins = Mapping[Any, int] | Iterable[Hashable]
+Near = Mapping[str, Any] | None
+Nears = Near | Sequence[Near]
 _BACKENDS = ("auto", "numpy", "native")
 _BACKEND_RULE = f"must be one of {', '.join(_BACKENDS)}"
 _GUARDED = Mascot()
@@ -30,10 +46,10 @@ _MOST_POSITIONS = 100_000_000  # in the results of a batch, if k is larger than 
 
 
 def rerank(
-    candidates: Candidates[Id] | Iterable[Any],
+    candidates: Candidates[Id] | Iterable[Any] | TableLike,
     wishes: AnyWish | Sequence[AnyWish],
     k: int = 20,
-    method: Method | None = None,
+    method: Method | str | None = None,
     already: Already = None,
     backend: Backend = "auto",
     *,
@@ -42,24 +58,26 @@ def rerank(
     protect: int | None = None,
     order: Order | None = None,
     pin: Pins = (),
+    near: Near = None,
 ) -> Ranking[Id]:
     """Select k of the candidates by relevance and wishes.
 
     Parameters
     ----------
     candidates
-        What the search returned: `Candidates`, or a list of records, which `Candidates.from_records` reads.
-        An empty list gives an empty ranking.
+        What the search returned: `Candidates`; a list of records, which `Candidates.from_records` reads; or a pandas,
+        Polars, Arrow or Hugging Face table or a dictionary of lists, which `Candidates.from_table` reads. An empty list
+        gives an empty ranking.
     wishes
         `spread(...)`, `focus(...)`, `limit(...)`, `at_least(...)` and `share(...)`.
     k
         Number of results (default: 20). If there are fewer candidates, all of them are results.
     method
-        The method (default: `Mascot()`, the guarded method).
+        The method, or its name in lower case, such as ``"mmr"`` (default: `Mascot()`, the guarded method).
     already
         The `Ranking` of the page before (which knows the pages before it), or a list of the ids or rankings of all
-        earlier pages. These results are not selected again, and what they cover counts as covered. An id stands for
-        all candidates that have it; ids that no candidate has are ignored.
+        earlier pages. These results are not selected again, and what they cover counts as covered. Ids that no
+        candidate has are ignored.
     backend
         ``"native"`` (C) or ``"numpy"``. They select the same results (default: ``"auto"``, native if it was built).
     strength, keep, protect, order
@@ -69,12 +87,15 @@ def rerank(
         They count for `k`, limits and shares, and their values count as covered. Pins that contradict a limit on
         places, or with positions any limit, are an error. A list of pins may exceed a limit per page. A page with
         too few results shows pinned results further up.
+    near
+        Values of this call for focuses that were made with a `near`, by the names of their attributes:
+        ``{"place": (41.1, -8.6)}`` (default: None, the values of the wishes).
 
     Examples
     --------
     >>> import mascot as mc
     >>> hits = mc.Candidates(scores=[0.9, 0.8, 0.7], ids=["a", "b", "c"], columns={"city": ["Rome", "Rome", "Oslo"]})
-    >>> mc.rerank(hits, mc.spread("city"), k=2).ids
+    >>> mc.rerank(hits, mc.spread("city"), k=2, strength=0.7).ids
     ['a', 'c']
     >>> mc.rerank(hits, mc.spread("city"), k=2, pin=["c"]).ids
     ['c', 'a']
@@ -82,8 +103,11 @@ def rerank(
     call = check_call(k, backend, method, strength=strength, keep=keep, protect=protect, order=order)
     wishes = check_wishes(wishes, k)
     candidates = as_candidates(candidates)
-    fitted = fit_wishes(wishes, Table(candidates.columns, candidates.vectors), len(candidates))
-    pinned, places = pinned_positions(pin, candidates.ids, k)
+    wishes, (table,) = read_tables(wishes, [candidates])
+    fitted = fit_wishes(wishes, table, len(candidates))
+    fitted.removed = candidates.repeated
+    fitted = fitted if near is None else fitted.near(near)
+    pinned, places = pinned_positions(pin, candidates.ids, k, candidates.repeated)
     earlier: list[Ints] | None = None
     if already is not None:
         positions = positions_of(already, ids_of(candidates))
@@ -94,11 +118,37 @@ def rerank(
     return rank_one(fitted, queries, call)
 
 
+def diversify(
+    embeddings: VectorsLike, scores: ArrayLike, k: int = 10, *, strength: float | None = None, keep: float | None = None
+) -> Ranking[int]:
+    """Select k relevant results that are unlike one another: `rerank` with ``spread(Vectors())``.
+
+    Parameters
+    ----------
+    embeddings
+        N x D numbers, one embedding for each candidate: an array, or a list or column of vectors.
+    scores
+        N scores, higher is better.
+    k
+        Number of results (default: 10).
+    strength, keep
+        As for `rerank` (default: those of the method).
+
+    Examples
+    --------
+    >>> diversify([[1, 0], [1, 0.1], [0, 1]], scores=[0.9, 0.8, 0.7], k=2).positions.tolist()
+    [0, 2]
+    """
+    # A unique index of the scores would name the candidates.
+    candidates: Candidates[int] = Candidates(finite_scores(scores, 1), vectors=embeddings)
+    return rerank(candidates, spread(Vectors()), k, strength=strength, keep=keep)
+
+
 def rerank_many(
-    candidates: Batch | Sequence[Candidates[Id]],
+    candidates: Batch | Sequence[Candidates[Id]] | Sequence[Any],
     wishes: AnyWish | Sequence[AnyWish],
     k: int = 20,
-    method: Method | None = None,
+    method: Method | str | None = None,
     already: Sequence[Already] | None = None,
     backend: Backend = "auto",
     threads: int | None = None,
@@ -107,13 +157,15 @@ def rerank_many(
     keep: float | None = None,
     protect: int | None = None,
     order: Order | None = None,
+    pin: Sequence[Pins] | None = None,
+    near: Nears = None,
 ) -> Rankings[Id]:
     """Select for many queries at once. Every query is ranked as `rerank` ranks it alone.
 
     Parameters
     ----------
     candidates
-        A `Batch` of Q x N arrays, or a list of `Candidates`, which need not have the same columns.
+        A `Batch` of Q x N arrays, or a list of what `rerank` takes. Its entries need not have the same columns.
     wishes, k, method, backend, strength, keep, protect, order
         As for `rerank`, the same for every query.
     already
@@ -121,51 +173,99 @@ def rerank_many(
         (positions in a `Batch`). None stands for a query without earlier pages.
     threads
         Number of threads of `Mascot` on the native backend (default: one per core).
+    pin, near
+        One entry per query, each as for `rerank`; `near` may also be the same for every query.
 
     Examples
     --------
     >>> import mascot as mc
     >>> batch = mc.Batch(scores=[[0.9, 0.8, 0.7]], columns={"city": [["Rome", "Rome", "Oslo"]]})
-    >>> mc.rerank_many(batch, mc.spread("city"), k=2).positions.tolist()
+    >>> mc.rerank_many(batch, mc.spread("city"), k=2, strength=0.7).positions.tolist()
     [[0, 2]]
     """
     call = check_call(k, backend, method, threads, strength=strength, keep=keep, protect=protect, order=order)
     wishes = check_wishes(wishes, k)
-    if isinstance(candidates, Batch):
-        count, size = candidates.scores.shape
-        fitted = fit_wishes(wishes, Table(candidates.columns, candidates.vectors), count * size, groups=count)
-        scores = np.ascontiguousarray(candidates.scores).reshape(-1)
-        positions = positions_of_each(already, [list(range(size))] * count)
-        _require_use_of_vectors(wishes, method, candidates)
-        return rank_many(fitted, Queries(np.arange(count + 1) * size, scores, already=positions), call)
-    queries = _list_candidates(candidates)
-    fitted = join_fitted([fit_wishes(wishes, Table(query.columns, query.vectors), len(query)) for query in queries])
+    queries: list[Any] = [candidates] if isinstance(candidates, Batch) else _list_candidates(candidates)
+    wishes, tables = read_tables(wishes, queries)
+    try:
+        joined = _join_batch(candidates, wishes, tables[0], already) if isinstance(candidates, Batch) else None
+        fitted, flat = joined or _join_queries(queries, wishes, tables, already)
+    except MixedBins:
+        count = len(candidates.scores) if isinstance(candidates, Batch) else len(queries)
+        shown, pins = ([None] * count if part is None else per_query(part, "already", count) for part in (already, pin))
+        nears = [near] * count if near is None or isinstance(near, Mapping) else near
+        rows = candidates.queries() if isinstance(candidates, Batch) else queries
+        rankings = [
+            rerank(own, wishes, k, call.method, page, backend, pin=pinned or (), near=named)
+            for own, page, pinned, named in zip(rows, shown, pins, nears, strict=True)
+        ]
+        return _rankings_of(rankings, call, wishes)
+    for query in queries:
+        _require_use_of_vectors(wishes, method, query)
+    return rank_each(fitted, flat, call, pin, near)
+
+
+def _join_batch(batch: Batch, wishes: tuple[AnyWish, ...], table: Table, already: Any) -> tuple[FittedWishes, Queries]:
+    """Return wishes fitted to all queries of a batch, and the queries."""
+    count, size = batch.scores.shape
+    fitted = fit_wishes(wishes, table, count * size, groups=count)
+    positions = positions_of_each(already, [list(range(size))] * count)
+    scores = np.ascontiguousarray(batch.scores).reshape(-1)
+    return fitted, Queries(np.arange(count + 1) * size, scores, already=positions)
+
+
+def _join_queries(
+    queries: Sequence[Candidates[Any]], wishes: tuple[AnyWish, ...], tables: Sequence[Table], already: Any
+) -> tuple[FittedWishes, Queries]:
+    """Return wishes fitted to all queries, one after the other, and the queries."""
+    pairs = zip(tables, queries, strict=True)
+    fitted = join_fitted([fit_wishes(wishes, table, len(query)) for table, query in pairs])
+    if any(query.repeated is not None for query in queries):
+        masks = [np.zeros(len(query), bool) if query.repeated is None else query.repeated for query in queries]
+        fitted.removed = np.concatenate(masks)
     ptr = np.concatenate([[0], np.cumsum([len(query) for query in queries])]).astype(np.int64)
     scores, ids = np.concatenate([query.scores for query in queries]), [query.ids for query in queries]
     sources, positions = [query.source for query in queries], positions_of_each(already, list(map(ids_of, queries)))
-    for query in queries:
-        _require_use_of_vectors(wishes, method, query)
-    return rank_many(fitted, Queries(ptr, scores, None, ids, positions, sources=sources), call)
+    return fitted, Queries(ptr, scores, None, ids, positions, sources=sources)
+
+
+def _rankings_of(rankings: list[Ranking[Any]], call: Call, wishes: tuple[AnyWish, ...]) -> Rankings[Any]:
+    """Return rankings of queries that were ranked one by one."""
+    positions = np.full((len(rankings), call.k), -1, np.int64)
+    for row, ranking in zip(positions, rankings, strict=True):
+        row[: len(ranking)] = ranking.positions
+    strengths = np.array([ranking.strength for ranking in rankings])
+    return Rankings(positions, strengths, call.k, call.method, wishes, rankings.__getitem__)
 
 
 def rank_one(fitted: FittedWishes, queries: Queries, call: Call) -> Ranking[Any]:
     """Rank one query over fitted wishes."""
     problem = fitted.problem(queries, call)
-    if not len(queries.pinned) and not needs_arrangement(fitted):
-        return Ranking(queries, problem, call.method.select(problem, call.k), call.k, call.method, fitted)
-    selection = select_shown(fitted, queries, call, problem)
-    if len(queries.pinned):
-        fits = np.isin(queries.pinned, problem.remaining.to_input(selection.ranked[0]))
-        if not fits.all():  # a pin without a place must not keep other results off the page
-            places = None if queries.places is None else np.array(queries.places)[fits].tolist()
-            ranking = rank_one(fitted, queries._replace(pinned=queries.pinned[fits], places=places), call)
-            ranking._pinned = queries.pinned
-            return ranking
-        # For gains and explanations the pinned candidates are results, not results of earlier pages.
-        earlier = [problem.remaining.from_input(0, part) for part in queries.already or ()]
-        already = np.concatenate([NO_POSITIONS, *earlier])
-        problem = replace(problem, already=already, already_ptr=np.array([0, len(already)]))
-    return Ranking(queries, problem, selection, call.k, call.method, fitted)
+    if problem.pinned and problem.rules:
+        query = problem.query(0, call.k, problem.scores_of(0))
+        check_pins(fitted, query, problem.pinned, exact=queries.places is not None)
+    return Ranking(queries, problem, call.method.select(problem, call.k), call.k, call.method, fitted)
+
+
+def rank_each(
+    fitted: FittedWishes, queries: Queries, call: Call, pin: Sequence[Pins] | None, near: Nears
+) -> Rankings[Any]:
+    """Rank many queries, whose pins and named values may differ."""
+    if isinstance(near, Mapping):
+        fitted, near = fitted.near(near), None
+    if pin is None and near is None:
+        return rank_many(fitted, queries, call)
+    count = len(queries.ptr) - 1
+    pins = [()] * count if pin is None else per_query(pin, "pin", count)
+    nears = [None] * count if near is None else per_query(near, "near", count)
+    rankings = []
+    for q, (own_pin, own_near) in enumerate(zip(pins, nears, strict=True)):
+        own, own_fitted = queries.only(q), fitted.only(q)
+        pinned, places = pinned_positions(own_pin or (), own.ids_of(0), call.k)
+        earlier = None if own.already is None else [own.already[0][~np.isin(own.already[0], pinned)]]
+        own = own._replace(pinned=pinned, places=places, already=earlier)
+        rankings.append(rank_one(own_fitted.near(own_near) if own_near else own_fitted, own, call))
+    return _rankings_of(rankings, call, fitted.wishes)
 
 
 def rank_many(fitted: FittedWishes, queries: Queries, call: Call) -> Rankings[Any]:
@@ -174,9 +274,15 @@ def rank_many(fitted: FittedWishes, queries: Queries, call: Call) -> Rankings[An
     most = max(problem.longest, _MOST_POSITIONS // len(problem))
     require(call.k <= most, "k", f"must be at most {most:,} for {len(problem):,} queries", call.k)
     selection = call.method.select(problem, call.k)
-    if needs_arrangement(fitted):
-        selection = select_each_shown(fitted, queries, call, problem, selection)
-    return Rankings(queries, problem, selection, call.k, call.method, fitted)
+    ranking = partial(_ranking_of, queries, problem, selection, call, fitted)
+    positions = problem.remaining.to_input(selection.ranked)
+    return Rankings(positions, selection.strengths, call.k, call.method, fitted.wishes, ranking)
+
+
+def _ranking_of(
+    queries: Queries, problem: Problem, selection: Selection, call: Call, fitted: FittedWishes, q: int
+) -> Ranking[Any]:
+    return Ranking(queries.only(q), problem.only(q), selection.only(q), call.k, call.method, fitted)
 
 
 def _require_use_of_vectors(wishes: Sequence[AnyWish], method: Any, candidates: Candidates[Any] | Batch) -> None:
@@ -186,8 +292,16 @@ def _require_use_of_vectors(wishes: Sequence[AnyWish], method: Any, candidates: 
         raise OptionError("vectors are read by a wish or a method: ask for spread(mc.Vectors()), got no wish")
 
 
+def read_tables(
+    wishes: tuple[AnyWish, ...], queries: Sequence[Candidates[Any] | Batch]
+) -> tuple[tuple[AnyWish, ...], list[Table]]:
+    """Return the wishes with the attributes that bare columns mean, and the columns and vectors that they read."""
+    wishes = read_bare(wishes, [query.columns for query in queries])
+    return wishes, [with_vectors(Table(query.columns, query.vectors), wishes) for query in queries]
+
+
 def as_candidates(candidates: Any, owner: str = "rerank") -> Candidates[Any]:
-    """Return the candidates of one query, which may be a list of records."""
+    """Return the candidates of one query, which may be a list of records or a table."""
     if isinstance(candidates, Candidates):
         return candidates
     if isinstance(candidates, list):
@@ -195,10 +309,10 @@ def as_candidates(candidates: Any, owner: str = "rerank") -> Candidates[Any]:
     remedy = ""
     if isinstance(candidates, Batch):
         remedy = ": rerank_many ranks several queries"
+    elif is_table(candidates):
+        return Candidates.from_table(candidates)
     elif isinstance(candidates, Mapping):
-        remedy = ": pass a list of records; mascot.connect.converters read the response of an engine"
-    elif hasattr(candidates, "columns"):
-        remedy = ": pass a table as Candidates(table['score'], table['id'], table)"
+        remedy = ": pass a list of records, or lists by name with a 'score'; mascot.connect.converters read responses"
     elif isinstance(candidates, Iterable) and not isinstance(candidates, str):
         return Candidates.from_records(candidates)
     needs = "rerank needs" if owner == "rerank" else "rerank_many needs a Batch or a list of"
@@ -239,9 +353,11 @@ def check_call(k: int, backend: str, method: Any, threads: int | None = None, **
 
 
 def check_method(method: Any) -> Method:
-    """Return the method, checked (default: `Mascot()`, the guarded method)."""
+    """Return the method, or that of a name, checked (default: `Mascot()`, the guarded method)."""
     if method is None:
         return _GUARDED
+    if isinstance(method, str):
+        return named_method(method)
     if isinstance(method, type) or not hasattr(method, "select"):
         raise OptionError(f"method must be a method such as Mascot() or Mmr(), got {method!r}")
     return method
@@ -277,29 +393,34 @@ def positions_of_each(already: Sequence[Already] | None, ids: Sequence[Sequence[
     """Return the positions of the results of earlier pages in each query."""
     if already is None:
         return None
-    entries = per_query(already, "already")
-    if len(entries) != len(ids):
-        raise InputError(f"already must have {len(ids)} entries like the queries, got {len(entries)}")
+    entries = per_query(already, "already", len(ids))
     return [positions_of(entry, query_ids) for entry, query_ids in zip(entries, ids, strict=True)]
 
 
-def per_query(entries: Any, owner: str) -> list[Any]:
+def per_query(entries: Any, owner: str, count: int | None = None) -> list[Any]:
     """Return a list of one entry for each query, checked."""
     if not isinstance(entries, Iterable) or isinstance(entries, (str, Ranking)):
         raise InputError(f"{owner} must have one entry for each query, got {entries!r:.80}")
-    return list(entries)
+    parts = list(entries)
+    if count is not None and len(parts) != count:
+        raise InputError(f"{owner} must have one entry for each of the {count} queries, got {len(parts)}")
+    return parts
 
 
-def pinned_positions(pin: Pins, ids: Sequence[Hashable], k: int) -> tuple[Ints, Sequence[int] | None]:
+def pinned_positions(
+    pin: Pins, ids: Sequence[Hashable], k: int, repeated: Bools | None = None
+) -> tuple[Ints, Sequence[int] | None]:
     """Return the position of each pinned id, and the places, from 0, that a dictionary gives them."""
-    if not isinstance(pin, (tuple, list)) and (not isinstance(pin, Iterable) or isinstance(pin, str)):
+    is_list = isinstance(pin, Iterable) and not isinstance(pin, (str, set, frozenset))
+    if not isinstance(pin, (tuple, list)) and not is_list:
         raise InputError(f"pin must be a list of ids, got {pin!r}")
     pinned_ids = list(pin)
     if not pinned_ids:
         return NO_POSITIONS, None
     hashed(pinned_ids, "pin must name candidates by their ids")
     unique_ids = list(dict.fromkeys(pinned_ids))
-    positions = {id_: position for position, id_ in reversed(list(enumerate(ids)))}
+    rows = range(len(ids)) if repeated is None else np.flatnonzero(~repeated).tolist()
+    positions = {ids[row]: row for row in reversed(rows)}
     unknown = [id_ for id_ in unique_ids if id_ not in positions]
     if unknown:
         raise InputError(f"pin must name candidates by their ids, got {unknown[0]!r}")

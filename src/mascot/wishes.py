@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from mascot.attributes.attribute import Attribute, Columns, Missing, as_bins, check_missing, missing_rule
-from mascot.attributes.category import Category
+from mascot.attributes.category import BareColumn, Category
 from mascot.attributes.columns import as_array
-from mascot.attributes.place import NamedPoint
+from mascot.attributes.place import Grid, NamedPoint, Place
 from mascot.attributes.vectors import Vectors
 from mascot.bins import Bins, Floats, VectorBins
 from mascot.constraints import AtLeast as AtLeast
@@ -26,7 +26,7 @@ from mascot.constraints import (
 )
 from mascot.constraints import Limit as Limit
 from mascot.constraints import Share as Share
-from mascot.errors import InputError, OptionError, check_positive, check_width, require
+from mascot.errors import InputError, OptionError, check_positive, check_width, is_number, require
 from mascot.methods.named_focus import NamedFocus
 from mascot.serialize import Value, Write
 
@@ -56,19 +56,24 @@ class Wish(Value):
         object.__setattr__(self, "attribute", attribute)
         require(self.sign in (1, -1), "Wish.sign", "must be 1 (spread) or -1 (focus)", self.sign)
         owner = f"{'spread' if self.sign > 0 else 'focus'}({attribute.name})"
-        check_positive(f"{owner}.weight", self.weight)
+        weight: Any = self.weight
+        if isinstance(weight, str):
+            raise OptionError(f"{owner}.weight must be > 0, got {weight!r}: write a list of wishes for two attributes")
+        check_positive(f"{owner}.weight", weight)
         require(self.weight <= _LARGEST_WEIGHT, f"{owner}.weight", "must be at most 1e100", self.weight)
         check_missing(type(attribute).__name__, self.missing)
         if self.within is not None:
             require(self.near is not None, f"{owner}.within", "needs near, the value it is measured from", self.within)
             check_width(f"{owner}.within", self.within)
-            if isinstance(attribute, Category):
+            if isinstance(attribute, Category) and not isinstance(attribute, BareColumn):
                 raise OptionError(f"{owner}.within needs an attribute with distances, got labels: {self.within!r}")
         if self.near is None:
             return
         require(self.sign < 0, owner, "cannot have near: only focus can", self.near)
         if not hasattr(attribute, "point"):
             raise OptionError(f"{owner}: near needs an attribute with point(value), got {attribute!r}")
+        if isinstance(attribute, (Grid, Place)):
+            object.__setattr__(self, "near", attribute.pair(self.near))
         _point(attribute, self.near)  # checks the value
         if isinstance(attribute, Value):
             object.__setattr__(self, "near", _plain_near(self.near, isinstance(attribute, (Category, Vectors))))
@@ -85,8 +90,11 @@ class Wish(Value):
     def bins(self, columns: Columns, vectors: Floats | None, rows: int) -> Bins:
         """Return the attribute's bins for all rows, in the default width of this direction unless a width was given."""
         attribute: Any = self.attribute
-        directed = self.sign < 0 and self.near is None and hasattr(attribute, "focus_membership")
-        membership = attribute.focus_membership if directed else attribute.membership
+        membership = attribute.membership
+        if self.sign > 0 and hasattr(attribute, "spread_membership"):
+            membership = attribute.spread_membership
+        elif self.sign < 0 and self.near is None and hasattr(attribute, "focus_membership"):
+            membership = attribute.focus_membership
         return as_bins(membership(columns, vectors), type(attribute).__name__, rows)
 
     def named_focus(self, bins: Bins) -> NamedFocus:
@@ -120,6 +128,8 @@ def check_wishes(wishes: Wishes, k: int | None = None) -> tuple[AnyWish, ...]:
         if not isinstance(wish, (Wish, Limit, AtLeast, Share)):
             kinds = "spread(...), focus(...), limit(...), at_least(...) or share(...)"
             remedy = "; mc.from_dict makes a wish of a dictionary" if isinstance(wish, Mapping) else ""
+            if is_number(wish):
+                remedy = ": scores and vectors are passed as Candidates(scores, vectors=...), or to mc.diversify"
             raise OptionError(f"wishes must be {kinds}, got {wish!r:.80}{remedy}")
     if k is not None:
         check_constraints([wish for wish in checked if not isinstance(wish, Wish)], k)
@@ -157,7 +167,8 @@ def spread(attribute: Attribute | str, weight: float = 1.0) -> Wish:
     Parameters
     ----------
     attribute
-        The attribute to spread: `Place()`, `Category("camera")`, the name of a column of labels, or your own attribute.
+        The attribute to spread: `Place()`, `Category("camera")`, your own attribute, or the name of a column, whose
+        values decide whether it is a `Category`, a `Number`, a `Date` or `Vectors`.
     weight
         Weight of this wish relative to the others, above 0 (default: 1).
     """
@@ -203,7 +214,7 @@ def limit(
     Parameters
     ----------
     attribute
-        The attribute whose values are counted: the name of a column of labels, `Category`, `Clusters`, or an attribute
+        The attribute whose values are counted: the name of a column, `Category`, `Clusters`, or an attribute
         whose values have names: hours of `HourOfDay`, days of `Date` and `Weekday`, months of `DayOfYear`. With
         `Vectors` near-copies are counted: `limit(Vectors(), 1)` shows no two of them. Several names of columns count
         their combinations: `limit(("seller", "category"), 1)`.

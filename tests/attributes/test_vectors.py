@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import mascot as mc
-from mascot.kernels.constants import CLOSEST
-from mascot.kernels.novelty import QueryVectors, unit_vectors
 
 V = mc.Vectors()
 RNG = np.random.default_rng(3)
@@ -55,26 +54,37 @@ def test_a_limit_shows_no_two_near_copies() -> None:
     assert mc.rerank(hits(), mc.limit(V, 1), 3, mc.Relevance()).ids == ["a", "c", "e"]
 
 
-def test_protection_passes_over_near_copies() -> None:
-    result = mc.rerank(hits(), mc.spread(V), 3, strength=0.0, protect=2)
-    assert result._selection.positions[0, :2].tolist() == [0, 2]
+def test_protection_passes_over_near_copies_and_nothing_else() -> None:
+    """At 40 degrees the cosine is 0.77: alike, but not a copy."""
+    page = mc.rerank(hits(), mc.spread(V), 3, strength=0.01, protect=2)
+    assert page._selection.positions[0, :2].tolist() == [0, 2]
+    strict = mc.rerank(hits(), mc.spread(mc.Vectors(copies=0.7)), 3, strength=0.01, protect=2)
+    assert strict._selection.positions[0, :2].tolist() == [0, 4]
 
 
-def test_a_spread_tells_apart_the_closest_pairs_and_a_focus_does_not() -> None:
-    vectors = np.random.default_rng(0).normal(size=(60, 8))
-    vectors[1:3] = vectors[0] + 0.02, vectors[0] + 0.2
-    closest = {}
-    for sign in (1.0, -1.0):
-        part = QueryVectors(unit_vectors(vectors.astype(np.float32)), np.zeros(60, bool), sign, 1.0, False)
-        closest[sign] = part.scaled(np.arange(60)).similarities(0)[:3]
-    assert closest[1.0][1] > closest[1.0][2] > 1
-    assert closest[1.0].max() <= CLOSEST
-    assert closest[-1.0].tolist() == [1, 1, 1]
+def test_protection_shows_the_best_matches_of_unlike_vectors() -> None:
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        pool = mc.Candidates(np.sort(rng.random(100))[::-1], vectors=rng.normal(size=(100, 32)) + 0.8)
+        assert {0, 1, 2} <= set(mc.rerank(pool, mc.spread(V), 10, protect=3).ids)
 
 
-def test_pages_continue() -> None:
-    first = mc.rerank(hits(), mc.spread(V), 2, strength=0.8, protect=1)
-    assert not set(mc.rerank(hits(), mc.spread(V), 2, already=first).ids) & set(first.ids)
+def test_the_dial_of_vectors_is_even() -> None:
+    """The mean distance goes from the plain page to the end: up for a spread, down for a focus."""
+    distances: dict[float, list[list[float]]] = {1: [], -1: []}
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        vectors = rng.normal(size=(10, 24))[rng.integers(0, 10, 150)] + 0.6 * rng.normal(size=(150, 24)) + 0.5
+        unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        pool = mc.Candidates(np.sort(rng.beta(2, 5, 150))[::-1], vectors=vectors)
+        for wish in (mc.spread(V), mc.focus(V)):
+            pages = [mc.rerank(pool, wish, 10, strength=step / 10).positions for step in range(11)]
+            rows = [float(1 - (unit[page] @ unit[page].T).mean()) for page in pages]
+            distances[wish.sign].append(rows)
+    for sign, rows in distances.items():
+        means = np.mean(rows, axis=0)
+        assert (sign * np.diff(means) >= -0.01).all()
+        assert 0.25 <= (means[5] - means[0]) / (means[-1] - means[0]) <= 0.75
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.int8, np.int64, np.uint8, bool, list])
@@ -131,23 +141,11 @@ def test_stored_similarities_select_what_the_reference_selects(case: str) -> Non
             assert slow.positions.tolist() == fast.positions.tolist()
 
 
-def test_novelty_is_worth_as_much_as_the_coverage_of_another_wish() -> None:
-    candidates = mc.Candidates(SCORES, columns={"label": list("aabbcc")}, vectors=CIRCLE)
-    for backend in ("numpy", "native"):
-        both = mc.rerank(candidates, [mc.spread("label"), mc.spread(V)], 3, backend=backend)
-        alone = mc.rerank(candidates, mc.spread(V), 3, backend=backend)
-        selections = both._selection, alone._selection
-        worth = [(part.gain_factors * part.largest_gains)[0].tolist() for part in selections]
-        assert worth == [pytest.approx([1 / 3, 1 / 3]), pytest.approx([0.5])]
-
-
 ERRORS = {
     "Candidates.vectors must hold vectors of one length, got 3 numbers at 1, 2 before": lambda: mc.Candidates(
         [1, 2], vectors=[[1, 2], [1, 2, 3]]
     ),
-    "Candidates.vectors must be finite, got inf": lambda: hits(np.full((6, 2), np.inf)),
     "Vectors needs vectors, got none": lambda: mc.rerank(mc.Candidates([1, 2]), mc.spread(V)),
-    "Vectors needs column 'v', got columns: none": lambda: mc.rerank(mc.Candidates([1, 2]), mc.spread(mc.Vectors("v"))),
     "Vectors must have one length in all queries, got 2 and 3": lambda: mc.rerank_many(
         [hits(), hits(np.ones((6, 3)))], mc.spread(V)
     ),
@@ -157,20 +155,10 @@ ERRORS = {
     "Vectors near must be finite numbers that are not all 0, or the id of a candidate, got [0, 0]": lambda: mc.focus(
         V, near=[0, 0]
     ),
-    "Vectors near must be finite numbers that are not all 0, or the id of a candidate, got [nan": lambda: mc.focus(
-        V, near=[np.nan, 1]
-    ),
-    "focus(vectors) near must be numbers or the id of a candidate that has a vector, got 'z'": lambda: mc.rerank(
-        hits(), mc.focus(V, near="z")
-    ),
     "focus(vectors) near must be numbers or the id of a candidate that has a vector, got 'd'": lambda: mc.rerank(
         hits([*CIRCLE[:3], None, *CIRCLE[4:]]), mc.focus(V, near="d")
     ),
-    "Vectors column 'v' must hold vectors, N x D numbers, got 1 dimension(s)": lambda: mc.rerank(
-        mc.Candidates([1, 2], columns={"v": [1.0, 2.0]}), mc.spread(mc.Vectors("v"))
-    ),
     "Vectors.copies must be in 0..1, got 2": lambda: mc.Vectors(copies=2),
-    "Vectors.missing must be": lambda: mc.Vectors(missing="no"),  # type: ignore[arg-type]
     "share(vectors) needs an attribute with labels": lambda: mc.rerank(hits(), mc.share(V, {"a": 0.5})),
     "vectors are read by a wish or a method: ask for spread(mc.Vectors())": lambda: mc.rerank(hits(), []),
 }
@@ -197,3 +185,15 @@ def test_a_column_of_vectors_is_the_same_as_vectors() -> None:
     assert mc.rerank(columns, mc.spread(mc.Vectors("v")), 3).ids == mc.rerank(hits(), mc.spread(V), 3).ids
     batch = mc.Batch([SCORES, SCORES], vectors=[CIRCLE, CIRCLE[::-1]])
     assert mc.rerank_many(batch, mc.spread(V), 3).positions.shape == (2, 3)
+
+
+def test_diversify_is_a_spread_of_the_vectors() -> None:
+    rng = np.random.default_rng(5)
+    vectors, scores = rng.normal(size=(40, 6)), pd.Series(rng.random(40), index=rng.permutation(40))
+    candidates = mc.Candidates(scores.tolist(), vectors=vectors)
+    options: dict[str, Any]
+    for options in ({}, {"strength": 0.9}, {"keep": 0.8}):
+        page = mc.diversify(vectors.tolist(), scores, 8, **options)
+        assert page.ids == page.positions.tolist()
+        assert page.ids == mc.rerank(candidates, mc.spread(mc.Vectors()), 8, **options).ids
+    assert len(mc.diversify(vectors, scores)) == 10

@@ -98,7 +98,8 @@ def test_no_strength_collapses_and_more_strength_is_more(task: BenchTask, direct
     strengths = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
     methods = [replace(GUARDED["guarded"], strength=strength) for strength in strengths]
     rows = [summary(Point("", task, direction, method)) for method in methods]
-    assert rows[0]["r@10"] - min(row["r@10"] for row in rows) <= 0.06
+    # A focus protects three results, a spread one: at strength 1 it is all variety.
+    assert rows[0]["r@10"] - min(row["r@10"] for row in rows) <= (0.06 if direction == FOCUS else 0.16)
     assert metrics.kendall_tau(strengths, [row["dm"] for row in rows]) >= 0.85  # of six steps, one may be the other way
 
 

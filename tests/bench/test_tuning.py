@@ -69,7 +69,7 @@ def test_the_scores_are_those_of_rerank_and_the_seed_decides_the_rest() -> None:
     shown = [mc.rerank(query, wishes, 6).positions for query in queries]
     precision = [np.mean(q.columns["grade"][at] > 0) for q, at in zip(queries, shown, strict=True)]
     assert tuning.scores["default"].relevance == pytest.approx(np.mean(precision))
-    assert tuning.settings == 1 + 10 * 4 * 5  # strengths, protects, and four widths beside the own
+    assert tuning.settings == 1 + 10 * 3 * 5  # strengths, protects, and four widths beside the own
     again = tune(queries, wishes, "grade", "cluster", k=6, metric="precision")
     assert json.dumps(again.to_dict()) == json.dumps(tuning.to_dict())
 

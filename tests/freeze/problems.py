@@ -12,7 +12,7 @@ from mascot.wishes import AnyWish
 
 Problem = dict[str, Any]  # the arguments of `rerank`
 Draw = Callable[[np.random.Generator, mc.Candidates[int]], Problem]
-PLACE, HOUR, PRICE, VECTORS = mc.Place(), mc.HourOfDay("hour"), mc.Number("price"), mc.Vectors()
+PLACE, HOUR, PRICE, VECTORS = mc.Place(), mc.HourOfDay("hour"), mc.Number("price", scale="linear"), mc.Vectors()
 ATTRIBUTES = [PLACE, mc.Place.grid(), HOUR, PRICE, "who", "tags", mc.Date("day"), mc.Weekday("day")]
 NAMED = [(PLACE, (48.2, 16.4)), (HOUR, 18), (PRICE, 3.0), ("who", "b"), (mc.Date("day"), "2021-06-01")]
 

@@ -1,4 +1,4 @@
-"""Calls of the C functions with anything that `kernel.h` allows, without the checks of the package.
+"""Calls of the kernel with anything that `kernel.h` allows, without the checks of the package.
 
 A call must return distinct positions of the query, or refuse for lack of memory.
 """
@@ -12,19 +12,18 @@ from typing import Any
 import numpy as np
 
 from mascot.kernels import native
-from mascot.kernels.native.pack import AXIS_FIELDS, PackedBins, pack_axes, pack_globe
-from mascot.kernels.novelty import CopyQuota
-from mascot.kernels.quotas import MOST_QUOTAS, PlaceRule, Quota
-from mascot.kernels.reference import Options
+from mascot.kernels.counters import MOST_RULES, CopyRule, LabelRule, Rule
+from mascot.kernels.native.pack import PackedBins, pack_axes, pack_globe
+from mascot.kernels.objective import Options
 
 _NUMBERS = (0.0, -0.0, 1.0, -1.0, 5e-324, 1e-300, 1e-150, 1e-9, 0.5, 180.0, 360.0, 1e9, 1e60, 1e150, -1e150)
-_POSITIVE = (1e-100, 1e-9, 0.3, 1.0, 3.0, 1e9, 1e100)
+_WEIGHTS = (1e-100, 1e-9, 0.3, 1.0, 3.0, 1e9, 1e100)
 _SHARES = (0.0, 5e-324, 1e-300, 1e-9, 0.3, 0.9, 1.0)
 _WHOLE = (0, 1, 2, 3, 7, 64, 1 << 31, 1 << 62)
 
 
 class _Caller:
-    """Random arguments of one call after the other."""
+    """Random arguments of one call."""
 
     def __init__(self, seed: str) -> None:
         self.chance = random.Random(seed)
@@ -73,28 +72,21 @@ class _Caller:
             return PackedBins(native.LABELS, indptr=indptr, indices=indices, values=values)
         if kind == 4:
             return self.line(rows)
-        nearest_only = self.chance.choice([0.0, 1.0])
-        fields = (nearest_only,) + (0.0,) * (2 * AXIS_FIELDS - 1)
-        return PackedBins(native.VECTORS, axes=fields, vectors=self.vectors(rows))
+        return PackedBins(native.VECTORS, vectors=self.vectors(rows), copies=self.chance.uniform(-1, 1))
 
     def vectors(self, rows: int) -> Any:
         width = self.chance.randint(1, 9)
         return self.numbers(rows * width, 3e38).reshape(rows, width).astype(np.float32)
 
-    def quota(self, rows: int) -> Quota | CopyQuota:
-        stages = self.chance.randint(1, 3)
-        if self.chance.random() < 0.2:
-            pinned = np.array([self.chance.randrange(rows) for _ in range(self.chance.randint(0, 3))], np.int64)
-            return CopyQuota(
-                self.vectors(rows), self.chance.uniform(-1, 1), self.chance.choice(_WHOLE[1:]), stages, pinned
-            )
-        values = self.chance.randint(1, 8)
-        capacity, least = (np.array([self.chance.choice(_WHOLE) for _ in range(values)], np.int64) for _ in range(2))
-        places = PlaceRule(capacity, self.chance.choice(_WHOLE[1:]), self.chance.random() < 0.3)
-        return Quota(
-            *self.labels(rows, values), capacity, stages, least if self.chance.random() < 0.4 else None,
-            places if self.chance.random() < 0.2 else None,
-        )  # fmt: skip
+    def rule(self, rows: int) -> Rule:
+        chance, gives = self.chance, self.chance.randint(1, 3)
+        if chance.random() < 0.2:
+            most = chance.choice(_WHOLE[1:])
+            return CopyRule(self.vectors(rows), chance.uniform(-1, 1), most, max(gives, 2), chance.random() < 0.5)
+        values = chance.randint(1, 8)
+        capacity = np.array([chance.choice(_WHOLE) for _ in range(values)], np.int64)
+        window, first = chance.choice([(0, 0), (0, 0), (chance.choice(_WHOLE[1:]), 0), (0, chance.choice(_WHOLE[1:]))])
+        return LabelRule(*self.labels(rows, values), capacity, gives, None, window, first, chance.random() < 0.5)
 
     def select(self) -> None:
         """Select once, and check that the results are distinct positions of each query."""
@@ -104,22 +96,30 @@ class _Caller:
         corpus_rows = np.concatenate([chance.sample(range(rows), size) for size in sizes]).astype(np.int64)
         count, k = chance.choice([0, 1, 2, 5]), chance.choice([1, 2, 10, 40, 1000])
         already_ptr = already = None
+        parts: list[list[int]] = [[] for _ in sizes]
         if chance.random() < 0.4:
-            parts = [sorted(chance.sample(range(size), chance.randint(0, size))) for size in sizes]
+            parts = [chance.sample(range(size), chance.randint(0, size)) for size in sizes]
             already_ptr = np.cumsum([0, *map(len, parts)]).astype(np.int64)
             already = np.array([position for part in parts for position in part], np.int64)
         protect, keep = chance.choice(_WHOLE), chance.choice([0.0, 0.0, *_SHARES])
         switches = [chance.random() < 0.5 for _ in range(6)]
-        options = Options(k, protect, chance.choice(_SHARES), keep, chance.choice([0, 1, 8]), *switches)
-        quotas = [self.quota(rows) for _ in range(chance.choice([0, 0, 1, 3, MOST_QUOTAS]))]
-        signs = np.array([chance.choice([1.0, -1.0]) for _ in range(count)])
-        bins, rules = [self.bins(rows) for _ in range(count)], [chance.choice([0, 1]) for _ in range(count)]
-        scores = np.nan_to_num(self.numbers(len(corpus_rows)))
-        weights = np.array([chance.choice(_POSITIVE) for _ in range(count)])
+        pinned = {}
+        if len(sizes) == 1 and chance.random() < 0.3:
+            rest = sorted(set(range(sizes[0])) - set(parts[0]))
+            length = min(k, len(rest))
+            pins = chance.randint(0, min(length, 3))
+            pinned = dict(zip(sorted(chance.sample(range(length), pins)), chance.sample(rest, pins), strict=True))
+        options = Options(k - len(pinned), protect, chance.choice(_SHARES), keep, *switches)
+        rules = [self.rule(rows) for _ in range(chance.choice([0, 0, 1, 3, MOST_RULES]))]
+        shares = [chance.choice([1.0, -1.0]) * chance.choice(_WEIGHTS) for _ in range(count)]
+        bins, neutral = [self.bins(rows) for _ in range(count)], [chance.random() < 0.5 for _ in range(count)]
+        scores, relevance = (np.nan_to_num(self.numbers(len(corpus_rows))) for _ in range(2))
+        ideal = np.array([chance.random() for _ in corpus_rows])
         try:
             done = native.select(
-                ptr, corpus_rows, scores, already_ptr, already, bins, signs, weights, rules, quotas, options, 1
-            )
+                ptr, corpus_rows, scores, relevance, ideal, already_ptr, already, bins, neutral, shares, rules, pinned,
+                options, chance.random() < 0.5, 1,
+            )  # fmt: skip
         except MemoryError:
             return
         for size, positions in zip(sizes, done.positions.tolist(), strict=True):
@@ -128,24 +128,9 @@ class _Caller:
             assert len(set(chosen)) == len(chosen), chosen
             assert not chosen or max(chosen) < size, (chosen, size)
 
-    def arrange(self) -> None:
-        """Arrange a page once, and check that every item is there once."""
-        chance, count, earlier = self.chance, self.chance.randint(1, 30), self.chance.randint(0, 8)
-        quotas = []
-        for _ in range(chance.randint(0, 4)):
-            values = chance.randint(1, 9)
-            capacity = np.array([chance.choice(_WHOLE) for _ in range(values)], np.int64)
-            rule = PlaceRule(capacity, chance.choice(_WHOLE[1:]), chance.random() < 0.3)
-            quotas.append(Quota(*self.labels(count + earlier, values), capacity, 3, None, rule))
-        pins = chance.randint(0, min(count, 4))
-        fixed = dict(zip(chance.sample(range(count), pins), chance.sample(range(count), pins), strict=True))
-        done = native.arrange(np.arange(count), quotas, np.arange(count, count + earlier), fixed)
-        assert sorted([*done.order, *done.left]) == list(range(count)), done
-
 
 def call(seed: int, first: int, count: int) -> None:
     """Make calls by their numbers, which draw their arguments."""
     assert native.available(), native.description()
     for number in range(first, first + count):
-        caller = _Caller(f"{seed} {number}")
-        caller.arrange() if number % 4 == 3 else caller.select()
+        _Caller(f"{seed} {number}").select()

@@ -53,20 +53,6 @@ def test_labels_are_those_of_earlier_versions():
     assert "".join(map(str, kmeans(points, 5, seed=3)[0])) == earlier
 
 
-@settings(max_examples=6)
-@given(st.integers(1, 600), st.integers(0, 10**6), st.integers(-60, 0))
-def test_products_of_rounded_rows_are_exact_in_any_order(width, seed, smallest):
-    rng = np.random.default_rng(seed)
-    rows = rng.normal(size=(5, width)) * 2.0 ** rng.integers(smallest, 1, size=(5, 1))
-    rounded = module._rounded(rows)
-    bits = min(24, (53 - (width - 1).bit_length()) // 2)
-    assert (np.abs(rounded - rows) <= np.abs(rows).max(axis=1, keepdims=True) * 2.0**-bits).all()
-    np.testing.assert_array_equal(rounded, rounded.astype(np.float32))
-    integers = [[int(value * 2**120) for value in row] for row in rounded.tolist()]
-    products = [[float(sum(a * b for a, b in zip(x, y, strict=True)) / 2**240) for y in integers] for x in integers]
-    np.testing.assert_array_equal(module._products(rounded, rounded), products)
-
-
 def test_an_outlier_does_not_blur_the_other_points():
     points = np.concatenate([np.repeat(np.eye(4), 5, axis=0), np.full((1, 4), 1e29)])
     labels, centres = kmeans(points, 5, seed=0)

@@ -10,6 +10,7 @@ import pytest
 import mascot as mc
 from mascot.kernels import native
 from mascot.kernels.native.pack import PackedBins, pack_axes, pack_globe
+from mascot.kernels.objective import Options
 from tests.kernels import direct_calls
 
 X = np.linspace(0, 1, 8)
@@ -30,10 +31,10 @@ LINE = (0.0, 0.5, 3.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
     ids=["circle", "no number", "plane", "line", "globe"],
 )
 def test_sizes_that_overflow_are_refused(bins: PackedBins) -> None:
-    options = mc.Mascot(protect=0).kernel_options(3, np.ones(1), 0.0)
-    ptr, one = np.array([0, len(X)]), np.ones(1)
+    options = Options(3, 0, 0.5, 0.0, False, True, True, True, True, False)
+    ptr = np.array([0, len(X)])
     with pytest.raises(MemoryError, match="ran out of memory"):
-        native.select(ptr, None, X, None, None, [bins], one, one, [native.LAST], [], options)
+        native.select(ptr, None, X, X, X, None, None, [bins], [False], [1.0], (), {}, options)
 
 
 @pytest.mark.skipif(not native.available(), reason="no native kernel")

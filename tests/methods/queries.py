@@ -37,7 +37,7 @@ def make_problem(seed=0, count=30, signs=(1, 1), weights=None, with_vectors=True
     already = np.array(already, np.int64)
     return Problem(
         ptr=np.array([0, count]), scores=ranked, bins=(), signs=np.array(signs, float),
-        weights=np.ones(len(signs)) if weights is None else np.array(weights, float), rules=("last",) * len(signs),
+        weights=np.ones(len(signs)) if weights is None else np.array(weights, float), missing=("last",) * len(signs),
         attributes=tuple(Block(f"block {j}") for j in range(len(signs))),
         tables=(Table({f"block {j}": block for j, block in enumerate(blocks)}, images if with_vectors else None),),
         already_ptr=np.array([0, len(already)]) if len(already) else None, already=already if len(already) else None,

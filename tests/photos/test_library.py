@@ -137,14 +137,14 @@ def test_values_as_people_write_them(shared: Library) -> None:
 def test_counted_values_as_people_write_them(shared: Library) -> None:
     hour = mc.HourOfDay("taken")
     for wish, expected in [
-        ({"limit": "country", "n": {"portugal": 1}}, mc.limit("country", {"PT": 1}, missing="drop")),
+        ({"limit": "country", "n": {"portugal": 1}}, mc.limit(mc.Category("country"), {"PT": 1}, missing="drop")),
         ({"limit": "hour", "n": {"6pm": 1}}, mc.limit(hour, {"18:00": 1}, missing="drop")),
         ({"limit": "country+camera", "n": 1}, mc.limit(("country", "camera"), 1, missing="drop")),
-        ({"at_least": "country", "counts": {"Portugal": 2, "PT": 1}}, mc.at_least("country", {"PT": 3})),
+        ({"at_least": "country", "counts": {"Portugal": 2, "PT": 1}}, mc.at_least(mc.Category("country"), {"PT": 3})),
         ({"at_least": "hour", "counts": {"18": 1}}, mc.at_least(hour, {"18:00": 1})),
         (
             {"share": "city", "shares": {"lisboa": 0.5}, "bound": "at most"},
-            mc.share("city", {"Lisbon": 0.5}, "at most"),
+            mc.share(mc.Category("city"), {"Lisbon": 0.5}, "at most"),
         ),
     ]:
         assert shared.wishes(SearchRequest(wishes=(wish,), missing="drop")) == [expected]

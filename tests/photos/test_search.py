@@ -308,7 +308,7 @@ def test_a_request_writes_what_differs_from_the_default() -> None:
     fields = {"like": 3, "box": [1.0, 170.0, 2.0, -170.0], "wishes": [{"focus": "hour", "near": "18"}], "stacks": False}
     assert SearchRequest.from_dict(fields).to_dict() == fields
     policy = SearchRequest("boats").settled([mc.spread("city", 0.5)])
-    assert (policy.strength, policy.protect, policy.order) == (0.35, 1, "selection")
+    assert (policy.strength, policy.protect, policy.order) == (0.4, 1, "selection")
     assert SearchRequest("boats").settled([mc.limit("city", 1)]).to_dict()["order"] == "relevance"
     assert SearchRequest(keep=0.9).settled([mc.focus("city", near="Faro")]).strength is None
 

@@ -129,7 +129,7 @@ def test_the_audit_log_has_a_line_for_each_page(folder: Path, tmp_path: Path) ->
         {"id": "a", "was": 1, "code": "protected"}, {"id": "c", "was": 3, "code": "relevance"}
     ]  # fmt: skip
     assert ("profile" in second, second["request"], second["traceparent"]) == (False, "two", "")
-    assert [result["code"] for result in second["results"]] == ["pinned", "protected"]
+    assert [result["code"] for result in second["results"]] == ["pinned", "relevance"]
     (missed,) = second["missed"]
     assert missed.pop("reason") == "no candidate has it"
     assert missed == {"rule": "share seller", "value": "none", "count": 0, "target": 1, "cause": "absent"}

@@ -63,7 +63,7 @@ def test_wishes_are_the_library_s_own(service: httpx.Client, request_: list[Any]
 
 def test_gains_and_explanations_come_only_on_request(service: httpx.Client) -> None:
     candidates = mc.Candidates(OWN["scores"], OWN["ids"], OWN["columns"])
-    ranking = mc.rerank(candidates, [mc.spread("camera")], 2, mc.Mascot(protect=1))
+    ranking = mc.rerank(candidates, [mc.spread(mc.Category("camera"))], 2, mc.Mascot(protect=1))
     answer = _rerank(service, **OWN, explain=True, gains=True).json()
     reasons = [{"because": reason.because} for reason in ranking.explain().results]
     results = [result | reason for result, reason in zip(ranking.to_dict()["results"], reasons, strict=True)]

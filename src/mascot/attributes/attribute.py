@@ -18,7 +18,8 @@ Missing = Literal["last", "neutral", "drop"]
 class Attribute(Protocol):
     """The interface of attributes. Your own attribute needs nothing else.
 
-    An attribute whose default width differs for a focus also has `focus_membership`, with the same parameters.
+    An attribute whose default bins differ for a spread or for a focus without a value also has `spread_membership` or
+    `focus_membership`, with the same parameters.
     """
 
     @property

@@ -17,7 +17,7 @@ from mascot.attributes.attribute import Columns, Missing, check_missing
 from mascot.attributes.columns import as_objects, cells, column_of, is_missing, printable
 from mascot.bins import Floats, SparseBins, one_hot
 from mascot.errors import InputError, require
-from mascot.serialize import Value
+from mascot.serialize import Value, Write
 
 _SPELLINGS = {"true": "True", "false": "False"}  # of JSON, where the keys of dictionaries are text
 
@@ -80,6 +80,17 @@ class Category(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class BareColumn(Category):
+    """The column that a wish names without an attribute: labels, unless its values say otherwise.
+
+    `mascot.column_types` reads the values when the wish meets the candidates.
+    """
+
+    def _described(self, write: Write) -> dict[str, Any]:
+        return {**Value._described(self, write), "kind": "Category"}
+
+
+@dataclass(frozen=True, slots=True)
 class Combination(Value):
     """One label per combination of the labels of several columns; a candidate without one of them has none."""
 
@@ -123,8 +134,8 @@ def label_text(label: Hashable) -> str:
     ('5', 'True', 'acme, 5')
     """
     hash(label)  # raises a TypeError for dictionaries
-    if isinstance(label, tuple):  # of a combination
-        return ", ".join(map(label_text, label))
+    if isinstance(label, tuple):  # of a combination; labels that contain the separator must not look like two
+        return ", ".join(label_text(part).replace("\\", "\\\\").replace(", ", "\\, ") for part in label)
     text = f"{label:.0f}" if isinstance(label, float) and label.is_integer() else str(label)
     return _SPELLINGS.get(text, text)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.attributes.attribute import Columns, Missing, check_missing
-from mascot.attributes.category import Category, text_labels
+from mascot.attributes.category import text_labels
 from mascot.attributes.columns import as_array, cells, column_of, is_missing, numbers_within, printable
 from mascot.attributes.nested import as_mapping
 from mascot.bins import Axis, AxisBins, Floats, GlobeBins, SparseBins
@@ -75,6 +76,10 @@ class _Located(Value):
         lat, lon = self._coordinates(columns)
         points = unit_vectors(np.radians(lat), np.radians(lon))
         return np.nan_to_num(np.ascontiguousarray(points.T), copy=False)
+
+    def pair(self, value: Any) -> Any:
+        """Return a point that is a dictionary, as in a column, as latitude and longitude; other values unchanged."""
+        return _point_of(value, "near", self.owner) if isinstance(value, Mapping) else value
 
     def point(self, value: Any) -> dict[str, Any]:
         with suppress(TypeError, ValueError):
@@ -188,9 +193,6 @@ class Place(_Located):
         ignored, so that one city and the whole world both work; at least 50 m, and for a focus at most 350 km).
     missing, name
         What a candidate without a place gets (``"last"``, ``"neutral"``, ``"drop"``); name in explanations.
-    names
-        Column of the names of the places, such as cities: a focus alone never shows more of them than the plain results
-        do, and `limit` and `share` count them (default: None).
 
     Examples
     --------
@@ -204,12 +206,10 @@ class Place(_Located):
     sigma_km: float | None = None
     missing: Missing = "last"
     name: str = "place"
-    names: str | None = None
     grid = staticmethod(Grid)  # the paper's grid
 
     def __post_init__(self) -> None:
         _Located.__post_init__(self)
-        require(self.names is None or isinstance(self.names, str), "Place.names", "must name a column", self.names)
         if self.sigma_km is not None:
             check_positive("Place.sigma_km", self.sigma_km)
             narrow, wide = self.sigma_km < _NARROWEST_KM, self.sigma_km > _WIDEST_KM
@@ -222,22 +222,8 @@ class Place(_Located):
         return GlobeBins(np.radians(lat), np.radians(lon), self.sigma_km or 0.0)
 
     def focus_membership(self, columns: Columns, vectors: Floats | None) -> GlobeBins:
-        bins = self.membership(columns, vectors)
-        return replace(bins, sigma_km=self.sigma_km or -_FOCUS_KM, names=self._name_codes(columns))
-
-    def _name_codes(self, columns: Columns) -> Floats | None:
-        """Return the number of each place's name, NaN for a place without one; None if names are not given."""
-        if self.names is None:
-            return None
-        labels = self.labels(columns, None)
-        named = np.diff(labels.indptr) > 0
-        codes = np.full(len(named), np.nan)
-        codes[named] = labels.indices[labels.indptr[:-1][named]]
-        return codes
+        return replace(self.membership(columns, vectors), sigma_km=self.sigma_km or -_FOCUS_KM)
 
     def labels(self, columns: Columns, vectors: Floats | None) -> SparseBins:
-        """Return the name of each place: what `limit` and `share` count."""
-        if self.names is None:
-            rule = "use a column of cities or countries, got Place without names"
-            raise OptionError(f"limit and share count named values: {rule}")
-        return Category(self.names).membership(columns, vectors)
+        """Raise an error: coordinates have no values that `limit` and `share` could count."""
+        raise OptionError("limit and share count named values: use a column of cities or countries, got Place")

@@ -171,6 +171,11 @@ def remedy_for(value: Any) -> str:
     return f": a {'month' if month else 'year'} alone is not a time, write a day like {year}{month or '-07'}-14"
 
 
+def is_time(value: Any) -> bool:
+    """Return whether a value is text that is read as a time."""
+    return isinstance(value, str) and _TIME.fullmatch(value) is not None
+
+
 def _no_time(value: Any) -> bool:
     """Return whether a value is missing, or EXIF's blank date "    :  :     :  :  "."""
     return is_missing(value) or (isinstance(value, str) and not value.strip(" :\0"))

@@ -14,7 +14,7 @@ from mascot.attributes.columns import column_of, vectors_of
 from mascot.bins import Floats
 from mascot.bins.vector_bins import VectorBins, single_precision
 from mascot.errors import InputError, OptionError, check_share, is_number, quoted
-from mascot.kernels.novelty import unit_vectors
+from mascot.kernels.counters import unit_vectors
 from mascot.serialize import Value
 
 
@@ -31,7 +31,7 @@ class Vectors(Value):
     column
         Column of vectors, N x D or a list of vectors (default: the vectors of the candidates).
     copies
-        Cosine from which two results are near-copies, which `limit` counts (default: 0.95).
+        Cosine from which two results are near-copies, which `limit` counts (default: 0.85).
     missing, name
         What a candidate without a vector gets (``"last"``, ``"neutral"``, ``"drop"``); name in explanations.
 
@@ -46,7 +46,7 @@ class Vectors(Value):
     """
 
     column: str | None = None
-    copies: float = 0.95
+    copies: float = 0.85
     missing: Missing = "last"
     name: str = "vectors"
 

@@ -17,6 +17,6 @@ from mascot.bins.globe import GlobeBins
 from mascot.bins.membership import Bins
 from mascot.bins.sparse import SparseBins, one_hot
 from mascot.bins.vector_bins import VectorBins
-from mascot.kernels.reference import Bools, Floats, Ints
+from mascot.kernels.objective import Bools, Floats, Ints
 
 __all__ = ["Axis", "AxisBins", "Bins", "Bools", "Floats", "GlobeBins", "Ints", "SparseBins", "VectorBins", "one_hot"]

@@ -11,9 +11,9 @@ import numpy as np
 from mascot.bins.globe import place_name
 from mascot.bins.membership import inliers
 from mascot.bins.sparse import SparseBins, from_pairs, ranges
-from mascot.kernels.constants import BEYOND, LABEL_PRICE, MARGIN, REACH, SCALE, SPACING
+from mascot.kernels.constants import BEYOND, MARGIN, REACH, SCALE, SPACING
 from mascot.kernels.native.pack import PackedBins, pack_axes
-from mascot.kernels.reference import Bools, Floats, Ints
+from mascot.kernels.objective import Bools, Floats, Ints
 
 SECONDS_A_DAY = 86_400.0
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -100,18 +100,6 @@ class AxisBins:
     def count(self) -> int:
         return math.prod(axis.count for axis in self.axes)
 
-    @property
-    def names(self) -> Floats | None:
-        """Numbers whose whole part is the name of a value, an hour or a day; None for other units."""
-        return self.values[0] if self.unit in ("hour", "date", "weekday") else None
-
-    @property
-    def name_price(self) -> float:
-        """What a name costs, in new bins: as much as all bins within it, and at least as much as a label."""
-        axis = self.axes[0]
-        within = 1 / (math.sqrt(2 * math.pi) * axis.sigma) if axis.step > 0 else 0.0
-        return max(within, LABEL_PRICE)
-
     def missing(self, rows: Ints | None = None) -> Bools:
         values, *further = self.values if rows is None else tuple(values[rows] for values in self.values)
         return np.isnan(sum(further, start=values))
@@ -145,7 +133,7 @@ class AxisBins:
         numbers: tuple[float, ...] = ()
         for a in self.axes:
             numbers += (a.start, a.step, a.count, a.sigma, a.period, a.smallest, a.floor, a.ceiling, a.origin)
-        return pack_axes(numbers, self.values, self.name_price if self.names is not None else 0.0)
+        return pack_axes(numbers, self.values)
 
 
 def _value_name(unit: str, axis: Axis, value: float) -> str:

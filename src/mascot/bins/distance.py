@@ -10,8 +10,8 @@ from mascot.bins.globe import unit_vectors as points_on_globe
 from mascot.bins.membership import Bins
 from mascot.bins.vector_bins import VectorBins
 from mascot.kernels.constants import EARTH_KM
-from mascot.kernels.novelty import unit_vectors
-from mascot.kernels.reference import Floats, Ints
+from mascot.kernels.counters import unit_vectors
+from mascot.kernels.objective import Floats, Ints
 
 _BLOCK = 512  # rows that are compared with all others at once
 

@@ -11,7 +11,7 @@ from mascot.bins.membership import inliers
 from mascot.bins.sparse import SparseBins, from_pairs, ranges
 from mascot.kernels.constants import EARTH_KM, REACH, SCALE, SMALLEST_KM, SPACING
 from mascot.kernels.native.pack import PackedBins, pack_globe
-from mascot.kernels.reference import Bools, Floats, Ints
+from mascot.kernels.objective import Bools, Floats, Ints
 
 _RING_SHIFT = 32  # a bin's number is ring * 2**32 + cell
 
@@ -28,8 +28,6 @@ class GlobeBins:
     lat: Floats  # radians; NaN is a missing value
     lon: Floats  # radians, in -pi..pi
     sigma_km: float = 0.0  # 0: follow the rows; below 0: follow the rows, at most -sigma_km
-    names: Floats | None = None  # the number of each place's name; NaN: without a name
-    name_price = 0.5  # in new bins; the number of names then falls evenly with the strength
 
     @property
     def rows(self) -> int:
@@ -49,8 +47,7 @@ class GlobeBins:
         return place_name(lat, -180 + (cell + 0.5) * 360 / cells, 180 / rings)
 
     def take(self, rows: Ints) -> GlobeBins:
-        names = None if self.names is None else self.names[rows]
-        return replace(self, lat=self.lat[rows], lon=self.lon[rows], names=names)
+        return replace(self, lat=self.lat[rows], lon=self.lon[rows])
 
     def resolve(self) -> GlobeBins:
         if self.sigma_km > 0:
@@ -91,7 +88,7 @@ class GlobeBins:
         return from_pairs(row, bin_, np.exp(-2 * haversine / width**2), self.rows, 2**62)
 
     def packed(self) -> PackedBins:
-        return pack_globe(self.lat, self.lon, self.sigma_km, self.names, self.name_price)
+        return pack_globe(self.lat, self.lon, self.sigma_km)
 
 
 def cell_counts(ring: Ints, rings: int) -> Ints:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from mascot.kernels.constants import LEAST, OUTLIER, ROUNDS
-from mascot.kernels.reference import Bools, Floats, Ints
+from mascot.kernels.objective import Bools, Floats, Ints
 
 if TYPE_CHECKING:
     from mascot.bins.sparse import SparseBins

@@ -32,8 +32,6 @@ def describe_bins(bins: Bins, name: str, arrays: dict[str, Any]) -> dict[str, An
         return {"kind": "axis", "axes": [asdict(axis) for axis in bins.axes], "unit": bins.unit}
     if isinstance(bins, GlobeBins):
         arrays[f"{name}.lat"], arrays[f"{name}.lon"] = bins.lat, bins.lon
-        if bins.names is not None:
-            arrays[f"{name}.names"] = bins.names
         return {"kind": "globe", "sigma_km": bins.sigma_km}
     if isinstance(bins, VectorBins):
         arrays[f"{name}.vectors"] = bins.vectors
@@ -64,8 +62,7 @@ def restore_bins(described: Mapping[str, Any], name: str, arrays: Mapping[str, A
         valid = is_number(sigma) and (sigma == 0 or _WIDTHS_KM[0] <= abs(sigma) <= _WIDTHS_KM[1])
         check_saved(valid, f"{name} has an impossible width")
         lat, lon = _numbers(arrays, f"{name}.lat", rows, math.pi / 2), _numbers(arrays, f"{name}.lon", rows, math.pi)
-        names = _numbers(arrays, f"{name}.names", rows, rows) if f"{name}.names" in arrays else None
-        return GlobeBins(lat, lon, float(sigma), names)
+        return GlobeBins(lat, lon, float(sigma))
     if kind == "vectors":
         copies, vectors = described["copies"], saved_array(arrays, f"{name}.vectors", "f", 2, rows)
         check_saved(is_number(copies) and -1 <= copies <= 1, f"{name} has an impossible cosine")

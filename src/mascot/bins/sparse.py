@@ -8,7 +8,7 @@ import numpy as np
 
 from mascot.kernels.constants import CUTOFF
 from mascot.kernels.native.pack import LABELS, PackedBins
-from mascot.kernels.reference import Bools, Floats, Ints
+from mascot.kernels.objective import Bools, Floats, Ints
 
 
 @dataclass(eq=False, slots=True)

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from mascot.bins.sparse import SparseBins
 from mascot.errors import OptionError
+from mascot.kernels.counters import unit_vectors
 from mascot.kernels.native.pack import VECTORS, PackedBins
-from mascot.kernels.novelty import unit_vectors
-from mascot.kernels.reference import Bools, Floats, Ints
+from mascot.kernels.objective import Bools, Floats, Ints
 
-_NO_AXES = PackedBins(VECTORS).axes
 _SAFE = 1e-30, 1e30  # largest numbers of vectors that float32 holds with all digits
 
 
@@ -24,7 +23,6 @@ class VectorBins:
 
     vectors: NDArray[np.float32]  # [N, D]
     copies: float = 1.0  # cosine from which two rows are near-copies
-    nearest: bool = False  # novelty is that of MMR, see `kernels.novelty`
 
     @property
     def rows(self) -> int:
@@ -46,7 +44,7 @@ class VectorBins:
         raise OptionError("Vectors have no bins: use Clusters where an attribute must have some")
 
     def packed(self) -> PackedBins:
-        return PackedBins(VECTORS, axes=(float(self.nearest), *_NO_AXES[1:]), vectors=self.vectors)
+        return PackedBins(VECTORS, vectors=self.vectors, copies=self.copies)
 
     def cosines(self, point: VectorBins, rows: Ints | None, which: Ints | None = None) -> Floats:
         """Return the cosine of rows (default: all) and rows `which` of the point (default: its only row).

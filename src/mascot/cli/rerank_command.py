@@ -119,7 +119,10 @@ def rerank(
 
 def _note_missed_rules(rankings: Sequence[mc.Ranking]) -> None:
     """Name the rules that the results of one query do not meet, or count such queries; limits may be exceeded."""
-    missed = [[str(rule) for rule in ranking.missed_rules() if rule.cause != "over"] for ranking in rankings]
+    missed = [
+        [str(rule) for rule in ranking.missed_rules() if rule.cause != "over" and not rule.rule.startswith("focus")]
+        for ranking in rankings
+    ]
     count = sum(map(bool, missed))
     if len(rankings) == 1:
         for rule in missed[0]:
@@ -141,7 +144,6 @@ def demo(
         f'{len(hits.records)} photographs found for "{example.QUERY}". By relevance alone, the first {len(plain)} are',
         f"{_count_line(plain)}, mostly one evening of one trip.",
     )
-    best = sum(mc.rerank(hits.candidates, [], k=_DEMO_RESULTS).relevance)
     for focus in ([], ["hour=18"]):
         wishes = [grammar.spread("place"), *map(grammar.focus, focus)]
         ranking = mc.rerank(hits.candidates, wishes, k=_DEMO_RESULTS)
@@ -152,8 +154,7 @@ def demo(
             "",
             " ".join(["mascot rerank --spread place", *(f"--focus {text}" for text in focus)]),
             printing.side_by_side(plain, hits, ranking),
-            f"{_count_line(plain)} -> {_count_line(results)}; "
-            f"{sum(ranking.relevance) / best:.0%} of the relevance kept.",
+            f"{_count_line(plain)} -> {_count_line(results)}; {ranking.kept:.0%} of the relevance kept.",
             f"Left out: {runner_up.id} (was {runner_up.was}), {runner_up.because}.",
         )
     printing.show(

@@ -109,11 +109,9 @@ def _command(tuning: Tuning, path: str | None, wishes: options.TypedWishes, flag
 def _report(tuning: Tuning, line: str) -> Iterator[Any]:
     yield f"{tuning.queries} queries, {tuning.settings} settings, {len(tuning.folds)} folds, seed {tuning.seed}"
     yield _means_table(tuning)
-    yield _folds_table(tuning)
     yield f"{tuning.reason[0].upper()}{tuning.reason[1:]}."
     yield from (f"Note: {note}." for note in tuning.notes)
-    yield f"\nPython:  {tuning.python}"
-    yield f"Command: {line}"
+    yield f"\n{line}"
 
 
 def _means_table(tuning: Tuning) -> Any:
@@ -136,16 +134,3 @@ def _means_table(tuning: Tuning) -> Any:
 
 def _ends(interval: MeanInterval, sign: str = "") -> str:
     return f"{interval.low:{sign}.3f} to {interval.high:{sign}.3f}"
-
-
-def _folds_table(tuning: Tuning) -> Any:
-    names = ("fold", "queries", "strength", "protect", "widths", "relevance alone", "default", "tuned")
-    grid = printing.new_grid(*((name, {} if name == "widths" else printing.RIGHT) for name in names))
-    for number, fold in enumerate(tuning.folds, 1):
-        setting = fold.setting
-        widths = ", ".join(f"{tuning.wishes[at].attribute.name} {width:g}" for at, width in setting.widths)
-        protect = "default" if setting.protect is None else str(setting.protect)
-        means = [f"{mean:.3f}" for mean in (fold.relevance_alone, fold.default, fold.tuned)]
-        chosen = [f"{setting.strength:g}", protect, printing.visible(widths or "default")]
-        grid.add_row(str(number), str(fold.queries), *chosen, *means)
-    return grid

@@ -14,14 +14,17 @@ from mascot.attributes.vectors import Vectors
 from mascot.bins import AxisBins, Bins, Bools, Floats, GlobeBins, Ints, SparseBins, VectorBins
 from mascot.constraints import Constraint, labels_of_rows
 from mascot.errors import InputError, OptionError, require
-from mascot.kernels.novelty import CopyQuota
-from mascot.kernels.quotas import MOST_QUOTAS, AnyQuota, Quota, without_places
+from mascot.kernels.counters import MOST_RULES, Rule
 from mascot.methods.mascot import DEFAULT_STRENGTH
 from mascot.methods.method import ALL_REMAIN, NO_POSITIONS, Method, Problem, Remaining, Table
 from mascot.methods.named_focus import NamedFocus, aim_scores
 from mascot.wishes import AnyWish, Wish
 
 LEAST_WEIGHT = 1e-150  # smaller weights count as this: products with them would underflow
+
+
+class MixedBins(Exception):
+    """One attribute has bins of different kinds in different queries, which are ranked one by one."""
 
 
 SortedWishes = tuple[tuple[Wish, ...], tuple[Wish, ...], tuple[Constraint, ...]]
@@ -35,7 +38,7 @@ class Queries(NamedTuple):
     rows: Ints | None = None  # [T] rows that the wishes were fitted to; None: candidate t is row t
     ids: Sequence[Any] | Ints | None = None  # a list for each query, or an array [T]; None: positions
     already: Sequence[Ints] | None = None  # positions in each query that earlier pages showed
-    pinned: Ints = NO_POSITIONS  # in a single query: positions that are results, count for quotas and are never dropped
+    pinned: Ints = NO_POSITIONS  # in a single query: positions that are results, count for rules and are never dropped
     sources: Sequence[Any] | None = None  # for each query the records of its candidates, or None
     places: Sequence[int] | None = None  # of the pinned, from 0; None: they come first
 
@@ -80,24 +83,25 @@ class FittedWishes:
     labels: tuple[SparseBins | VectorBins, ...]  # of the constraints
     removed: Bools | None = None  # [rows] rows that were removed
     sorted_wishes: InitVar[SortedWishes | None] = None  # if the caller has sorted them
+    own_table: bool = field(default=False, kw_only=True)  # whether the table is that of the only query
     coverage: tuple[Wish, ...] = field(init=False)  # spread, and focus without a named value
     aims: tuple[Wish, ...] = field(init=False)  # focus with a named value
     constraints: tuple[Constraint, ...] = field(init=False)
-    quotas: tuple[AnyQuota, ...] = field(init=False)  # of the constraints; capacities of shares depend on k
+    rules: tuple[Rule, ...] = field(init=False)  # of the constraints; capacities of shares depend on k
     dropping: tuple[Bins, ...] = field(init=False)  # bins and labels whose rows without a value are dropped
     signs: Floats = field(init=False)  # of the coverage wishes, as in `Problem`
     weights: Floats = field(init=False)
-    rules: tuple[str, ...] = field(init=False)
+    missing: tuple[str, ...] = field(init=False)
 
     def __post_init__(self, sorted_wishes: SortedWishes | None) -> None:
         self.coverage, self.aims, self.constraints = sorted_wishes or sort_wishes(self.wishes)
         self.signs = np.array([float(wish.sign) for wish in self.coverage])
         self.weights = np.array([max(float(wish.weight), LEAST_WEIGHT) for wish in self.coverage])
-        self.rules = tuple([wish.missing for wish in self.coverage])  # faster than of a generator
+        self.missing = tuple([wish.missing for wish in self.coverage])  # faster than of a generator
         bins = *self.bins, *[focus.bins for focus in self.focuses], *self.labels
         sorted_ = *self.coverage, *self.aims, *self.constraints
         self.dropping = tuple([own for wish, own in zip(sorted_, bins, strict=True) if wish.missing == "drop"])
-        self.quotas = tuple([wish.quota(labels) for wish, labels in zip(self.constraints, self.labels, strict=True)])
+        self.rules = tuple([wish.rule(labels) for wish, labels in zip(self.constraints, self.labels, strict=True)])
 
     def near(self, values: Mapping[str, Any]) -> FittedWishes:
         """Return the same with other values of named focuses, by the names of their attributes."""
@@ -106,10 +110,17 @@ class FittedWishes:
         for name, value in values.items():
             require(name in names, f"near[{name!r}]", f"must be a focus with near: {', '.join(names) or 'none'}", value)
         changed = {id(wish): replace(wish, near=values.get(wish.attribute.name, wish.near)) for wish in self.aims}
-        result = copy(self)  # bins and quotas of the corpus are not computed again
+        result = copy(self)  # bins and rules of the corpus are not computed again
         result.aims, result.wishes = tuple(changed.values()), tuple(changed.get(id(w), w) for w in self.wishes)
         pairs = zip(result.aims, self.focuses, strict=True)
         result.focuses = tuple(wish.named_focus(focus.bins) for wish, focus in pairs)
+        return result
+
+    def only(self, q: int) -> FittedWishes:
+        """Return the same for one query."""
+        result = copy(self)
+        if len(self.tables) > 1:
+            result.tables, result.own_table = (self.tables[q],), True
         return result
 
     def dropped(self, rows: Ints | None) -> Bools | None:
@@ -121,25 +132,21 @@ class FittedWishes:
         return mask if mask is not None and mask.any() else None
 
     def problem(self, queries: Queries, call: Call) -> Problem:
-        """Return the problem that a method solves: bins, quotas, and scores with named focuses blended in."""
+        """Return the problem that a method solves: bins, rules, and scores with named focuses blended in."""
         ptr, scores, rows, tables = queries.ptr, queries.scores, queries.rows, self.tables
         already, pinned = queries.already, queries.pinned
-        quotas = tuple([wish.for_k(quota, call.k) for wish, quota in zip(self.constraints, self.quotas, strict=True)])
-        if len(pinned):
-            quotas = tuple(reduced(quota, pinned if rows is None else rows[pinned]) for quota in quotas)
-            already = [np.concatenate([*(already or ()), pinned])]
-        if already is not None and any(map(len, already)):  # a kernel arranges pages that nothing stands before
-            quotas = without_places(quotas)
+        rules = tuple([wish.for_k(rule, call.k) for wish, rule in zip(self.constraints, self.rules, strict=True)])
         remaining, dropped = ALL_REMAIN, self.dropped(rows)
         if dropped is not None:
             dropped = dropped.copy()
             dropped[pinned] = False
             remaining, rest = Remaining.without(dropped, ptr), np.flatnonzero(~dropped)
             ptr, scores, rows = remaining.ptr, scores[rest], rest if rows is None else rows[rest]
-            if len(tables) > 1:
+            if len(tables) > 1 or self.own_table:
                 tables = tuple(table.take(np.asarray(remaining.of(q))) for q, table in enumerate(tables))
             if already is not None:
                 already = [remaining.from_input(q, positions) for q, positions in enumerate(already)]
+            pinned = remaining.from_input(0, pinned)
         already_ptr = already_flat = None
         if already is not None and any(map(len, already)):
             already_ptr = np.concatenate([[0], np.cumsum([len(positions) for positions in already])]).astype(np.int64)
@@ -153,26 +160,13 @@ class FittedWishes:
             located = [focus.located(queries) for focus in self.focuses]
             scores = aim_scores(scores, ptr, rows, located, call.k, strength, robust)
         return Problem(
-            ptr=ptr, scores=scores, rows=rows, bins=self.bins, tables=tables,
-            signs=self.signs, weights=self.weights, rules=self.rules,
+            ptr=ptr, scores=scores, rows=rows, bins=self.bins, tables=tables, own_tables=self.own_table,
+            signs=self.signs, weights=self.weights, missing=self.missing,
             attributes=tuple([wish.attribute for wish in self.coverage]), already_ptr=already_ptr, already=already_flat,
-            remaining=remaining, quotas=quotas, named_weight=named_weight, backend=call.backend, threads=call.threads,
+            remaining=remaining, rules=rules, named_weight=named_weight, backend=call.backend, threads=call.threads,
+            before=None if queries.already is None else [queries.already_rows(q) for q in range(len(ptr) - 1)],
+            pinned=dict(zip(queries.places or range(len(pinned)), pinned.tolist(), strict=True)),
         )  # fmt: skip
-
-
-def reduced(quota: AnyQuota, rows: Ints) -> AnyQuota:
-    """Return a quota without the places that the results `rows` take."""
-    if isinstance(quota, CopyQuota):
-        return replace(quota, pinned=np.concatenate([quota.pinned, rows]))
-    counts = label_counts(quota, rows)
-    least = None if quota.least is None else np.maximum(quota.least - counts, 0)
-    return replace(quota, capacity=np.maximum(quota.capacity - counts, 0), least=least)
-
-
-def label_counts(quota: Quota, rows: Ints) -> Ints:
-    """Return how many rows have each label of a quota."""
-    labels = np.concatenate([NO_POSITIONS, *[quota.of(row) for row in rows.tolist()]])
-    return np.bincount(labels, minlength=len(quota.capacity))
 
 
 def fit_wishes(wishes: tuple[AnyWish, ...], table: Table, rows: int, groups: int = 1) -> FittedWishes:
@@ -201,8 +195,8 @@ def sort_wishes(wishes: Sequence[AnyWish]) -> SortedWishes:
     for wish in wishes:
         groups[2 if not isinstance(wish, Wish) else wish.near is not None].append(wish)
     coverage, aims, constraints = map(tuple, groups)
-    if len(constraints) > MOST_QUOTAS:
-        raise OptionError(f"wishes must have at most {MOST_QUOTAS} limits and shares, got {len(constraints)}")
+    if len(constraints) > MOST_RULES:
+        raise OptionError(f"wishes must have at most {MOST_RULES} limits and shares, got {len(constraints)}")
     return coverage, aims, constraints
 
 
@@ -249,15 +243,15 @@ def _join_bins(parts: Sequence[Bins]) -> Bins:
         globes = [p for p in parts if isinstance(p, GlobeBins)]
         columns = zip(*((p.lat, p.lon) for p in globes), strict=True)
         lat, lon = (np.concatenate(column) for column in columns)
-        # Queries are ranked one by one, so names of different queries may share numbers.
-        names = None if first.names is None else np.concatenate([p.names for p in globes])
-        return replace(first, lat=lat, lon=lon, names=names)
+        return replace(first, lat=lat, lon=lon)
     if isinstance(first, VectorBins):
         vectors = [p.vectors for p in parts if isinstance(p, VectorBins)]
         sizes = sorted({part.shape[1] for part in vectors})
         if len(sizes) > 1:
             raise InputError(f"Vectors must have one length in all queries, got {' and '.join(map(str, sizes))}")
         return replace(first, vectors=np.concatenate(vectors))
+    if not all(isinstance(part, SparseBins) for part in parts):
+        raise MixedBins
     rows = [part.sparse() for part in parts]
     starts = np.cumsum([0, *(len(part.indices) for part in rows)])
     values = None

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.kernels.reference import Floats, Ints
+from mascot.kernels.objective import Floats, Ints
 
 _BLOCK_VALUES = 1 << 20  # float64 values of points held at once: 8 MiB
 _TILE_ROWS = 16

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
-from mascot.bins import Floats
-from mascot.errors import InputError, OptionError, check_one_of, check_switch, check_whole, require, warn_once
-from mascot.kernels import native, reference
-from mascot.kernels.constants import LEADERS
-from mascot.kernels.quotas import AnyQuota
-from mascot.kernels.reference import Options
-from mascot.methods.method import Problem, Selection, check_strength
+from mascot.bins import Bins, SparseBins
+from mascot.bins.vector_bins import VectorBins
+from mascot.errors import InputError, check_one_of, check_switch, check_whole
+from mascot.kernels.constants import FOCUS_PRICE, LABEL_PRICE, NOVELTY, RIVALS
+from mascot.kernels.objective import Floats, Novelty, Options, normalized_each, relevance_of
+from mascot.kernels.page import protect
+from mascot.kernels.solve import Solver
+from mascot.methods.by_kernel import may_use_kernel, select_by_kernel
+from mascot.methods.method import Problem, Selection, check_strength, select_pages
 from mascot.serialize import Value
 
 DEFAULT_STRENGTH = 0.5
 _PROTECT = 3
 _LEAST_STRENGTH = 1e-100  # a smaller strength counts as this: products with it would underflow
+_QUARTER = 0.25  # the largest scores are finite in sums of kernels, too
 _LARGEST_SCORE = 1e150  # raw scores that are summed without rescaling
 
 
@@ -38,8 +40,8 @@ class Mascot(Value):
     strength
         0 is relevance only, 1 is wishes only (default: 0.5, unless `keep` is given).
     protect
-        Always select this many of the most relevant candidates; they count as covered (default: 3, but at most a third
-        of k, rounded up).
+        Always select this many of the most relevant candidates; they count as covered (default: 1; with a focus among
+        the wishes 3, but at most a third of k, rounded up).
     bin_weight
         ``"uniform"``: every bin is worth 1. ``"query"``: a bin is worth its peak relevance, the paper's omega
         (default: ``"uniform"``).
@@ -47,9 +49,10 @@ class Mascot(Value):
         Rescale the scores to 0..1 over the candidates; otherwise use raw scores (default: True).
     scale
         Divide c_a by its largest first-step value and by the sum of the weights, so that strength means the same for
-        every width, grid and number of attributes. A new label costs a focus a quarter of that, so that the number of
-        labels falls evenly with the strength. Also let far outliers among the scores (boosted or sentinel values) count
-        as the outermost of the other scores (default: True).
+        every width, grid and number of attributes. A new label is worth 0.35 of that, a new bin under a focus 1.25 and
+        a vector unlike the results 1.5, so that strength 0.5 is about half of the way. Also let far outliers among the
+        scores (boosted or sentinel values) count as the best of the others, and set the range of relevance by the
+        scores that can win: 1 is the best, 0 the score of rank 3k (default: True).
     order
         Rank the selected results by ``"relevance"`` or in the order of ``"selection"`` (default: ``"selection"``, so
         that the first results are already mixed).
@@ -58,10 +61,6 @@ class Mascot(Value):
         from 1 in steps of 0.05 until the results retain enough, then up in hundredths while they do (default: None).
     balance
         A bin of a spread holds its share of the k results; otherwise one whole membership covers it (default: True).
-    starts
-        How many further starts a focus without a named value tries, around the most relevant candidates where most
-        matches lie. The best objective wins. 0 is a single greedy pass (default: 1).
-
     The default is the guarded method. `Mascot.paper` is the published one. The paper's ablations are its switches:
     `normalize=False` (w/o Normalization), `bin_weight="uniform"` (Uniform Binning), both (Prob-Coverage).
     """
@@ -74,14 +73,11 @@ class Mascot(Value):
     order: Literal["relevance", "selection"] = "selection"
     keep: float | None = None
     balance: bool = True
-    starts: int = 1
 
     def __post_init__(self) -> None:
         check_strength(self, DEFAULT_STRENGTH)
         if self.protect is not None:
             check_whole("Mascot.protect", self.protect, 0)
-        check_whole("Mascot.starts", self.starts, 0)
-        require(self.starts <= LEADERS, "Mascot.starts", f"must be at most {LEADERS}", self.starts)
         for switch in ("normalize", "scale", "balance"):
             check_switch(f"Mascot.{switch}", getattr(self, switch))
             object.__setattr__(self, switch, bool(getattr(self, switch)))
@@ -92,83 +88,101 @@ class Mascot(Value):
     def paper(
         cls, strength: float, bin_weight: Literal["uniform", "query"] = "query", normalize: bool = True
     ) -> Mascot:
-        """Return the published method, exactly: query bin weights, no scaling, nothing protected, one start."""
-        return cls(strength, 0, bin_weight, normalize, scale=False, order="selection", balance=False, starts=0)
+        """Return the published method, exactly: query bin weights, no scaling, nothing protected, one list."""
+        return cls(strength, 0, bin_weight, normalize, scale=False, order="selection", balance=False)
 
     @property
     def robust(self) -> bool:
         """Whether far outliers among the scores are ignored."""
         return self.normalize and self.scale
 
-    def protected(self, k: int) -> int:
-        """Return how many of k results are protected."""
-        return min(_PROTECT, math.ceil(k / 3)) if self.protect is None else int(self.protect)
+    def protected(self, k: int, focused: bool) -> int:
+        """Return how many of k results are protected; `focused`: a focus is among the wishes."""
+        usual = min(_PROTECT, math.ceil(k / 3)) if focused else 1
+        return usual if self.protect is None else int(self.protect)
 
     def select(self, problem: Problem, k: int) -> Selection:
         """Select k candidates of each query, or all if there are fewer."""
         if not self.normalize and np.abs(problem.scores).max(initial=0.0) > _LARGEST_SCORE:
             largest = np.abs(problem.scores).max()
             raise InputError(f"scores must be within -1e150..1e150 without rescaling, got {largest}")
-        options = self.kernel_options(k, problem.weights, problem.named_weight)
-        if k > problem.longest:  # protect as many as for k results
-            options = options._replace(k=problem.longest)
-        if options.keep > 0 and problem.quotas:
-            lengths = np.array([problem.open_positions(q).sum() for q in range(len(problem))])
-            selection = reference.hold_limits_first(
-                lambda quotas: select_by_kernel(problem, quotas, options),
-                problem.quotas,
-                np.minimum(lengths, options.k),
-            )
+        options = self.options_for(problem, k)
+        relevance, ideal = self.relevance(problem, k, options)
+        is_plain = self.robust and options.strength == options.keep == 0
+        worth = problem.scores * _QUARTER if is_plain else relevance  # of equal relevances, the higher score
+
+        def solver(q: int) -> Solver:
+            return self.solver(problem, q, k, options, is_plain)
+
+        if may_use_kernel(problem, options):
+            selection = select_by_kernel(problem, k, options, worth, ideal, self.shares(problem), solver)
         else:
-            selection = select_by_kernel(problem, problem.quotas, options)
-        selection.protect = options.protect
+            method = replace(self, strength=options.strength, keep=None) if options.keep == 0 else self
+            selection = select_pages(problem, k, method, solver)
+        if is_plain:
+            selection.log_relevance(relevance, problem.ptr)
         if self.keep is None and options.strength != self.strength:  # report what was asked for
             selection.strengths.fill(float(self.strength or 0.0))
         return selection
 
-    def kernel_options(self, k: int, weights: Floats, named_weight: float) -> Options:
-        """Return the options of kernels, for the `weights` of the coverage wishes and the weight of named focuses."""
+    def options_for(self, problem: Problem, k: int) -> Options:
+        """Return the options of kernels for pages of k results."""
         # A named focus is part of relevance: coverage gets what the named wishes leave of the strength.
-        strength, keep = float(self.strength or 0.0), float(self.keep or 0.0)
+        strength, keep, named_weight = float(self.strength or 0.0), float(self.keep or 0.0), problem.named_weight
         if named_weight > 0:
-            covered = float(weights.sum())
+            covered = float(problem.weights.sum())
             strength *= covered / (covered + named_weight)
-        if not len(weights):  # there is nothing to cover, and relevance alone decides
+        if not len(problem.weights):  # there is nothing to cover, and relevance alone decides
             strength = keep = 0.0
         if strength > 0:
             strength = max(strength, _LEAST_STRENGTH)
+        count = k - len(problem.pinned)
+        protect = self.protected(count, named_weight > 0 or -1.0 in problem.signs.tolist())
+        if strength == keep == 0 and any(isinstance(bins, VectorBins) for bins in problem.bins):
+            protect = 0  # relevance alone decides, also about near-copies
         return Options(
-            k,
-            self.protected(k),
-            strength,
-            keep,
-            self.starts,
-            query_weight=self.bin_weight == "query",
-            normalize=self.normalize,
-            scale=self.scale,
-            robust=self.robust and not named_weight,
-            balance=self.balance,
-            by_relevance=self.order == "relevance",
-        )
+            min(count, problem.longest), protect, strength, keep, self.bin_weight == "query", self.normalize,
+            self.scale, self.robust and not named_weight, self.balance, self.order == "relevance",
+        )  # fmt: skip
 
+    def relevance(self, problem: Problem, k: int, options: Options) -> tuple[Floats, Floats]:
+        """Return relevance in the gain, and in 0..1, of all candidates."""
+        scores, ptr = problem.scores, problem.ptr.tolist()
+        if not self.robust:
+            ideal = normalized_each(scores, problem.ptr) if len(scores) else scores
+            return (ideal if self.normalize else scores), ideal
+        shown = [0] * len(problem) if problem.already_ptr is None else np.diff(problem.already_ptr).tolist()
+        parts = [
+            relevance_of(scores[start:end], RIVALS * k + count, options.robust)
+            for start, end, count in zip(ptr, ptr[1:], shown, strict=False)
+        ]
+        relevance = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return relevance, np.minimum(np.maximum(relevance, 0.0), 1.0)
 
-def select_by_kernel(problem: Problem, quotas: Sequence[AnyQuota], options: Options) -> Selection:
-    """Select on the native kernel unless numpy is asked for, or on numpy if there is none."""
-    if problem.backend != "numpy" and native.available():
-        return _select_native(problem, quotas, options)
-    if problem.backend == "native":
-        raise OptionError(f"backend 'native' cannot be used: {native.description()}")
-    if problem.backend == "auto":
-        reason = f"no native kernel ({native.description()}). Install gcc or clang, then install mascot again"
-        warn_once(f"mascot runs on numpy, tens of times slower: {reason}")
-    queries = (problem.arrays_of(q, quotas) for q in range(len(problem)))
-    return reference.select(queries, len(problem), len(problem.bins), options)
+    def shares(self, problem: Problem) -> list[float]:
+        """Return what the largest coverage or novelty of each wish is worth, negative for a focus."""
+        signs, weights = problem.signs.tolist(), problem.weights.tolist()
+        total = sum(weights) if self.scale else 1.0
+        wishes = zip(problem.bins, signs, weights, strict=True)
+        return [sign * weight / total * self.price(bins, sign) for bins, sign, weight in wishes]
 
+    def price(self, bins: Bins, sign: float) -> float:
+        """Return what a new bin or a vector unlike all results is worth, in relevance of the best result."""
+        if isinstance(bins, VectorBins):
+            return NOVELTY
+        if not self.scale:
+            return 1.0
+        return LABEL_PRICE if isinstance(bins, SparseBins) else FOCUS_PRICE if sign < 0 else 1.0
 
-def _select_native(problem: Problem, quotas: Sequence[AnyQuota], options: Options) -> Selection:
-    rules = [native.NEUTRAL if rule == "neutral" else native.LAST for rule in problem.rules]
-    bins = [part.packed() for part in problem.bins]
-    return native.select(
-        problem.ptr, problem.rows, problem.scores, problem.already_ptr, problem.already, bins,
-        problem.signs, problem.weights, rules, quotas, options, problem.threads,
-    )  # fmt: skip
+    def solver(self, problem: Problem, q: int, k: int, options: Options, is_plain: bool = False) -> Solver:
+        """Return what selects for one query; `is_plain`: by its scores alone."""
+        own = problem.only(q)
+        relevance, ideal = self.relevance(own, k, options)
+        relevance = own.scores * _QUARTER if is_plain else relevance
+        shares = enumerate(self.shares(problem))
+        terms = [problem.term(q, a, share, relevance, options) for a, share in shares]
+        query = problem.query(q, k, relevance, terms)
+        novelties = [term for term in terms if isinstance(term, Novelty) and term.spreads]
+        protected = protect(query.order(), options.protect, query, novelties)
+        focuses = [term for term in terms if term.factor < 0 and term.tie > 0] if options.guarded else []
+        return Solver(query, ideal, protected, terms, focuses)

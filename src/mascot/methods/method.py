@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -10,18 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mascot.attributes.attribute import Attribute, Columns, as_matrix
-from mascot.bins import Bins, Bools, Floats, Ints, SparseBins, VectorBins
+from mascot.bins import Bins, Bools, Floats, Ints, VectorBins
 from mascot.errors import InputError, OptionError, check_share, require
-from mascot.kernels import reference
-from mascot.kernels.look_ahead import select_results
-from mascot.kernels.novelty import QueryVectors, unit_vectors
-from mascot.kernels.quotas import AnyQuota, may_fill, without_fill
-from mascot.kernels.reference import QueryArrays, QueryBins
-from mascot.kernels.reference import Selection as Selection
+from mascot.kernels.counters import Rule, unit_vectors
+from mascot.kernels.objective import Coverage, Novelty, Options, Term, normalized
+from mascot.kernels.page import Page, Query, build
+from mascot.kernels.solve import Selection as Selection
+from mascot.kernels.solve import Solver, shown_order
 
 NO_POSITIONS = np.empty(0, np.int64)
-Pick = Callable[[float], Ints]  # selects positions of one query at a strength
-Prepare = Callable[["Problem", int, int], Pick]  # takes the number of a query and k
+Pick = Callable[[float], Ints]  # returns positions for a strength
+Prepare = Callable[[int], Solver]  # takes the number of a query
 
 
 @dataclass(slots=True)
@@ -88,7 +87,7 @@ class Problem:
     bins: tuple[Bins, ...]  # of the A wishes
     signs: Floats  # [A], +1 spread, -1 focus
     weights: Floats  # [A], > 0
-    rules: tuple[str, ...]  # [A], what a missing value gets: "last" or "neutral"
+    missing: tuple[str, ...]  # [A], what a missing value gets: "last" or "neutral"
     attributes: tuple[Attribute, ...]  # [A]
     tables: tuple[Table, ...]  # one that all queries share, or one per query
     own_tables: bool = field(default=False, kw_only=True)  # whether the tables are those of the queries
@@ -96,7 +95,9 @@ class Problem:
     already_ptr: Ints | None = None  # [Q + 1]; None: there are no earlier pages
     already: Ints | None = None  # positions within each query that earlier pages showed
     remaining: Remaining = ALL_REMAIN  # maps positions to those in the input
-    quotas: tuple[AnyQuota, ...] = ()  # most results per label, or near-copies; rows as for the bins
+    rules: tuple[Rule, ...] = ()  # in the order of the constraints; rows as for the bins
+    before: Sequence[Ints] | None = None  # for each query the rows of the results of earlier pages, in the order shown
+    pinned: Mapping[int, int] = field(default_factory=dict)  # of a single query: positions of results by their places
     named_weight: float = 0.0  # weight of the named focuses that are part of the scores
     backend: str = "auto"
     threads: int | None = None
@@ -118,12 +119,16 @@ class Problem:
 
     def relevance_of(self, q: int, robust: bool) -> Floats:
         """Return one query's scores in 0..1; with a named focus blended in, the far ones are no outliers."""
-        return reference.normalized(self.scores_of(q), robust and not self.named_weight)
+        return normalized(self.scores_of(q), robust and not self.named_weight)
 
     def already_of(self, q: int) -> Ints:
         if self.already is None or self.already_ptr is None:
             return NO_POSITIONS
         return self.already[self.already_ptr[q] : self.already_ptr[q + 1]]
+
+    def length_of(self, q: int, k: int) -> int:
+        """Return how many results a full page of one query has."""
+        return min(k, len(self.scores_of(q)) - len(self.already_of(q)))
 
     def open_positions(self, q: int) -> Bools:
         """Return which of one query's candidates earlier pages have not shown."""
@@ -138,27 +143,33 @@ class Problem:
         (table,) = self.tables
         return table if len(self) == 1 and self.rows is None else table.take(self.rows_of(q))
 
-    def arrays_of(self, q: int, quotas: Sequence[AnyQuota]) -> QueryArrays:
-        """Return one query as the reference implementation takes it."""
-        rows = self.rows_of(q)
-        attributes: list[QueryBins | QueryVectors] = []
-        for bins, sign, weight, rule in zip(self.bins, self.signs, self.weights, self.rules, strict=True):
-            own = bins.take(rows)
-            wish = own.missing(), sign, weight, rule == "neutral"
-            if isinstance(bins, VectorBins):
-                attributes.append(QueryVectors(unit_vectors(bins.vectors[rows]), *wish, bins.nearest))
-            else:
-                labels = isinstance(bins, SparseBins)
-                names = getattr(own, "names", None), getattr(own, "name_price", 0.0)
-                attributes.append(QueryBins(own.sparse().compact()[0].dense(), *wish, labels, *names))
-        return QueryArrays(self.scores_of(q), attributes, self.already_of(q), quotas, rows)
+    def membership_of(self, q: int, a: int) -> Floats | None:
+        """Return one query's memberships [N, U] in the bins of attribute a that occur; None for vectors."""
+        bins = self.bins[a].take(self.rows_of(q))
+        return None if isinstance(bins, VectorBins) else bins.sparse().compact()[0].dense()
+
+    def term(self, q: int, a: int, share: float, relevance: Floats, options: Options) -> Coverage | Novelty:
+        """Return the term of attribute a for one query; `share` is its part of all weights, negative for a focus."""
+        bins, neutral = self.bins[a].take(self.rows_of(q)), self.missing[a] == "neutral"
+        if isinstance(bins, VectorBins):
+            return Novelty(unit_vectors(bins.vectors), share, copies=bins.copies, neutral=neutral)
+        membership = self.membership_of(q, a)
+        assert membership is not None
+        return Coverage(membership, bins.missing(), share, options.k, relevance, options, neutral=neutral)
+
+    def query(self, q: int, k: int, relevance: Floats, terms: Sequence[Term] = ()) -> Query:
+        """Return one query as the loop takes it, for a page of k results."""
+        counters = [rule.counter(self.rows_of(q)) for rule in self.rules]
+        before = () if self.before is None else self.before[q].tolist()
+        return Query(self.scores_of(q), relevance, terms, counters, k, self.already_of(q), before, self.pinned)
 
     def only(self, q: int) -> Problem:
         """Return one query as a problem of its own."""
         rows, already, own = self.rows_of(q), self.already_of(q), len(self.tables) > 1
         ptr = np.array([0, len(rows)])
         return replace(
-            self, ptr=ptr, scores=self.scores_of(q), rows=rows, already_ptr=np.array([0, len(already)]),
+            self, ptr=ptr, scores=self.scores_of(q), rows=rows,
+            before=self.before and self.before[q : q + 1], already_ptr=np.array([0, len(already)]),
             already=already, remaining=Remaining(ptr, self.remaining.of(q)),
             tables=self.tables[q : q + 1] if own else self.tables, own_tables=own or self.own_tables,
         )  # fmt: skip
@@ -203,68 +214,82 @@ def check_strength(method: Any, default: float) -> None:
         check_share(f"{owner}.strength", strength)
 
 
-def select_each(problem: Problem, k: int, method: Any, prepare: Prepare | None = None) -> Selection:
+def select_pages(problem: Problem, k: int, method: Any, solver: Prepare | None = None) -> Selection:
     """Select query by query, at the strength of the method or, if it has a `keep`, at the one that is found.
 
-    Relevance decides at strength 0, if `prepare` is None, and for queries without attributes and vectors.
+    `solver(q)` returns what selects for query q; if there is none, relevance decides.
     """
-    strength, keep = getattr(method, "strength", 0.0), getattr(method, "keep", None)
-    positions = np.full((len(problem), min(k, problem.longest)), -1, np.int64)
-    strengths = np.full(len(problem), strength or 0.0)
-    for q in np.flatnonzero(np.diff(problem.ptr)).tolist():
-        if prepare is None or strength == 0 or not _is_comparable(problem, q, method):
-            picks, strengths[q] = best_positions(problem, q, k), strength or 0.0
-        elif keep is None:
-            picks, strengths[q] = prepare(problem, q, k)(strength), strength
+    strength, keep = getattr(method, "strength", 0.0) or 0.0, getattr(method, "keep", None)
+    by_relevance = getattr(method, "order", "") == "relevance"
+    positions, ranked = np.full((2, len(problem), min(k, problem.longest)), -1, np.int64)
+    strengths, pages = np.full(len(problem), strength), []
+    for q in range(len(problem)):
+        if not len(problem.scores_of(q)):
+            pages.append(Page())
+            continue
+        own = relevance_solver(problem, q, k) if solver is None else solver(q)
+        if keep is None:
+            page = own.at(strength)
         else:
-            picks, strengths[q] = _search(problem, q, k, method, prepare)
-        positions[q, : len(picks)] = picks
-    return Selection(positions, positions, strengths)
+            page, strengths[q] = own.search(keep)
+        pages.append(page)
+        positions[q, : len(page.positions)] = page.positions
+        shown = shown_order(own.query, page, own.ideal) if by_relevance else page.positions
+        ranked[q, : len(shown)] = shown
+    return Selection(positions, ranked, strengths, pages)
 
 
-def _is_comparable(problem: Problem, q: int, method: Any) -> bool:
+def is_comparable(problem: Problem, q: int, method: Any) -> bool:
     """Return whether one query's candidates have attributes or vectors; raise if they have no wish at all either."""
     if len(problem.signs) > 0 or problem.tables[q if len(problem.tables) > 1 else 0].vectors is not None:
         return True
-    if not problem.quotas and not problem.named_weight:
+    if not problem.rules and not problem.named_weight:
         name, remedy = type(method).__name__, "give Candidates(vectors=...) or a wish such as spread('city')"
         raise InputError(f"{name} compares candidates by vectors or wishes, got neither: {remedy}")
     return False
 
 
-def _search(problem: Problem, q: int, k: int, method: Any, prepare: Prepare) -> tuple[Ints, float]:
-    """Return one query's selection, and the strength at which it retains what `keep` asks for.
-
-    Limits are exceeded to fill the list only if it is not full within them; see `hold_limits_first`.
-    """
-    if may_fill(problem.quotas):
-        held = replace(problem, quotas=without_fill(problem.quotas))
-        picks, strength = _search(held, q, k, method, prepare)
-        if len(picks) == min(k, problem.open_positions(q).sum()):
-            return picks, strength
-    best, pick = best_positions(problem, q, k), prepare(problem, q, k)
-    relevance = problem.relevance_of(q, getattr(method, "robust", False))
-    least = method.keep * float(relevance[best].sum()) - 1e-9
-    return reference.search_strength(lambda s: (pick(s) if s > 0 else best, 1), relevance, least)[:2]
+def relevance_solver(problem: Problem, q: int, k: int) -> Solver:
+    """Return what selects one query's highest scores that the rules allow."""
+    return Solver(problem.query(q, k, problem.scores_of(q)), problem.relevance_of(q, robust=False))
 
 
-def best_positions(problem: Problem, q: int, k: int) -> Ints:
-    """Return one query's k highest scores that the quotas allow."""
-    scores = problem.scores_of(q)
-    order = np.argsort(-scores, kind="stable")
-    order = order[problem.open_positions(q)[order]]
-    if not problem.quotas:
-        return np.asarray(order[:k])
+@dataclass(eq=False, slots=True)
+class PickSolver(Solver):
+    """Selects for one query by a function of the strength that knows neither terms nor rules."""
 
-    def begin() -> Any:
-        return lambda allowed: int(order[allowed[order].argmax()]), lambda position: None
+    pick: Pick = field(kw_only=True)
 
-    return select_results(NO_POSITIONS, problem.already_of(q), k, problem.quotas, problem.rows_of(q), begin)[0]
+    def greedy(self, strength: float) -> tuple[Page, Sequence[int]]:
+        if strength == 0:
+            return build(self.query, 0.0), ()
+        page, picks, pinned = Page(), iter(self.pick(strength).tolist()), self.query.pinned
+        while len(page.positions) < self.query.length:
+            place = len(page.positions)
+            page.positions.append(pinned[place] if place in pinned else next(picks))
+        return page, ()
 
 
-def refuse_quotas(problem: Problem, method: object) -> None:
+def select_each(problem: Problem, k: int, method: Any, prepare: Callable[[Problem, int, int], Pick]) -> Selection:
+    """Select by the positions that `prepare(problem, q, k)(strength)` returns, for methods without terms."""
+    refuse_rules(problem, method)
+
+    def solver(q: int) -> Solver:
+        own = relevance_solver(problem, q, k)
+        if getattr(method, "strength", None) == 0 or not is_comparable(problem, q, method):
+            return own
+        pins = list(problem.pinned.values())
+        covered = np.concatenate([problem.already_of(q), pins]).astype(np.int64)
+        rest = replace(problem, already_ptr=np.array([0, len(covered)]), already=covered) if pins else problem
+        ideal = problem.relevance_of(q, getattr(method, "robust", False))
+        return PickSolver(own.query, ideal, pick=prepare(rest, q, k - len(pins)))
+
+    return select_pages(problem, k, method, solver)
+
+
+def refuse_rules(problem: Problem, method: object) -> None:
     """Raise for a method that cannot obey limits and shares."""
-    if problem.quotas:
+    if problem.rules:
         name = type(method).__name__
         raise OptionError(f"{name} cannot obey limit(...) or share(...): use Mascot, Mmr or Relevance, got {method!r}")
 

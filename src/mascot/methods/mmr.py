@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.bins import Bools, Ints
-from mascot.bins.vector_bins import VectorBins, single_precision
+from mascot.bins import Floats, Ints
 from mascot.errors import OptionError, check_switch
-from mascot.kernels.look_ahead import select_results
-from mascot.kernels.reference import Options
-from mascot.methods.mascot import select_by_kernel
-from mascot.methods.method import NO_POSITIONS, Pick, Problem, Selection, check_strength, select_each
-from mascot.methods.similarity import joined
+from mascot.kernels.page import protect
+from mascot.kernels.solve import Solver
+from mascot.methods.method import Problem, Selection, check_strength, is_comparable, relevance_solver, select_pages
 from mascot.serialize import Value
 
 _ROUNDING = 1e-6  # of a similarity in float32
@@ -55,7 +52,6 @@ class Mmr(Value):
       selects exactly what spread selects.
     - With A attributes each counts (1 / A)^2 of the image vectors in the dot product.
     - Candidates without vectors are compared by their attributes alone; with neither, `Mmr` is refused.
-    - Without wishes, vectors are compared by the kernels of `Mascot`, and a missing vector has no novelty.
     - Time is linear in the number of candidates, except with `published`. Beside wishes, products are computed in
       float32. Gains closer together than rounding are equal, and equal gains go to the lowest position.
     - A second page continues the first. Limits and shares are obeyed.
@@ -84,54 +80,17 @@ class Mmr(Value):
                 "Mmr cannot focus: it would select what spread selects. Name a value (focus(..., near=...)), use "
                 "Mascot, or Mmr(published=True) for the published behaviour"
             )
-        vectors = [table.vectors for table in problem.tables]
-        if self.published or len(problem.signs) or problem.quotas or self.strength == 0 or not _alike(vectors):
-            return select_each(problem, k, self, self._prepare)
-        return self._select_by_novelty(problem, min(k, problem.longest), vectors)
+        return select_pages(problem, k, self, lambda q: self._solver(problem, q, k))
 
-    def _select_by_novelty(self, problem: Problem, k: int, vectors: Any) -> Selection:
-        """Select by vectors alone, on the kernels of `Mascot`; the best match is protected, because it is first."""
-        rows = vectors[0] if len(vectors) == 1 else np.concatenate(vectors)
-        bins, unit_weight = (VectorBins(single_precision(rows), nearest=True),), np.ones(1)
-        options = Options(
-            k, 1 if problem.already is None else 0, self.strength or 0.0, self.keep or 0.0, 0, query_weight=False,
-            normalize=self.robust, scale=True, robust=self.robust and not problem.named_weight, balance=False,
-            by_relevance=False,
-        )  # fmt: skip
-        by_vectors = replace(problem, bins=bins, signs=unit_weight, weights=unit_weight, rules=("last",))
-        selection = select_by_kernel(by_vectors, (), options)
-        return Selection(selection.positions, selection.positions, selection.strengths)
-
-    def _prepare(self, problem: Problem, q: int, k: int) -> Pick:
-        scores, already = problem.scores_of(q), problem.already_of(q)
-        relevance = problem.relevance_of(q, robust=True) if self.robust else scores
+    def _solver(self, problem: Problem, q: int, k: int) -> Solver:
+        scores = problem.scores_of(q)
+        ideal = problem.relevance_of(q, robust=self.robust)
+        if self.strength == 0 or not is_comparable(problem, q, self):
+            return relevance_solver(problem, q, k)
         similarity, rounding = self._similarity(problem, q)
-
-        def pick(strength: float) -> Ints:
-            alone = (1.0 - strength) * relevance
-
-            def begin() -> Any:
-                gains, results = alone.copy(), 0
-
-                def add(position: int) -> None:
-                    nonlocal results
-                    np.minimum(gains, alone - strength * similarity(position), out=gains)
-                    results += 1
-
-                def choose(allowed: Bools) -> int:
-                    # If nothing was selected before, the highest score is first.
-                    worth, tie = (gains, strength * rounding) if results else (scores, 0.0)
-                    worth = np.where(allowed, worth, -np.inf)
-                    best = int(worth.argmax())
-                    return int((worth[: best + 1] >= worth[best] - tie).argmax())
-
-                for position in already.tolist():
-                    add(position)
-                return choose, add
-
-            return select_results(NO_POSITIONS, already, k, problem.quotas, problem.rows_of(q), begin)[0]
-
-        return pick
+        query = problem.query(q, k, ideal if self.robust else scores, [Unlike(len(scores), similarity, rounding)])
+        is_first = not len(query.already) and not query.pinned  # the first result has the highest score
+        return Solver(query, ideal, protect(np.lexsort((np.arange(len(scores)), -scores)), int(is_first), query))
 
     def _similarity(self, problem: Problem, q: int) -> tuple[Callable[[int], NDArray[Any]], float]:
         """Return a function of one candidate's similarities [N] in 0..1, and how far rounding may change them."""
@@ -152,12 +111,30 @@ class Mmr(Value):
 
     def _rows(self, problem: Problem, q: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return rows [N, D] and factors [N], whose products are compared; the factor of a missing row is 0."""
-        exact = joined(problem.features_of(q), problem.signs, problem.weights, problem.unit_vectors_of(q))
+        vectors = problem.unit_vectors_of(q)
+        blocks = [] if vectors is None else [vectors]
+        factors = problem.signs * problem.weights / problem.weights.sum()
+        blocks += [factor * block for factor, block in zip(factors, problem.features_of(q), strict=True)]
+        exact = np.concatenate(blocks, axis=-1)
         if self.published:
             return exact, np.ones(len(exact))
         return exact.astype(np.float32), np.asarray(exact.any(axis=1), np.float32)
 
 
-def _alike(vectors: Sequence[Any]) -> bool:
-    """Return whether all queries have vectors, of one length."""
-    return all(part is not None for part in vectors) and len({part.shape[1] for part in vectors}) == 1
+class Unlike:
+    """Minus the largest similarity of each candidate and a result."""
+
+    def __init__(self, count: int, similarity: Callable[[int], NDArray[Any]], rounding: float) -> None:
+        self.count, self.similarity, self.tie = count, similarity, rounding
+
+    def begin(self, already: Ints) -> None:
+        self.nearest: Any = None
+        for i in already.tolist():
+            self.add(i)
+
+    def gains(self) -> Floats:
+        return np.zeros(self.count) if self.nearest is None else -self.nearest
+
+    def add(self, i: int) -> None:
+        own = self.similarity(i)
+        self.nearest = own if self.nearest is None else np.maximum(self.nearest, own)

@@ -20,8 +20,10 @@ import numpy as np
 from mascot.bins import Bins, Floats, Ints, VectorBins
 from mascot.bins.distance import SMALLEST, distances, unit_of
 from mascot.errors import InputError, quoted
-from mascot.kernels.reference import inner_range
+from mascot.kernels.constants import RIVALS
+from mascot.kernels.objective import relevance_of
 
+_BEHIND = 0.1  # the least relevance, negative, beside closeness
 _CURVE = 1.5  # exponent of the share of closeness: strength 0.5 already has a clear effect
 
 
@@ -102,14 +104,25 @@ def aim_scores(
 
 
 def aim(scores: Floats, targets: Sequence[Target], k: int, strength: float, robust: bool) -> Floats:
-    """Return scores with closeness to the named values blended in, in the range of the query's scores."""
+    """Return scores with closeness to the named values blended in."""
+    if strength == 0:
+        return scores
     near = sum(target.weight / len(targets) * target.closeness(k) for target in targets)
     share = float(1 - (1 - strength) ** _CURVE)
-    low, high = inner_range(scores, robust)
+    if robust:
+        relevance = np.array([relevance_of(own, RIVALS * k) for own in scores])
+        # A candidate near the value may be far behind the best: below rank 3k relevance only orders.
+        behind = np.minimum(relevance, 0.0)
+        relevance = np.maximum(relevance, 0.0) + _BEHIND * behind / (1 - behind)
+        return np.asarray((1 - share) * relevance + share * near)
+    # In the range of the scores, so that methods that use raw scores see scores of the same size.
+    blend = _unit_range((1 - share) * _unit_range(scores) + share * near)
+    low, high = scores.min(axis=1, keepdims=True), scores.max(axis=1, keepdims=True)
+    return np.where(high > low, (1 - blend) * low + blend * high, blend)
+
+
+def _unit_range(values: Floats) -> Floats:
+    """Return values [Q, N] rescaled to 0..1."""
+    low, high = values.min(axis=1, keepdims=True), values.max(axis=1, keepdims=True)
     span = high / 2 - low / 2
-    relevance = (np.minimum(np.maximum(scores, low), high) / 2 - low / 2) / np.where(span > 0, span, 1.0)
-    blend = (1 - share) * relevance + share * near
-    bottom, top = inner_range(blend, False)
-    blend = (blend - bottom) / np.where(top > bottom, top - bottom, 1.0)
-    # Back to the range of the scores, so that methods that use raw scores see scores of the same size.
-    return np.where(span == 0, blend, (1 - blend) * low + blend * high)
+    return np.asarray((values / 2 - low / 2) / np.where(span > 0, span, 1.0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mascot.methods.method import Problem, Selection, select_each
+from mascot.methods.method import Problem, Selection, select_pages
 from mascot.serialize import Value
 
 
@@ -17,4 +17,4 @@ class Relevance(Value):
 
     def select(self, problem: Problem, k: int) -> Selection:
         """Select k candidates of each query, or all if there are fewer."""
-        return select_each(problem, k, self)
+        return select_pages(problem, k, self)

@@ -363,9 +363,9 @@ class Results:
 
     def _other(self, place: int, was: int) -> dict[str, Any]:
         """Return the record of a candidate that is not a result."""
-        photo, scores = self.hits.photo(place), self.hits.scores
+        photo, relevance = self.hits.photo(place), float(self.ranking.all_relevance[place])
         similar = self.hits.similar.get(photo.id, ())
-        other = Result(0, was, photo, float(scores[place]), float(scaled(scores)[place]), {}, similar)
+        other = Result(0, was, photo, float(self.hits.scores[place]), relevance, {}, similar)
         return self._record(other) | {"rank": None}
 
 

@@ -88,7 +88,7 @@ def attribute(name: str, missing: Missing = "last") -> Any:
     if name == "look":
         return mc.Vectors("look", missing=missing, name="look")
     if name == "place":
-        return mc.Place(missing=missing, names="city")
+        return mc.Place(missing=missing)
     if name in _TIMES:
         return _TIMES[name]("taken", missing=missing)
     return (mc.Number if name in NUMBERS else mc.Category)(name, missing=missing)
@@ -120,7 +120,7 @@ class PhotoResolver:
     def counted(self, name: str) -> Any:
         if name == "place":
             raise OptionError("place has no values that could be counted: write city or country")
-        return attribute(name)
+        return mc.Category(name) if name in NUMBERS else attribute(name)
 
     def label(self, name: str, attribute: Any, text: str) -> str:
         require_text(text, name)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import operator
-from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mascot.attributes.vectors import Vectors
-from mascot.bins import Ints, SparseBins, VectorBins
-from mascot.constraints import AtLeast, Limit, Share
+from mascot.bins import Ints, VectorBins
+from mascot.constraints import Limit
 from mascot.kernels.constants import COPY_TOLERANCE
-from mascot.kernels.quotas import Quota
-from mascot.reasons.phrases import codes_of, coverage_texts, near_texts, ordinal_text, target_text
-from mascot.reasons.replay import is_replayed
-from mascot.reasons.rule_counts import RuleCounts
+from mascot.kernels.page import BEST, PINNED, PROTECTED
+from mascot.reasons.account import names_of
+from mascot.reasons.missed import OVER, missed_rules
+from mascot.reasons.phrases import coverage_texts, describe_wish, near_texts, ordinal_text
+from mascot.reasons.rule_counts import counts_of
 from mascot.serialize import plain
 from mascot.wishes import AnyWish
 
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from mascot.ranking import Ranking
 
 _EQUAL = 1e-9  # gains that differ by less are equal
-OVER = "over"  # the cause of a limit that was exceeded
 _COVERED = 0.05  # a value is covered if this part of its bins is
 
 
@@ -40,13 +38,19 @@ class Reason:
     step: int | None  # when it was selected, from 1; None: left out
     because: str
     _ranking: Ranking[Any] = field(repr=False, compare=False)
-    _row: int = field(repr=False, compare=False)  # in the account of the ranking
+    _at: int = field(repr=False, compare=False)  # its step, or its position among the remaining candidates
 
     @property
     def gains(self) -> dict[str, float]:
-        """Contributions of relevance and of each attribute; their sum is `gain`."""
-        account = self._ranking._account
-        return dict(zip(account.names, account.rows[self._row], strict=True)) if account else {}
+        """Contributions of relevance and of each attribute; their sum is `gain`.
+
+        Those of a candidate that was left out are what it would have had at the last place that gains decided.
+        """
+        ranking = self._ranking
+        if not ranking._has_gains:
+            return {}
+        own = ranking._last_place.gains(self._at) if self.step is None else ranking._gains_by_step[self._at]
+        return dict(zip(["relevance", *names_of(ranking._fitted.coverage)], own, strict=True))
 
     @property
     def gain(self) -> float:
@@ -55,8 +59,7 @@ class Reason:
     @property
     def opened(self) -> dict[str, list[str]]:
         """The names of the bins that it was the first to cover, for each attribute."""
-        account = self._ranking._account
-        return {} if account is None or self.step is None else account.opened[self.step - 1]
+        return {name: names[self._at] for name, names in self._ranking._opened.items()} if self.step else {}
 
     def to_dict(self, gains: bool = True) -> dict[str, Any]:
         """Return the reason as plain data; without `gains` neither the gains nor the names of bins."""
@@ -102,91 +105,44 @@ class Explanation:
         }
 
 
-@dataclass(frozen=True)
-class MissedRule:
-    """A rule that a page does not meet; `str` gives the sentence of `Explanation.notes`."""
-
-    rule: str  # "share region", "at least used", "limit seller"; "pin"; "page" if there are fewer than k results
-    value: str  # that has too few or too many results; empty for a page
-    count: int
-    target: int
-    cause: str  # "absent", "scarce", "limited", "crowded" or "over"; for a page "limits" or "places"
-    reason: str
-
-    def __str__(self) -> str:
-        if not self.value:
-            return f"{self.count} of {self.target}: {self.reason}"
-        if self.rule == "pin":
-            return f"pin: {self.value} {self.reason}"
-        return f"{self.rule}: {self.count} of {self.target} from {self.value} ({self.reason})"
-
-
-def describe_wish(wish: AnyWish) -> str:
-    """Return a wish as text: "focus hour near 18:00"."""
-    name = wish.attribute.name
-    if isinstance(wish, Limit):
-        where = f" in every {wish.window}" if wish.window else f" among the first {wish.first}" if wish.first else ""
-        if isinstance(wish.n, Mapping):
-            others = [] if wish.others is None else [f"{wish.others} per other {name}"]
-            return "at most " + ", ".join([*(f"{n} from {value}" for value, n in wish.n.items()), *others]) + where
-        return f"at most {wish.n} {'near-copies' if isinstance(wish.attribute, Vectors) else f'per {name}'}{where}"
-    if isinstance(wish, AtLeast):
-        return f"at least {name} " + ", ".join(f"{value} {count}" for value, count in wish.counts.items())
-    if isinstance(wish, Share):
-        bound = "" if wish.bound == "exactly" else f" {wish.bound}"
-        return f"share {name}{bound} " + ", ".join(f"{value} {part:.0%}" for value, part in wish.shares.items())
-    text = f"{'spread' if wish.sign > 0 else 'focus'} {name}"
-    if wish.near is not None:
-        text += f" near {target_text(wish)}" + (f" within {wish.within:g}" if wish.within is not None else "")
-    return text + (f" x {wish.weight:g}" if wish.weight != 1 else "")
-
-
 class Explainer:
-    """Explains one ranking by its fitted wishes and gains."""
+    """Explains one ranking by the log of its page."""
 
-    def __init__(self, ranking: Ranking[Any], left_out: bool) -> None:
-        problem, fitted, selection = ranking._problem, ranking._fitted, ranking._selection
-        self.ranking, self.fitted, self.has_gains = ranking, fitted, is_replayed(ranking)
+    def __init__(self, ranking: Ranking[Any], others: Ints) -> None:
+        self.ranking, self.fitted, self.page, problem = ranking, ranking._fitted, ranking._page, ranking._problem
+        self.has_gains, self.others = ranking._has_gains, others
         self.results = ranking._problem_positions
-        self.others = ranking._runners_up if left_out else self.results[:0]
         self.rows = problem.rows_of(0)
-        steps = {position: step for step, position in enumerate(selection.positions[0].tolist())}
-        self.steps = [steps[i] for i in self.results.tolist()]
-        self.pinned = [step < selection.pinned for step in self.steps]
-        best = set(ranking._by_score[: selection.protect].tolist())
-        self.protected = [i in best for i in self.results.tolist()]
+        step_of = {position: step for step, position in enumerate(self.page.positions)}
+        self.steps = [step_of[i] for i in self.results.tolist()]
+        self.causes = [self.page.log[step].cause if self.page.log else BEST for step in self.steps]
         listed = np.concatenate([self.results, self.others])
         self.before = ranking._queries.already_rows(0)
-        self.counts = [
-            RuleCounts(wish, labels, quota, ranking.k, self.rows[listed], len(self.results), self.before)
-            for wish, labels, quota in zip(fitted.constraints, fitted.labels, fitted.quotas, strict=True)
-            if isinstance(labels, SparseBins) and isinstance(quota, Quota)
-        ]
-        self.place_rules = [describe_wish(wish) for wish in fitted.constraints if getattr(wish, "places", False)]
+        self.counts = counts_of(ranking, self.others)
         positions = problem.remaining.to_input(listed)
-        values = positions, ranking._rank_of[positions], ranking._all_relevance[positions]
+        values = positions, ranking._rank_of[positions], ranking.all_relevance[positions]
         self.ranks = list(zip(*(value.tolist() for value in values), strict=True))  # position, was and relevance
 
     def explanation(self) -> Explanation:
         ranking, count = self.ranking, len(self.results)
         default = "selected for its relevance" if self.has_gains else f"selected by {type(ranking.method).__name__}"
-        if self.has_gains and self.fitted.coverage:  # a single result, which has no others to be compared with
+        if self.has_gains and self.fitted.coverage:
             default = "best by relevance and wishes together"
         texts = ["; ".join(filter(None, dict.fromkeys(own))) or default for own in zip(*self._columns(), strict=True)]
         texts += [self._left_out(m, i) for m, i in enumerate(self.others.tolist())]
-        listed = [*self.steps, *range(count, count + len(self.others))]
         reasons = []
-        for (position, was, relevance), step, text in zip(self.ranks, listed, texts, strict=True):
-            id_, order = ranking._ids[position], step + 1 if step < count else None
-            reasons.append(Reason(id_, position, was, relevance, order, text, ranking, step))
-        notes = tuple(str(missed) for missed in self.missed_rules() if missed.cause != OVER)
+        for m, ((position, was, relevance), text) in enumerate(zip(self.ranks, texts, strict=True)):
+            step = self.steps[m] if m < count else None
+            own = ranking._ids[position], position, was, relevance, None if step is None else step + 1, text
+            reasons.append(Reason(*own, ranking, int(self.others[m - count]) if step is None else step))
+        notes = tuple(str(missed) for missed in missed_rules(ranking, self.counts) if missed.cause != OVER)
         return Explanation(reasons[:count], reasons[count:], ranking.strength, ranking.wishes, notes)
 
     def _columns(self) -> Iterator[list[str]]:
         """Yield for each kind of reason one text per result, which may be empty."""
-        fitted, selection, rows = self.fitted, self.ranking._selection, self.rows[self.results]
+        fitted, rows, pinned = self.fitted, self.rows[self.results], [cause == PINNED for cause in self.causes]
         at = "" if self.ranking._queries.places is None else " at position {}"
-        yield [f"pinned{at.format(place)}" if is_pinned else "" for place, is_pinned in enumerate(self.pinned, 1)]
+        yield [f"pinned{at.format(place)}" if is_pinned else "" for place, is_pinned in enumerate(pinned, 1)]
         for wish, focus in zip(fitted.aims, fitted.focuses, strict=True):
             point = focus.point
             if point is None:  # the candidate with an id
@@ -197,39 +153,47 @@ class Explainer:
         for wish, bins in zip(fitted.coverage, fitted.bins, strict=True):
             yield coverage_texts(wish, bins, rows)
         for counts in self.counts:
-            yield counts.texts(self.pinned)
-        if self.place_rules:
-            yield self._moves()
-        text = "one of the {} matches" if selection.protect > 1 else "the {} match"
+            yield counts.texts(pinned)
+        yield self._moves()
+        several = self.causes.count(PROTECTED) > 1
+        text = "one of the {} matches" if several else "the {} match"
         # Closeness to named values is part of relevance.
         unknown = np.all([focus.bins.missing(rows) for focus in fitted.focuses], axis=0) | (not fitted.aims)
         best = [text.format("best" if own else "closest good") for own in np.broadcast_to(unknown, len(rows)).tolist()]
-        yield [own if protected else "" for own, protected in zip(best, self.protected, strict=True)]
+        protected = [cause == PROTECTED and self.has_gains for cause in self.causes]
+        yield [own if is_protected else "" for own, is_protected in zip(best, protected, strict=True)]
 
     def _moves(self) -> list[str]:
-        """Return for each result whether rules about places put one before it that would come later without them."""
-        scores = self.ranking._problem.scores[self.results]
-        wanted = -scores if getattr(self.ranking.method, "order", "") == "relevance" else np.array(self.steps)
-        text, latest, texts = f"moved back: {', '.join(self.place_rules)}", -np.inf, []
-        for place, is_pinned in zip(wanted.tolist(), self.pinned, strict=True):
-            texts.append(text if place < latest and not is_pinned else "")
-            latest = latest if is_pinned else max(latest, place)
-        return texts
+        """Return for each result which rule kept it out of an earlier place, where it would have gained more."""
+        moved: dict[int, str] = {}
+        for place, entry in enumerate(self.page.log):
+            text = "" if entry.rule < 0 else self._rule_text(entry.rule, entry.kept_out, place)
+            if text and entry.kept_out not in moved:
+                moved[entry.kept_out] = f"moved back: {text}"
+        return [moved.get(i, "") for i in self.results.tolist()]
+
+    def _rule_text(self, rule: int, i: int, place: int) -> str:
+        """Return why a rule on places does not allow candidate i at a place; empty for other rules."""
+        counts = next((counts for counts in self.counts if counts.number == rule), None)
+        if counts is None or not counts.is_placed:
+            return ""
+        return counts.place_text(self.rows[i], place, self.rows[self.page.positions])
 
     def _left_out(self, m: int, i: int) -> str:
         """Return why candidate i, number m of those left out, is not a result."""
         if text := self._exclusion(m, i):
             return text
-        if self.place_rules and len(self.results) < self.ranking.k:
-            return f"no place was found: {', '.join(self.place_rules)}"
+        placed = [describe_wish(counts.wish) for counts in self.counts if counts.is_placed]
+        if placed and len(self.results) < self.ranking.k:
+            return f"no page was found that shows it: {', '.join(placed)}"
         if not self.has_gains:
             return f"not selected by {type(self.ranking.method).__name__}"
-        if all(map(operator.or_, self.pinned, self.protected)):
-            return f"every result is {'pinned' if all(self.pinned) else 'protected'}"
+        if BEST not in self.causes:
+            return f"every result is {'pinned' if set(self.causes) == {PINNED} else 'protected'}"
         return self._comparison(m, i)
 
     def _exclusion(self, m: int, i: int) -> str:
-        """Return which limit excludes candidate i, number m of those left out; empty if no limit does."""
+        """Return which rule excludes candidate i, number m of those left out; empty if none does."""
         for wish, labels in zip(self.fitted.constraints, self.fitted.labels, strict=True):
             if isinstance(labels, VectorBins) and isinstance(wish, Limit):
                 copies = self._copies(wish, labels, i)
@@ -242,6 +206,9 @@ class Explainer:
                 return (is_better.all() and self._share_text(m)) or text
             if counts.never_exceeded and counts.is_full(counts.left_out[m]):  # a largest share
                 return counts.share_text(m)
+        for place, entry in enumerate(self.page.log):
+            if entry.kept_out == i and entry.rule >= 0 and (text := self._rule_text(entry.rule, i, place)):
+                return f"gave way to a rule: {text}"
         return ""
 
     def _share_text(self, m: int) -> str:
@@ -258,13 +225,12 @@ class Explainer:
         return [ids[place] for place in np.flatnonzero(cosines >= labels.copies - COPY_TOLERANCE).tolist()]
 
     def _comparison(self, m: int, i: int) -> str:
-        """Return what candidate i, number m of those left out, lacks compared with the last selected result."""
-        count, scores = len(self.results), self.ranking._problem.scores
-        last = int(self.ranking._selection.positions[0, count - 1])
-        assert self.ranking._account is not None
-        of_last, own = self.ranking._account.rows[count - 1], self.ranking._account.rows[count + m]
+        """Return what candidate i, number m of those left out, lacks at the last place that gains decided."""
+        last_place, scores = self.ranking._last_place, self.ranking._problem.scores
+        last = self.page.positions[last_place.place]
+        own, of_last = last_place.gains(i), last_place.gains(last)
         behind = list(map(operator.sub, of_last, own))
-        total, tie = sum(behind), _EQUAL * max(1.0, *map(abs, of_last + own))
+        total, tie = sum(behind), max(last_place.tie, _EQUAL * max(1.0, *map(abs, of_last + own)))
         than = "the last result"
         if last != self.results[-1]:
             than = str(self.ranking.ids[self.results.tolist().index(last)])
@@ -275,91 +241,20 @@ class Explainer:
             return f"as good as {than}, but later in the input"
         worst = 0 if is_ahead else behind.index(max(behind))
         if worst:
-            return self._shortcoming(worst - 1, m, i, than)
+            return self._shortcoming(worst - 1, i, than)
         if behind[0] <= tie:
-            crowded = [describe_wish(counts.wish) for counts in self.counts if is_ahead and counts.is_crowded(m)]
-            return f"gave way to: {', '.join(crowded)}" if crowded else "the results fit the wishes better without it"
+            return "the results fit the wishes better without it"
         return f"less relevant {'or less close ' if self.fitted.aims else ''}than {than}"
 
-    def _shortcoming(self, a: int, m: int, i: int, than: str) -> str:
-        """Return why the value of attribute a speaks against candidate i, number m of those left out."""
-        account = self.ranking._account
-        assert account is not None
-        name, parts, spread = account.names[1 + a], account.parts[a], self.fitted.coverage[a].sign > 0
+    def _shortcoming(self, a: int, i: int, than: str) -> str:
+        """Return why the value of attribute a speaks against candidate i."""
+        wish = self.fitted.coverage[a]
+        name, spread, covered = names_of(self.fitted.coverage)[a], wish.sign > 0, self.ranking._last_place.covered(i, a)
         if self.fitted.bins[a].missing(self.rows[[i]])[0]:
             return f"its {name} is unknown"
-        if parts is None:  # vectors
+        if covered is None:  # vectors
             return f"too {'like' if spread else 'unlike'} the other results"
-        covered = parts.covered(len(self.results) + m)
         if spread:
             return f"its {name} is already covered" if covered >= _COVERED else f"its {name} adds less than {than}"
         far = covered < 1 - _COVERED
         return f"its {name} is too far from the other results" if far else f"its {name} costs more than {than}"
-
-    def missed_rules(self) -> Iterator[MissedRule]:
-        """Yield the shares that could not be met, the limits that were exceeded, and what cut the page short."""
-        k, problem = self.ranking.k, self.ranking._problem
-        is_open = problem.open_positions(0)
-        for position in self.ranking._pinned.tolist():
-            if position not in self.ranking.positions:
-                reason = f"fits no place of this page: {', '.join(self.place_rules)}"
-                yield MissedRule("pin", str(self.ranking._ids[position]), 0, 1, "places", reason)
-        for counts in self.counts:
-            wish = counts.wish
-            if isinstance(wish, Limit):
-                reason = "to fill the page" if wish.fill else "because of a pin"
-                for code, count in counts.counts.items() if not wish.places else ():
-                    if count > (most := int(counts.capacity[code])):
-                        yield MissedRule(f"limit {wish.attribute.name}", counts.names(code), count, most, OVER, reason)
-                continue
-            for group, value in enumerate(wish.named):
-                least = wish.bounds(value, k)[0]
-                if counts.counts[group] < least:
-                    yield self._shortfall(counts, group, least, self.rows[is_open])
-        if len(self.results) < min(k, int(is_open.sum())):
-            is_open[self.results] = False
-            yield from self._short_page(np.flatnonzero(is_open))
-
-    def _shortfall(self, counts: RuleCounts, group: int, target: int, rows: Ints) -> MissedRule:
-        """Return why a value of a share or minimum has fewer results than its target; `rows` may be shown."""
-        codes = codes_of(counts.quota.indptr, counts.quota.labels, rows)
-        rows, count = rows[[group in own for own in codes]], counts.counts[group]
-        cause, reason = "crowded", "limits, pins and protected results leave no room"
-        if not len(rows):
-            cause, reason = "absent", "no candidate has it"
-        elif len(rows) == count:
-            cause, reason = "scarce", "the candidates have no more"
-        for other in self.counts if len(rows) > count else ():
-            labels = codes_of(other.quota.indptr, other.quota.labels, rows)
-            if isinstance(other.wish, Limit) and not other.wish.fill and max(map(len, labels)) == 1:
-                numbers = Counter(own[0] if own else -1 for own in labels)
-                most = {code: len(rows) if code < 0 else int(other.capacity[code]) for code in numbers}
-                fits = sum(min(rows_with, most[code]) for code, rows_with in numbers.items())
-                if count <= fits < min(target, len(rows)):
-                    values = f"{len(numbers)} value{'s'[: len(numbers) > 1]} of {other.wish.attribute.name}"
-                    cause, reason = "limited", f"at most {fits} fit: its {len(rows)} candidates have {values}"
-        rule = f"{'share' if isinstance(counts.wish, Share) else 'at least'} {counts.wish.attribute.name}"
-        return MissedRule(rule, counts.names(group), count, target, cause, reason)
-
-    def _short_page(self, remaining: Ints) -> Iterator[MissedRule]:
-        """Yield which limits exclude all remaining candidates; nothing if they do not."""
-        blocked, limits = np.zeros(len(remaining), bool), []
-        for wish, labels, quota in zip(self.fitted.constraints, self.fitted.labels, self.fitted.quotas, strict=True):
-            if isinstance(labels, VectorBins) and isinstance(wish, Limit) and not wish.fill:
-                full = np.array([len(self._copies(wish, labels, i)) >= wish.most("") for i in remaining.tolist()])
-            else:
-                counts = next((counts for counts in self.counts if counts.quota is quota), None)
-                if counts is None or not counts.never_exceeded:
-                    continue
-                codes = codes_of(counts.quota.indptr, counts.quota.labels, self.rows[remaining])
-                full = np.array([counts.is_full(own) for own in codes])
-            if full.any():
-                blocked |= full
-                limit = f"the limit of {describe_wish(wish).removeprefix('at most ')}"
-                limits.append(limit if isinstance(wish, Limit) else f"the largest share of {wish.attribute.name}")
-        if blocked.all():
-            reason = f"{' and '.join(limits)} {'leaves' if len(limits) == 1 else 'leave'} no more candidates"
-            yield MissedRule("page", "", len(self.results), self.ranking.k, "limits", reason)
-        elif self.place_rules:
-            reason = f"no other candidate was found that fits {' and '.join(self.place_rules)}"
-            yield MissedRule("page", "", len(self.results), self.ranking.k, "places", reason)

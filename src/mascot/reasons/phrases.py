@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,30 @@ from mascot.attributes.place import NamedPoint
 from mascot.attributes.vectors import Vectors
 from mascot.bins import AxisBins, Bins, Bools, GlobeBins, Ints, SparseBins, VectorBins
 from mascot.bins.distance import UNITS, distances, nearest_distances, unit_of
-from mascot.wishes import Wish
+from mascot.constraints import AtLeast, Limit, Share
+from mascot.wishes import AnyWish, Wish
 
 _TRUTH_VALUES = ("0", "1", "false", "true", "no", "yes")
+
+
+def describe_wish(wish: AnyWish) -> str:
+    """Return a wish as text: "focus hour near 18:00"."""
+    name = wish.attribute.name
+    if isinstance(wish, Limit):
+        where = f" in every {wish.window}" if wish.window else f" among the first {wish.first}" if wish.first else ""
+        if isinstance(wish.n, Mapping):
+            others = [] if wish.others is None else [f"{wish.others} per other {name}"]
+            return "at most " + ", ".join([*(f"{n} from {value}" for value, n in wish.n.items()), *others]) + where
+        return f"at most {wish.n} {'near-copies' if isinstance(wish.attribute, Vectors) else f'per {name}'}{where}"
+    if isinstance(wish, AtLeast):
+        return f"at least {name} " + ", ".join(f"{value} {count}" for value, count in wish.counts.items())
+    if isinstance(wish, Share):
+        bound = "" if wish.bound == "exactly" else f" {wish.bound}"
+        return f"share {name}{bound} " + ", ".join(f"{value} {part:.0%}" for value, part in wish.shares.items())
+    text = f"{'spread' if wish.sign > 0 else 'focus'} {name}"
+    if wish.near is not None:
+        text += f" near {target_text(wish)}" + (f" within {wish.within:g}" if wish.within is not None else "")
+    return text + (f" x {wish.weight:g}" if wish.weight != 1 else "")
 
 
 def near_texts(wish: Wish, bins: Bins, point: Bins, rows: Ints) -> list[str]:

@@ -4,11 +4,28 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
+from typing import TYPE_CHECKING, Any
 
 from mascot.bins import Ints, SparseBins
 from mascot.constraints import UNLIMITED, Constraint, Limit, Share
-from mascot.kernels.quotas import Quota
+from mascot.kernels.counters import LabelRule
 from mascot.reasons.phrases import codes_of, count_text, number_text, ordinal_text, origin_text
+
+if TYPE_CHECKING:
+    from mascot.ranking import Ranking
+
+
+def counts_of(ranking: Ranking[Any], others: Ints) -> list[RuleCounts]:
+    """Return what the rules on labels count on a page, and for other candidates."""
+    fitted, problem = ranking._fitted, ranking._problem
+    rows = problem.rows_of(0)
+    shown, left_out, before = rows[ranking._problem_positions], rows[others], ranking._queries.already_rows(0)
+    rules = zip(fitted.constraints, fitted.labels, problem.rules, strict=True)
+    return [
+        RuleCounts(number, wish, labels, rule, ranking.k, shown, left_out, before)
+        for number, (wish, labels, rule) in enumerate(rules)
+        if isinstance(labels, SparseBins) and isinstance(rule, LabelRule)
+    ]
 
 
 class RuleCounts:
@@ -19,18 +36,17 @@ class RuleCounts:
     """
 
     def __init__(
-        self, wish: Constraint, labels: SparseBins, quota: Quota, k: int, rows: Ints, count: int, before: Ints
-    ) -> None:
-        self.wish, self.quota, self.k = wish, quota, k
+        self, number: int, wish: Constraint, labels: SparseBins, rule: LabelRule, k: int, shown: Ints, left_out: Ints,
+        before: Ints,
+    ) -> None:  # fmt: skip
+        self.number, self.wish, self.rule, self.k = number, wish, rule, k
         self.names = labels.name if isinstance(wish, Limit) else [*wish.named, ""].__getitem__
-        page_quota = wish.for_k(quota, k)
-        assert isinstance(page_quota, Quota)
-        self.capacity = page_quota.capacity
+        self.is_placed = isinstance(wish, Limit) and wish.places
+        self.capacity = rule.on_page(k)
         self.never_exceeded = not wish.fill if isinstance(wish, Limit) else getattr(wish, "bound", "") == "at most"
         counts_before = isinstance(wish, Limit) and (wish.counts_session or wish.window)
-        self.before = codes_of(quota.indptr, quota.labels, before) if counts_before else []
-        codes = codes_of(quota.indptr, quota.labels, rows)
-        self.selected, self.left_out = codes[:count], codes[count:]
+        self.before = codes_of(rule.indptr, rule.labels, before) if counts_before else []
+        self.selected, self.left_out = (codes_of(rule.indptr, rule.labels, rows) for rows in (shown, left_out))
         earlier = self.before if isinstance(wish, Limit) and wish.counts_session else []
         self.counts = Counter(code for own in (*earlier, *self.selected) for code in own)
 
@@ -47,10 +63,10 @@ class RuleCounts:
     def _limit_text(self, wish: Limit, place: int, is_pinned: bool) -> str:
         """Return the number of a result among those with its value."""
         code = next(iter(self.selected[place]), -1)
-        if code < 0 or self.quota.capacity[code] >= UNLIMITED or place >= (wish.first or self.k):
+        if code < 0 or self.rule.capacity[code] >= UNLIMITED or place >= (wish.first or self.k):
             return ""
         counted = [*self.before, *self.selected[: place + 1]][-(wish.window or 0) :]
-        count, most, origin = sum(code in own for own in counted), int(self.quota.capacity[code]), self._origin(code)
+        count, most, origin = sum(code in own for own in counted), int(self.rule.capacity[code]), self._origin(code)
         ordinal, where = ordinal_text(count, words=True), ""
         if wish.places:
             where = f" in every {wish.window}" if wish.window else f" among the first {wish.first}"
@@ -63,11 +79,21 @@ class RuleCounts:
         """Return whether a limit has no place left for a candidate with these labels."""
         return any(self.counts[code] >= self.capacity[code] for code in codes)
 
-    def is_crowded(self, m: int) -> bool:
-        """Return whether a value of candidate m has as many results as a rule on places allows in a window."""
-        counts = Counter(code for own in (*self.before, *self.selected) for code in own)
-        is_full = any(counts[code] >= self.quota.capacity[code] for code in self.left_out[m])
-        return is_full and isinstance(self.wish, Limit) and self.wish.places
+    def place_text(self, row: int, place: int, results: Ints) -> str:
+        """Return why a rule on places does not allow a row at a place; `results` are the rows of the page."""
+        wish, own = self.wish, self.rule.of(row).tolist()
+        assert isinstance(wish, Limit)
+        codes = codes_of(self.rule.indptr, self.rule.labels, results)
+        near = codes[:place] if wish.first else [*self.before, *codes[:place]][1 - (wish.window or 1) :]
+        where = f"among the first {wish.first}" if wish.first else f"in {wish.window} results"
+        for code in own:
+            if sum(code in other for other in near) >= (most := int(self.rule.capacity[code])):
+                return f"{self._label(code)} may have {number_text(most)} {where}"
+        return ""
+
+    def _label(self, code: int) -> str:
+        """Return a value with its column: "seller acme"."""
+        return f"{self.wish.attribute.name} {self.names(code)}"
 
     def limit_text(self, m: int) -> str:
         """Return why a limit excludes candidate m of those left out; empty if it does not."""
@@ -76,7 +102,7 @@ class RuleCounts:
             if count >= most:
                 over = f", over its limit of {number_text(most)}" if count > most else ""
                 pages = " with earlier pages" if isinstance(self.wish, Limit) and self.wish.counts_session else ""
-                return f"{self.names(code)} already has {number_text(count)}{pages}{over}"
+                return f"{self._label(code)} already has {number_text(count)}{pages}{over}"
         return ""
 
     def share_text(self, m: int) -> str:
@@ -88,7 +114,7 @@ class RuleCounts:
         if full and self.names(full[0]):
             count, most = self.counts[full[0]], int(self.capacity[full[0]])
             over = f"{number_text(count)}, over " if count > most else ""
-            return f"{self.names(full[0])} already has {over}its share of {number_text(most)}"
+            return f"{self._label(full[0])} already has {over}its share of {number_text(most)}"
         least = {code: wish.bounds(value, self.k)[0] for code, value in enumerate(wish.named)}
         at_minimum = [code for code in least if code not in own and 0 < self.counts[code] <= least[code]]
         if not at_minimum or any(self.counts[code] < least.get(code, 0) for code in own):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Sequence
 from dataclasses import MISSING, fields
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -58,6 +59,8 @@ _BOUNDS: dict[str, dict[str, float]] = {  # upper limits of the server; the libr
     "bins": {"ge": 1, "le": 1440},
     "cells": {"ge": 2, "le": 200},
     "count": {"ge": 1, "le": 200},
+    "counts": {"ge": 1, "le": 1000},
+    "edges": {"ge": -LARGEST, "le": LARGEST},
     "keep": {"gt": 0, "le": 1},
     "period": {"ge": 1e-6, "le": LARGEST},
     "protect": {"ge": 0, "le": MOST_OWN_CANDIDATES},
@@ -76,7 +79,7 @@ def _bounded(hint: Any, bounds: dict[str, float]) -> Any:
         return Annotated[hint, Meta(**limits)]
     if get_origin(hint) in (Union, types.UnionType):
         return Union[tuple(_bounded(part, bounds) for part in get_args(hint))]  # noqa: UP007 - of a tuple
-    if get_origin(hint) is tuple:
+    if get_origin(hint) in (tuple, Sequence):
         part = _bounded(get_args(hint)[0], bounds)
         return Annotated[tuple[part, ...], Meta(min_length=1, max_length=20)]  # type: ignore[valid-type]
     return hint
@@ -103,7 +106,7 @@ METHODS = {cls.__name__: _struct(cls) for cls in registry.METHODS}
 EngineName: Any = Literal.__getitem__(ENGINES)
 MethodName: Any = Literal.__getitem__(registry.METHOD_NAMES)
 MethodIn: Any = Union[tuple(METHODS.values())]  # noqa: UP007 - of a tuple
-AttributeIn: Any = Union[Name, Union[tuple(ATTRIBUTES.values())]]  # noqa: UP007 - a text is a Category of that column
+AttributeIn: Any = Union[Name, Union[tuple(ATTRIBUTES.values())]]  # noqa: UP007 - a text is a column
 
 
 # Wishes: one type each, identified by its first field, in the form that `mascot.from_dict` reads

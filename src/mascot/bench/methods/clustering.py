@@ -13,7 +13,7 @@ from mascot.attributes import Clusters
 from mascot.bench.datasets.dataset import Ints
 from mascot.bench.methods.similarity import joined_features
 from mascot.errors import OptionError, check_share, check_whole
-from mascot.methods.method import Problem, Selection, refuse_quotas, select_each
+from mascot.methods.method import Problem, Selection, select_each
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,6 @@ class Clustering:
 
     def select(self, problem: Problem, k: int) -> Selection:
         """Select k candidates of each query, or all if there are fewer."""
-        refuse_quotas(problem, self)
         focused = problem.signs < 0
         if focused.any() and not focused.all():
             raise OptionError("Clustering has one direction: wishes must be all spread or all focus")

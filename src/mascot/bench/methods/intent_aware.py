@@ -88,11 +88,12 @@ class Pm2(_AspectMethod):
 def _aspects(problem: Any, q: int, relevance: Floats) -> tuple[Floats, Floats]:
     """Return the values [N, U] of one query's candidates for its bins, and the importance [U] of the bins."""
     blocks, shares = [], []
-    for attribute in problem.arrays_of(q, ()).attributes:
-        if not hasattr(attribute, "membership"):
+    for a, weight in enumerate(problem.weights):
+        membership = problem.membership_of(q, a)
+        if membership is None:
             raise mc.OptionError("xQuAD, PM-2 and IA-Select need attributes with bins, got Vectors")
-        values = relevance[:, None] * attribute.membership
+        values = relevance[:, None] * membership
         total = values.sum()
         blocks.append(values)
-        shares.append(attribute.weight * values.sum(axis=0) / (total if total > 0 else 1.0))
+        shares.append(weight * values.sum(axis=0) / (total if total > 0 else 1.0))
     return np.concatenate(blocks, axis=1), np.concatenate(shares) / problem.weights.sum()

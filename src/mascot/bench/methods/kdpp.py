@@ -13,7 +13,7 @@ from mascot.bench.datasets.dataset import Floats, Ints
 from mascot.bench.methods.dpp import greedy_map, qualities
 from mascot.bench.methods.similarity import Similarity
 from mascot.errors import check_share, check_switch
-from mascot.methods.method import Pick, Problem, Selection, check_strength, refuse_quotas, select_each
+from mascot.methods.method import Pick, Problem, Selection, check_strength, select_each
 
 LARGEST_THETA = 0.99  # at 1 the quality exp(theta / (1 - theta) * r) is infinite
 _ROWS = 256  # of similarities that are cached for the strengths that `keep` tries
@@ -44,7 +44,6 @@ class Determinantal:
 
     def select(self, problem: Problem, k: int) -> Selection:
         """Select k candidates of each query, or all if there are fewer."""
-        refuse_quotas(problem, self)
         return select_each(problem, k, self, self._prepare)
 
     def _prepare(self, problem: Problem, q: int, k: int) -> Pick:

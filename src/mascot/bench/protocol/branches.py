@@ -40,7 +40,7 @@ class Branches:
         return self.membership(columns, vectors) / math.sqrt(len(self.counts))
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": "Branches"} | asdict(self)
+        return {"kind": "Branches", "name": self.name} | asdict(self)
 
 
 def unit_vectors(vectors: Floats | None) -> Floats:

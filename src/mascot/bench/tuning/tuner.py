@@ -115,7 +115,6 @@ class Tuning:
     over_default: MeanInterval  # tuned minus the defaults
     default_over_relevance: MeanInterval
     wishes: tuple[AnyWish, ...]
-    python: str  # the recommended call
     scores: dict[str, MeanScores]  # of relevance alone, the defaults, the tuned (held out) and `best` (not held out)
     folds: tuple[TuningFold, ...]
     curve: tuple[tuple[float, MeanScores], ...]  # by strength, with the other parameters of `recommended`
@@ -204,15 +203,12 @@ def tune(
     steps = [replace(recommended, strength=strength) for strength in STRENGTHS]
     curve = [(0.0, _means(alone))]
     curve += [(setting.strength, _means(scores[settings.index(setting)])) for setting in steps if setting in settings]
-    spelled = ", ".join(_spelled_wish(wish) for wish in recommended.steer(wish_list))
-    method = _spelled("mc.Mascot", recommended.method, mc.Mascot())
-    python = f"mc.rerank(hits, [{spelled}], k={k}, method={method})"
     ways = {"relevance alone": alone, "default": default, "tuned": held_out, "best": scores[winner]}
     return Tuning(
         verdict, reason, k, count, len(settings), f"{'nDCG' if metric == 'ndcg' else 'P'}@{k}",
         f"CR@{k}" if clusters else "wishes met", relevance_weight, seed, recommended, settings[winner],
         _interval(alone[2], draws), _interval(default[2], draws), _interval(held_out[2], draws),
-        over_relevance, over_default, default_over, tuple(wish_list), python,
+        over_relevance, over_default, default_over, tuple(wish_list),
         {name: _means(score) for name, score in ways.items()}, tuple(fold_results), tuple(curve), tuple(notes),
     )  # fmt: skip
 
@@ -268,7 +264,7 @@ def _check(
 
 def _grid(queries: Sequence[mc.Candidates[Any]], wishes: Sequence[AnyWish], k: int) -> list[Setting]:
     """Return the settings to try, nearest to the defaults first, because ties go to the first."""
-    usual = mc.Mascot().protected(k)
+    usual = mc.Mascot().protected(k, focused=False)
     protects = [None, *(count for count in sorted({0, 1, k // 2}) if count != usual)]
     widths: list[tuple[tuple[int, float], ...]] = [()]
     for at, wish in enumerate(wishes):
@@ -339,32 +335,3 @@ def _decide(
         return "default", "re-ranking helps, but tuning is not shown to beat the defaults: keep them", Setting()
     reason = "neither the defaults nor tuning is shown to beat relevance alone: do not re-rank for these wishes"
     return "relevance alone", reason, Setting(strength=0.0)
-
-
-def _spelled_wish(wish: AnyWish) -> str:
-    attribute: Any = wish.attribute
-    about = _spelled(f"mc.{type(attribute).__name__}", attribute)
-    if isinstance(attribute, mc.Category) and attribute.missing == "last":
-        about = repr(attribute.column)
-    if not isinstance(wish, Wish):
-        (word, _), (_, first), *others = wish.to_dict().items()
-        options = "".join(f", {name}={value!r}" for name, value in others if value is not False)
-        return f"mc.{word}({about}, {first!r}{options})"
-    extra = "" if wish.weight == 1 else f", weight={wish.weight:g}"
-    extra += "" if wish.near is None else f", near={wish.near!r}"
-    extra += "" if wish.within is None else f", within={wish.within:g}"
-    return f"mc.{'spread' if wish.sign > 0 else 'focus'}({about}{extra})"
-
-
-def _spelled(name: str, value: Any, usual: Any = None) -> str:
-    """Return the call that constructs a value, without arguments that have their defaults."""
-    if not is_dataclass(value):
-        return repr(value)
-    arguments = []
-    for f in fields(value):
-        field_value = getattr(value, f.name)
-        default = getattr(usual, f.name) if usual is not None else f.default
-        derived = f.name == "name" and field_value in (default, getattr(value, "column", None))
-        if field_value != default and not derived:
-            arguments.append(f"{f.name}={field_value!r}")
-    return f"{name}({', '.join(arguments)})"

@@ -93,8 +93,8 @@ def search(
     count_missing: bool = options.COUNT_MISSING,
     strength: float | None = typer.Option(
         None,
-        help="0 is relevance only, 1 is wishes only (default: 0.5 if a focus names a value, otherwise 0.7 times "
-        "the largest weight, at most 0.7).",
+        help="0 is relevance only, 1 is wishes only (default: 0.6 if a focus names a value, otherwise 0.8 times "
+        "the largest weight, at most 1; without TEXT 0.9 times).",
     ),
     protect: int | None = typer.Option(
         None,

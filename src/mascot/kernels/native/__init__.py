@@ -18,24 +18,23 @@ from typing import Any
 
 import numpy as np
 
-from mascot.kernels.arrange import Arrangement
+from mascot.kernels.counters import LabelRule, Rule
 from mascot.kernels.native.pack import AXIS_FIELDS, GLOBE, LABELS, LINE, PLANE, VECTORS, PackedBins
-from mascot.kernels.novelty import CopyQuota
-from mascot.kernels.quotas import AnyQuota, Quota
-from mascot.kernels.reference import Floats, Ints, Options, Selection
+from mascot.kernels.objective import Floats, Ints, Options
+from mascot.kernels.solve import Log, Selection
 
 __all__ = [
-    "ABI", "GLOBE", "LABELS", "LAST", "LIBRARY", "LINE", "NEUTRAL", "PLANE", "VECTORS", "PackedBins", "arrange",
-    "available", "cores", "description", "select",
+    "ABI", "GLOBE", "LABELS", "LIBRARY", "LINE", "PLANE", "VECTORS", "Options", "PackedBins", "Selection", "available",
+    "cores", "description", "select",
 ]  # fmt: skip
 
-LAST, NEUTRAL = 0, 1  # what a missing value gets
-ABI = 8
+ENTRY_FIELDS = 4  # cause, kept_out, rule and level
+CUT_SHORT = -1  # the level of a page if rules on places cut a list short: Python selects again, with retries
+ABI = 9
 
-_ATTRIBUTE = struct.Struct(f"2q2d5Q{2 * AXIS_FIELDS}dQdQq")
-_QUOTA = struct.Struct("4Q2qQqdQqQ2q")
-_BATCH = struct.Struct("6q2d15Q")
-_PAGE_RULES = struct.Struct("4q5Q")
+_ATTRIBUTE = struct.Struct(f"2qd5Q{2 * AXIS_FIELDS}dQqd")
+_RULE = struct.Struct("3Q4qQ2qd")
+_BATCH = struct.Struct("6q2d18Q")
 _from_buffer, _address_of = ctypes.c_char.from_buffer, ctypes.addressof
 _OUT_OF_MEMORY = "the native kernel ran out of memory"
 _SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
@@ -55,7 +54,6 @@ def _library() -> tuple[Any, str]:
         library.mascot_variant.restype = ctypes.c_char_p
         select = library.mascot_select
         select.restype, select.argtypes = ctypes.c_int64, [ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64]
-        library.mascot_arrange.restype, library.mascot_arrange.argtypes = ctypes.c_int64, [ctypes.c_char_p]
     except (OSError, AttributeError) as error:
         return None, f"{LIBRARY.name} cannot be loaded: {error}"
     return library, library.mascot_variant().decode()
@@ -82,65 +80,60 @@ def _address(data: Any) -> int:
 
 
 def select(
-    ptr: Ints, rows: Ints | None, scores: Floats, already_ptr: Ints | None, already: Ints | None,
-    bins: Sequence[PackedBins], signs: Floats, weights: Floats, rules: Sequence[int], quotas: Sequence[AnyQuota],
-    options: Options, threads: int | None = None,
+    ptr: Ints, rows: Ints | None, scores: Floats, relevance: Floats, ideal: Floats, already_ptr: Ints | None,
+    already: Ints | None, bins: Sequence[PackedBins], neutral: Sequence[bool], shares: Sequence[float],
+    rules: Sequence[Rule], pinned: Mapping[int, int], options: Options, log: bool = False, threads: int | None = None,
 ) -> Selection:  # fmt: skip
-    """Select for Q queries; `available()` must be True.
+    """Select for Q queries as `Solver` does, but without a plan and without retries; `available()` must be True.
 
-    Query q has the candidates ptr[q] .. ptr[q + 1]. Their rows of the bins are `rows` [T] (None: candidate t is row t).
-    `already` are positions within each query that earlier pages showed. `bins` to `rules` describe the A attributes.
+    Query q has the candidates ptr[q] .. ptr[q + 1]. Their rows of the bins and rules are `rows` [T] (None: candidate t
+    is row t). `relevance` [T] counts in the gain, and `ideal` [T] is relevance in 0..1. `already` are positions within
+    each query that earlier pages showed, in the order shown. `bins`, `neutral` and `shares` describe the A attributes:
+    a share is the weight among all wishes, negative for a focus. A single query may have `pinned` results by their
+    places; `options.k` does not count them.
+
+    `ranked` is ordered by relevance if the options ask for it and no rule is about places and no result is pinned. The
+    level of a page is `CUT_SHORT` if rules on places ended one of its lists early. A single query may have a `log`.
     """
-    count, k = len(ptr) - 1, options.k
-    attributes = limits = None
+    count, k = len(ptr) - 1, options.k + len(pinned)
+    attributes = limits = pins = entries = gains = worths = None
     if bins:
-        attributes = bytearray().join(map(_packed_attribute, bins, rules, signs.tolist(), weights.tolist()))
-    if quotas:
-        limits = bytearray().join(map(_packed_quota, quotas))
-    results, numbers = np.empty((2, count, k), np.int64), np.empty((3, count, len(bins)))
-    strengths, flags = np.empty(count), np.empty((2, count), np.int64)
-    result, number, flag = _address(results), _address(numbers) if bins else 0, _address(flags)
+        attributes = bytearray().join(map(_packed_attribute, bins, neutral, shares))
+    if rules:
+        limits = bytearray().join(map(_packed_rule, rules))
+    if pinned:
+        pins = np.array([*pinned, *pinned.values()], np.int64)
+    if log:
+        entries, gains = np.empty((count, k, ENTRY_FIELDS), np.int64), np.empty((count, k, len(bins)))
+        worths = np.zeros((count, len(bins), 3))
+    results, strengths, levels = np.empty((2, count, k), np.int64), np.empty(count), np.empty(count, np.int64)
+    result, pin = _address(results), _address(pins)
     batch = _BATCH.pack(
-        len(bins), len(quotas), k, options.protect, options.flags, options.starts, options.strength, options.keep,
-        _address(ptr), _address(rows), _address(scores), _address(already_ptr), _address(already),
-        _address(attributes), _address(limits), result, result + results.strides[0], _address(strengths),
-        number, number + numbers.strides[0], number + 2 * numbers.strides[0], flag, flag + flags.strides[0],
+        len(bins), len(rules), len(pinned), k, options.protect, options.flags, options.strength, options.keep,
+        _address(ptr), _address(rows), _address(scores), _address(relevance), _address(ideal), _address(already_ptr),
+        _address(already), _address(attributes), _address(limits), pin, pin + 8 * len(pinned), result,
+        result + results.strides[0], _address(strengths), _address(levels), _address(entries),
+        _address(gains), _address(worths),
     )  # fmt: skip
     _run(batch, count, threads)
-    return Selection(results[0], results[1], strengths, numbers[0], numbers[1], numbers[2], flags[0], flags[1])
+    written = None if entries is None else Log(relevance, entries[0], gains[0], worths[0])  # type: ignore[index]
+    return Selection(results[0], results[1], strengths, [], written, levels)
 
 
-def _packed_attribute(bins: PackedBins, rule: int, sign: float, weight: float) -> bytes:
-    shape, x, y, axes, indptr, indices, values, vectors, names, name_price = bins
+def _packed_attribute(bins: PackedBins, neutral: bool, share: float) -> bytes:
+    shape, x, y, axes, indptr, indices, values, vectors, copies = bins
     return _ATTRIBUTE.pack(
-        shape, rule, sign, weight, *map(_address, (x, y, indptr, indices, values)), *axes, _address(names), name_price,
-        _address(vectors), 0 if vectors is None else vectors.shape[1],
+        shape, neutral, share, *map(_address, (x, y, indptr, indices, values)), *axes, _address(vectors),
+        0 if vectors is None else vectors.shape[1], copies,
     )  # fmt: skip
 
 
-def _packed_quota(quota: AnyQuota) -> bytes:
-    if isinstance(quota, CopyQuota):
-        return _QUOTA.pack(
-            0, 0, 0, 0, quota.n, quota.stages, _address(quota.vectors), quota.vectors.shape[1], quota.threshold,
-            _address(quota.pinned), len(quota.pinned), 0, 0, 0,
-        )  # fmt: skip
-    capacity, length, first = quota.places or (None, 0, False)
-    return _QUOTA.pack(
-        _address(quota.indptr), _address(quota.labels), _address(quota.capacity), _address(quota.least),
-        len(quota.capacity), quota.stages, 0, 0, 0.0, 0, 0, _address(capacity), length, first,
-    )  # fmt: skip
-
-
-def arrange(rows: Ints, quotas: Sequence[Quota], before: Ints, fixed: Mapping[int, int]) -> Arrangement:
-    """Return the first order of items that the quotas allow, as the reference implementation does."""
-    packed = bytearray().join(map(_packed_quota, quotas))
-    pins = np.array(sorted(fixed.items()), np.int64) if fixed else None
-    order = np.empty(len(rows), np.int64)
-    arguments = map(_address, (rows, before if len(before) else None, packed, pins, order))
-    count = _library()[0].mascot_arrange(_PAGE_RULES.pack(len(rows), len(before), len(quotas), len(fixed), *arguments))
-    if count < 0:
-        raise MemoryError(_OUT_OF_MEMORY)
-    return Arrangement(order[:count], order[count:])
+def _packed_rule(rule: Rule) -> bytes:
+    if isinstance(rule, LabelRule):
+        arrays = map(_address, (rule.indptr, rule.labels, rule.capacity))
+        return _RULE.pack(*arrays, rule.gives, rule.window, rule.first, rule.session, 0, 0, 0, 0.0)
+    vectors, size = _address(rule.vectors), rule.vectors.shape[1]
+    return _RULE.pack(0, 0, 0, rule.gives, 0, 0, rule.session, vectors, size, rule.n, rule.threshold)
 
 
 def cores() -> int:

@@ -40,7 +40,7 @@ static Chunk *make_chunk(size_t size, Chunk *previous) {
 static void *arena_take(Arena *arena, size_t bytes) {
     bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT + ALIGNMENT; /* vectors may be read beyond the end */
     if (!arena->chunk || arena->chunk->size - arena->chunk->used < bytes) {
-        size_t size = arena->total > FIRST_CHUNK ? arena->total : FIRST_CHUNK;
+        size_t size = arena->total ? 2 * arena->total : FIRST_CHUNK;
 #ifdef __SANITIZE_ADDRESS__
         size = bytes; /* one chunk per piece, so that the sanitizer sees where it ends */
 #endif

@@ -4,205 +4,122 @@
 
 #include "bins.h"
 
-static double larger_of(double a, double b) { return a > b ? a : b; }
-
-/* Bumps on an even axis as products. The first bin in reach is x bins below the value. The bin j bins after it has
- * exp(-(x - j)^2 s^2 / 2) = exp(-x^2 s^2 / 2) * exp(x s^2)^j * exp(-j^2 s^2 / 2).
- * The last factor is a table of the axis, so a bump of any width costs two exponentials. */
+/* Bumps on an even axis. */
 typedef struct {
-    double step;    /* s, the distance between centres in widths */
-    double radius;  /* bins on either side of a value that its bump can reach */
+    double step;    /* the distance between centres in widths */
     int64_t window; /* bins in reach, at most */
-    double *table;  /* [window] exp(-j^2 s^2 / 2), 0 up to whole blocks; NULL: out of the range of the products */
-    double top, edge; /* the largest x s^2, and exp(top) */
-    double *first, *offset, *lowest, *ratio; /* [n] first bin in reach, x, exp(-x^2 s^2 / 2), exp(x s^2) */
+    double *u, *first; /* [n] the value in bins, and the first bin in reach */
 } Bump;
 
-enum { LONGEST_PRODUCT = 128, LARGE_WINDOW = 128, LARGE_PLANE = 1 << 18, MOST_BINS = 1 << 28 };
+enum { MOST_BINS = 1 << 28 };
 #define ROUNDING 1e-9 /* bins */
 
-static Bump make_bump(Arena *arena, const double *axis, int64_t n) {
+/* Place the windows of n values. NaN stays NaN. */
+static Bump make_bump(Arena *arena, const double *axis, const double *values, int64_t n) {
     if (!(axis[AXIS_COUNT] >= 1.0 && axis[AXIS_COUNT] <= MOST_BINS)) longjmp(arena->exhausted, 1);
     double step = axis[AXIS_STEP] / axis[AXIS_SIGMA], radius = MASCOT_REACH / step;
-    if (!(radius >= 0.0 && radius < axis[AXIS_COUNT])) radius = axis[AXIS_COUNT];
-    Bump bump = {.step = step, .radius = radius, .window = (int64_t)floor(2.0 * (radius + ROUNDING)) + 1};
-    bump.first = take_doubles(arena, n);
-    bump.offset = take_doubles(arena, n);
-    bump.lowest = take_doubles(arena, n);
-    bump.ratio = take_doubles(arena, n);
-    bump.top = (radius + ROUNDING) * step * step;
-    if (bump.top > 5.0 || bump.window > LONGEST_PRODUCT) return bump;
-    bump.edge = exp(bump.top);
-    bump.table = take_doubles(arena, whole_blocks(bump.window));
-    for (int64_t j = 0; j < whole_blocks(bump.window); j++) {
-        double d = (double)j * step;
-        bump.table[j] = j < bump.window ? exp(-0.5 * d * d) : 0.0;
+    double inverse = 1.0 / axis[AXIS_STEP], around = axis[AXIS_COUNT];
+    if (!(radius >= 0.0 && radius < around)) radius = around;
+    Bump bump = {step, (int64_t)floor(2.0 * (radius + ROUNDING)) + 1, take_doubles(arena, n), take_doubles(arena, whole_blocks(n))};
+    for (int64_t i = 0; i < n; i++) {
+        double value = values[i] < axis[AXIS_FLOOR] ? axis[AXIS_FLOOR] : values[i];
+        if (value > axis[AXIS_CEILING]) value = axis[AXIS_CEILING];
+        double u = (value - axis[AXIS_ORIGIN] - axis[AXIS_START]) * inverse;
+        if (axis[AXIS_PERIOD] > 0.0 && !(u > -0.5 && u < around)) u -= floor(u / around) * around;
+        bump.u[i] = u;
+        bump.first[i] = ceil(u - (radius + ROUNDING));
     }
     return bump;
 }
 
-/* Place the windows of n values; `u` is the value in bins. NaN stays NaN. */
-static void place_windows(Bump *bump, const double *u, int64_t n) {
-    double radius = bump->radius + ROUNDING, *restrict first = bump->first, *restrict offset = bump->offset;
-    for (int64_t i = 0; i < n; i++) {
-        first[i] = ceil(u[i] - radius);
-        offset[i] = u[i] - first[i];
-    }
-    if (!bump->table) return;
-    double s2 = bump->step * bump->step;
-    for (int64_t i = 0; i < n; i += LANES) {
-        vector x = load(offset + i);
-        store(bump->lowest + i, exp_minus(x * x * all(0.5 * s2)));
-        store(bump->ratio + i, all(bump->edge) * exp_minus(all(bump->top) - x * all(s2)));
-    }
+/* Return the memberships of LANES bins in the window of candidate i, from its bin j on. */
+INLINE vector bump_at(const Bump *bump, int64_t i, int64_t j) {
+    vector d = (all(bump->u[i] - bump->first[i] - (double)j) - STEPS) * all(bump->step);
+    return where(STEPS < all((double)(bump->window - j)), decay(d * d * all(0.5)));
 }
 
-#define BIT_OF_LANE(bit) ((LANE_NUMBERS & (bit)) != 0) /* the lanes in whose number the bit is set */
+/* The same on a circle that the bump surrounds: the shorter way round to bins j .. j + LANES - 1 of `count`. */
+INLINE vector bump_around(const Bump *bump, int64_t i, int64_t j, double count) {
+    vector d = absolute(all(bump->u[i] - (double)j) - STEPS);
+    d = smaller(d, absolute(all(count) - d)) * all(bump->step);
+    return decay(d * d * all(0.5));
+}
 
-/* Write the memberships of the bins in the window of candidate i, rounded up to whole blocks. */
-INLINE void write_window(const Bump *bump, int64_t i, double *lanes) {
-    if (!bump->table) {
-        for (int64_t j = 0; j < bump->window; j += LANES) {
-            vector d = (all(bump->offset[i] - (double)j) - STEPS) * all(bump->step);
-            vector p = decay(d * d * all(0.5));
-            store(lanes + j, where(STEPS < all((double)(bump->window - j)), p));
-        }
-        return;
-    }
-    double ratio = bump->ratio[i], block = ratio * ratio;
-    vector factors = choose_lanes(BIT_OF_LANE(1), all(ratio), all(1.0)); /* powers of the ratio */
-#if LANES > 2
-    factors *= choose_lanes(BIT_OF_LANE(2), all(block), all(1.0));
-    block *= block;
-#endif
-#if LANES > 4
-    factors *= choose_lanes(BIT_OF_LANE(4), all(block), all(1.0));
-    block *= block;
-#endif
-    factors *= all(bump->lowest[i]);
-    for (int64_t j = 0; j < bump->window; j += LANES, factors *= all(block)) {
-        vector p = factors * load(bump->table + j);
-        store(lanes + j, where(p >= all(MASCOT_CUTOFF), p));
-    }
+/* Return the lanes that are bins of an axis: bin .. bin + LANES - 1 of `count`. */
+INLINE mask real_bins(double bin, double count) {
+    vector number = all(bin) + STEPS;
+    return (number >= all(0.0)) & (number < all(count));
+}
+
+/* Add a window from number `bin` of an axis on. The state has `pad` bins before the axis. Returns its memberships. */
+INLINE vector add_bins(Bins *b, int64_t pad, int64_t bin, int64_t count, vector p) {
+    if (bin >= count || bin + LANES <= 0) return all(0.0);
+    p = where(real_bins((double)bin, (double)count), p);
+    add_window(b, b->origin + pad + bin, p);
+    return p;
 }
 
 static void pack_line(Arena *arena, Bins *b, const double *x, double *axis, int64_t n) {
-    Bump bump = make_bump(arena, axis, n);
+    Bump bump = make_bump(arena, axis, x, n);
     int64_t count = (int64_t)axis[AXIS_COUNT], window = bump.window;
-    int whole = axis[AXIS_PERIOD] > 0.0 && window >= count; /* the bump meets itself */
+    int circle = axis[AXIS_PERIOD] > 0.0, whole = circle && window >= count; /* the bump meets itself */
     if (whole) window = count;
-    b->circle = axis[AXIS_PERIOD] > 0.0 ? count : 0;
-    b->mirror = b->circle && !whole ? window - 1 : 0;
-    b->pad = b->circle ? 0 : window;
-    b->count = count;
-    b->count_rows = 1;
-    b->per_candidate = whole_blocks(window);
-    b->blocks = b->per_candidate / LANES;
-    b->rows = 1;
-    b->stride = b->size = whole_blocks(count + 2 * b->pad + b->mirror + LANES);
-    b->lanes = take_rows(arena, n, b->per_candidate);
-    b->slot = take_integers(arena, n);
+    b->size = whole_blocks(window + count + LANES);
+    allocate_windows(arena, b, n, n * (whole_blocks(window) / LANES + circle)); /* the seam may divide a window */
     if (!whole) b->site[0] = take_doubles(arena, whole_blocks(n));
     b->reach[0] = (double)window;
-    b->reach[1] = b->circle ? (double)(count - window) : INFINITY;
-    double *u = take_doubles(arena, n), inverse = 1.0 / axis[AXIS_STEP], around = (double)count;
+    b->reach[1] = circle ? (double)(count - window) : INFINITY;
+    b->first[0] = 0;
     for (int64_t i = 0; i < n; i++) {
-        double value = x[i] < axis[AXIS_FLOOR] ? axis[AXIS_FLOOR] : x[i] > axis[AXIS_CEILING] ? axis[AXIS_CEILING] : x[i];
-        u[i] = (value - axis[AXIS_ORIGIN] - axis[AXIS_START]) * inverse;
-        if (b->circle && !(u[i] > -0.5 && u[i] < around)) u[i] -= floor(u[i] / around) * around;
-    }
-    if (!whole) place_windows(&bump, u, n);
-    for (int64_t i = 0; i < n; i++) {
-        double *lanes = b->lanes + i * b->per_candidate;
-        b->slot[i] = b->origin;
-        if (whole && b->unknown[i] == 0.0) {
-            for (int64_t j = 0; j < b->per_candidate; j++) {
-                double d = fmod(fabs(u[i] - (double)j), around);
-                d = (d < around - d ? d : around - d) * bump.step;
-                double p = exp(-0.5 * d * d);
-                lanes[j] = p >= MASCOT_CUTOFF && j < count ? p : 0.0;
-            }
-            continue;
+        vector total = all(0.0);
+        double first = bump.first[i], around = (double)count;
+        int inside = b->unknown[i] == 0.0 && (circle || (first > (double)-window && first < around));
+        if (circle) first = first < 0.0 ? first + around : first >= around ? first - around : first;
+        if (!whole) b->site[0][i] = inside ? first : NAN;
+        int divided = circle && !whole && first + (double)window > around; /* by the seam */
+        for (int64_t j = 0, bin = whole || !inside ? 0 : (int64_t)first; inside && j < window; j += LANES, bin += LANES) {
+            vector p = whole ? bump_around(&bump, i, j, around) : bump_at(&bump, i, j);
+            total += add_bins(b, window, bin, count, p);
+            if (divided && bin + LANES > count) total += add_bins(b, window, bin - count, count, p);
         }
-        double first = bump.first[i];
-        if (b->unknown[i] != 0.0 || (!b->circle && !(first > (double)-window && first < around))) {
-            memset(lanes, 0, (size_t)b->per_candidate * sizeof(double));
-            if (!whole) b->site[0][i] = NAN;
-            continue;
-        }
-        write_window(&bump, i, lanes);
-        if (b->circle) first = first < 0.0 ? first + around : first >= around ? first - around : first;
-        b->slot[i] += (int64_t)first + b->pad;
-        b->site[0][i] = first;
+        end_windows(b, i, total);
     }
-}
-
-/* Return the blocks of each row that a bump can reach. Along both axes, a value lies between `radius - 1` and `radius` bins
- * after the first bin of its window. */
-static Range *reach_of_rows(Arena *arena, const Bump *down, const Bump *along, int64_t blocks) {
-    Range *range = arena_take(arena, (size_t)down->window * sizeof(Range));
-    const double margin = 0.01, most = 2.0 * (along->radius + LANES); /* bins */
-    for (int64_t row = 0; row < down->window; row++) {
-        double before = down->radius - 1.0 - (double)row, after = (double)row - down->radius;
-        double nearest = larger_of(larger_of(before, after) - margin, 0.0) * down->step;
-        double half = sqrt(larger_of(MASCOT_REACH * MASCOT_REACH - nearest * nearest, 0.0)) / along->step + margin;
-        if (!(half < most)) half = most;
-        range[row].first = (int64_t)larger_of(floor((along->radius - 1.0 - half) / LANES), 0.0);
-        range[row].last = (int64_t)floor((along->radius + half) / LANES) + 1;
-        if (range[row].last > blocks) range[row].last = blocks;
-    }
-    return range;
 }
 
 static void pack_plane(Arena *arena, Bins *b, const double *x, const double *y, double axis[2][AXIS_FIELDS], int64_t n) {
     /* Rows run along the axis on which vectors waste fewer lanes. */
-    Bump bumps[2] = {make_bump(arena, axis[0], n), make_bump(arena, axis[1], n)};
-    const double *values[2] = {x, y};
+    Bump bumps[2] = {make_bump(arena, axis[0], x, n), make_bump(arena, axis[1], y, n)};
     int outer = bumps[1].window * whole_blocks(bumps[0].window) < bumps[0].window * whole_blocks(bumps[1].window);
     Bump *down = bumps + outer, *along = bumps + 1 - outer;
-    b->rows = down->window;
+    int64_t rows = (int64_t)axis[outer][AXIS_COUNT], count = (int64_t)axis[1 - outer][AXIS_COUNT], pad = along->window;
     b->blocks = whole_blocks(along->window) / LANES;
-    b->count_rows = (int64_t)axis[outer][AXIS_COUNT];
-    b->count = (int64_t)axis[1 - outer][AXIS_COUNT];
-    b->pad_rows = down->window;
-    b->pad = along->window;
-    b->stride = b->count + 2 * b->pad + LANES;
-    b->size = whole_blocks((b->count_rows + 2 * b->pad_rows) * b->stride + LANES);
-    int64_t window = b->rows * b->blocks * LANES;
-    b->product = window > LARGE_WINDOW || n > LARGE_PLANE / window;
-    b->per_candidate = b->product ? b->blocks * LANES + whole_blocks(b->rows) : window;
-    if (b->product) b->range = reach_of_rows(arena, down, along, b->blocks);
-    b->lanes = take_rows(arena, n, b->per_candidate);
+    b->rows = down->window;
+    b->stride = count + pad + LANES; /* the state has room for bins that the plane does not have */
+    b->size = whole_blocks(2 * pad + (rows + 2 * b->rows) * b->stride);
+    int64_t each = b->blocks * LANES + b->rows;
+    b->lanes = take_rows(arena, n + LANES, each);
     b->slot = take_integers(arena, n);
     b->site[0] = down->first;
     b->site[1] = along->first;
     b->reach[0] = (double)down->window;
     b->reach[1] = (double)along->window;
-    double *u = take_doubles(arena, n);
-    for (int axis_number = 0; axis_number < 2; axis_number++) {
-        double start = axis[axis_number][AXIS_START], inverse = 1.0 / axis[axis_number][AXIS_STEP];
-        for (int64_t i = 0; i < n; i++) u[i] = (values[axis_number][i] - start) * inverse;
-        place_windows(bumps + axis_number, u, n);
-    }
-    double *columns = take_doubles(arena, b->blocks * LANES), *factors = take_doubles(arena, whole_blocks(b->rows));
+    double *factors = take_doubles(arena, whole_blocks(b->rows));
     for (int64_t i = 0; i < n; i++) {
-        double *lanes = b->lanes + i * b->per_candidate, top = down->first[i], left = along->first[i];
+        double top = down->first[i], left = along->first[i], *lanes = b->lanes + i * each;
         b->slot[i] = b->origin;
-        int inside = top > (double)-down->window && top < (double)b->count_rows && left > (double)-along->window &&
-                     left < (double)b->count; /* false for NaN */
-        if (!inside) {
-            memset(lanes, 0, (size_t)b->per_candidate * sizeof(double));
+        if (!(top > (double)-b->rows && top < (double)rows && left > (double)-pad && left < (double)count)) { /* or NaN */
+            memset(lanes, 0, (size_t)each * sizeof(double));
             down->first[i] = NAN;
             continue;
         }
-        write_window(along, i, b->product ? lanes : columns);
-        write_window(down, i, b->product ? lanes + b->blocks * LANES : factors);
-        for (int64_t row = 0; row < b->rows && !b->product; row++)
-            for (int64_t j = 0; j < b->blocks * LANES; j += LANES, lanes += LANES) {
-                vector p = load(columns + j) * all(factors[row]);
-                store(lanes, where(p >= all(MASCOT_CUTOFF), p));
-            }
-        b->slot[i] += ((int64_t)top + b->pad_rows) * b->stride + (int64_t)left + b->pad;
+        b->slot[i] += pad + (b->rows + (int64_t)top) * b->stride + (int64_t)left;
+        for (int64_t j = 0; j < pad; j += LANES)
+            store(lanes + j, where(real_bins(left + (double)j, (double)count), bump_at(along, i, j)));
+        for (int64_t j = 0; j < b->rows; j += LANES) store(factors + j, bump_at(down, i, j));
+        for (int64_t row = 0; row < b->rows; row++) {
+            double number = top + (double)row;
+            lanes[b->blocks * LANES + row] = number >= 0.0 && number < (double)rows ? factors[row] : 0.0;
+        }
     }
 }
 

@@ -1,9 +1,8 @@
-/* Choose the variant of the kernel that fits the processor. The same source is compiled once per variant.
- * The arrangement of pages has no loops that vectors speed up; it is compiled here, once. */
+/* Choose the variant of the kernel that fits the processor. The same source is compiled once per variant. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "exchange.h"
+#include "kernel.h"
 
 int64_t select_baseline(const Batch *batch, int64_t first, int64_t last);
 #ifdef MASCOT_X86_VARIANTS
@@ -36,13 +35,7 @@ static void choose(void) {
 
 int64_t mascot_select(const Batch *batch, int64_t first, int64_t last) {
     if (!chosen) choose(); /* if two threads choose, they choose the same */
-    int64_t failed = chosen(batch, first, last), rules = 0;
-    for (int64_t c = 0; c < batch->quotas; c++) rules += batch->quota[c].places.length > 0;
-    for (int64_t query = first; query < last; query++) {
-        batch->arranged[query] = rules > 0;
-        if (rules && !failed) failed = arrange_query(batch, query, chosen);
-    }
-    return failed;
+    return chosen(batch, first, last);
 }
 
 const char *mascot_variant(void) {
@@ -50,4 +43,4 @@ const char *mascot_variant(void) {
     return name;
 }
 
-int64_t mascot_abi(void) { return 8; }
+int64_t mascot_abi(void) { return 9; }

@@ -35,7 +35,6 @@ typedef struct {
     double *sines, *cosines; /* dense: [used] of half the longitude of a cell; NULL: cells are too many */
     Table table;        /* otherwise: blocks of cells, by ring and number */
     int64_t next, keys; /* the next free slot, and the keys in the table */
-    int64_t allocated, windows;
 } Globe;
 
 /* What is computed once for each of the n candidates. */
@@ -136,28 +135,14 @@ INLINE void tabulate_cells(Arena *arena, Globe *globe, const Bins *b, int64_t n)
     }
 }
 
-/* Allocate windows: for each candidate the rings within reach, times three blocks per ring. */
-INLINE void allocate_windows(Arena *arena, Globe *globe, Bins *b, int64_t n) {
-    double reached = floor(2.0 * globe->reach / globe->height) + 2.0;
-    int64_t most_rings = reached < (double)globe->rings ? (int64_t)reached : globe->rings;
-    globe->allocated = n * most_rings * 3 + LANES;
-    b->slot = take_integers(arena, globe->allocated);
-    b->lanes = take_doubles(arena, globe->allocated * LANES);
-    b->first = take_integers(arena, n + 1);
-    b->memberships = take_doubles(arena, n);
-    if (!globe->dense) globe->table = make_table(arena, globe->allocated);
-}
-
 /* Move the windows to larger memory: near a pole a ring may be needed whole. */
-INLINE void grow_windows(Arena *arena, Globe *globe, Bins *b, int64_t needed) {
-    int64_t more = 2 * globe->allocated + needed;
-    int64_t *slot = take_integers(arena, more);
-    double *lanes = take_doubles(arena, more * LANES);
-    memcpy(slot, b->slot, (size_t)globe->windows * sizeof(int64_t));
-    memcpy(lanes, b->lanes, (size_t)globe->windows * LANES * sizeof(double));
-    b->slot = slot;
-    b->lanes = lanes;
-    globe->allocated = more;
+static void grow_windows(Arena *arena, Bins *b, int64_t needed) {
+    Bins old = *b;
+    b->allocated = 2 * old.allocated + needed;
+    b->slot = take_integers(arena, b->allocated);
+    b->lanes = take_rows(arena, b->allocated, LANES);
+    memcpy(b->slot, old.slot, (size_t)b->windows * sizeof(int64_t));
+    memcpy(b->lanes, old.lanes, (size_t)b->windows * LANES * sizeof(double));
 }
 
 /* Return the slot of a block of cells. The table stays at most half full. */
@@ -208,8 +193,8 @@ INLINE void span_rings(const Globe *globe, const Points *points, double lat, int
 INLINE void pack_ring(Arena *arena, Globe *globe, Bins *b, const Points *points, int64_t i, int64_t lane, const Spans *spans) {
     int64_t ring = points->first[i] + lane, at = look_up_ring(globe, ring), cells = (int64_t)globe->cache->cells[at];
     int64_t left = (int64_t)spans->left[lane], right = (int64_t)spans->right[lane], first_block = -1;
-    int64_t needed = globe->windows + (right - left) / LANES + 5;
-    if (needed > globe->allocated) grow_windows(arena, globe, b, needed);
+    int64_t needed = b->windows + (right - left) / LANES + 5;
+    if (needed > b->allocated) grow_windows(arena, b, needed);
     while (left <= right) {
         int64_t home = left < 0 ? left + cells : left >= cells ? left - cells : left;
         int64_t step, origin = home, slot, valid;
@@ -230,20 +215,18 @@ INLINE void pack_ring(Arena *arena, Globe *globe, Bins *b, const Points *points,
         }
         vector along = along_ring(globe, points, i, (double)cells, (double)origin, slot - b->origin);
         vector p = decay(all(spans->across[lane]) + all(spans->along[lane]) * along);
-        store(b->lanes + globe->windows * LANES, where(STEPS < all((double)valid), p));
-        b->slot[globe->windows++] = slot;
+        add_window(b, slot, where(STEPS < all((double)valid), p));
         left += step;
     }
 }
 
 /* Write the only window of candidate i on one ring. */
 INLINE void pack_window(Arena *arena, Globe *globe, Bins *b, const Points *points, int64_t i, int64_t lane, const Spans *spans) {
-    if (globe->windows == globe->allocated) grow_windows(arena, globe, b, 1);
+    if (b->windows == b->allocated) grow_windows(arena, b, 1);
     int64_t slot = (int64_t)spans->slot[lane], at = slot - b->origin;
     vector half = all(points->sine[i]) * load(globe->cosines + at) - all(points->cosine[i]) * load(globe->sines + at);
     vector p = decay(all(spans->across[lane]) + all(spans->along[lane]) * half * half);
-    store(b->lanes + globe->windows * LANES, where(STEPS <= all(spans->right[lane] - spans->left[lane]), p));
-    b->slot[globe->windows++] = slot;
+    add_window(b, slot, where(STEPS <= all(spans->right[lane] - spans->left[lane]), p));
 }
 
 /* Compute what does not depend on the ring. */
@@ -273,9 +256,12 @@ static void pack_globe(Arena *arena, Bins *b, const double *lat, double *lon, do
     Globe globe = make_globe(arena, b, width);
     number_cells(&globe, b, lat, lon, n);
     tabulate_cells(arena, &globe, b, n);
-    allocate_windows(arena, &globe, b, n);
+    double rings = floor(2.0 * globe.reach / globe.height) + 2.0; /* in reach of a candidate, three windows on each */
+    allocate_windows(arena, b, n, 3 * n * (rings < (double)globe.rings ? (int64_t)rings : globe.rings));
+    if (!globe.dense) globe.table = make_table(arena, b->allocated);
     Points points = place_points(arena, &globe, lat, lon, n);
     int64_t at_once = globe.dense ? LANES : 1; /* otherwise neighbouring rings may not be in the cache */
+    b->first[0] = 0;
     Spans spans[TOGETHER]; /* found before they are needed, so that branches on them are decided early */
     for (int64_t start = 0; start < n; start += TOGETHER) {
         int64_t end = start + TOGETHER < n ? start + TOGETHER : n;
@@ -283,17 +269,15 @@ static void pack_globe(Arena *arena, Bins *b, const double *lat, double *lon, do
             for (int64_t lane = 0; b->unknown[i] == 0.0 && lane < points.count[i]; lane += at_once)
                 span_rings(&globe, &points, lat[i], i, lane, spans + i - start);
         for (int64_t i = start; i < end; i++) {
-            vector total = all(0.0);
-            b->first[i] = globe.windows;
             for (int64_t lane = 0; b->unknown[i] == 0.0 && lane < points.count[i]; lane++) {
                 if (spans[i - start].slot[lane] >= 0.0) pack_window(arena, &globe, b, &points, i, lane, spans + i - start);
                 else pack_ring(arena, &globe, b, &points, i, lane, spans + i - start);
             }
-            for (int64_t j = b->first[i]; j < globe.windows; j++) total += load(b->lanes + j * LANES);
-            b->memberships[i] = sum(total);
+            vector total = all(0.0);
+            for (int64_t j = b->first[i]; j < b->windows; j++) total += load(b->lanes + j * LANES);
+            end_windows(b, i, total);
         }
     }
-    b->first[n] = globe.windows;
     b->size = whole_blocks((globe.dense ? globe.used : globe.next - b->origin) + LANES);
 }
 

@@ -9,8 +9,8 @@
 
 /* Lay out the bins of n candidates, starting at state index `origin`. */
 static Bins pack_bins(Arena *arena, const Attribute *attribute, const int64_t *rows, int64_t n, int64_t origin) {
-    Bins b = {.shape = attribute->shape, .rule = attribute->missing, .sign = attribute->sign, .origin = origin};
-    b.coverage_per_result = 1.0;
+    double sign = attribute->share < 0.0 ? -1.0 : 1.0;
+    Bins b = {.shape = attribute->shape, .neutral = attribute->neutral, .sign = sign, .origin = origin, .coverage_per_result = 1.0};
     b.unknown = take_doubles(arena, n);
     if (b.shape == SHAPE_VECTORS) return b; /* `pack_vectors` does the rest */
     if (b.shape == SHAPE_LABELS) {
@@ -29,11 +29,6 @@ static Bins pack_bins(Arena *arena, const Attribute *attribute, const int64_t *r
         valid += known;
     }
     for (int64_t i = n; i < n + LANES; i++) x[i] = y[i] = 0.0; /* vectors may reach beyond the end */
-    if (attribute->names && b.sign < 0) {
-        b.names = take_doubles(arena, n);
-        b.name_price = attribute->name_price;
-        for (int64_t i = 0; i < n; i++) b.names[i] = floor(attribute->names[rows[i]]);
-    }
     if (b.shape == SHAPE_LINE) {
         if (valid < n) {
             values = take_doubles(arena, n);

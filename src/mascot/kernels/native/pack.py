@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mascot.kernels.reference import Floats, Ints
+from mascot.kernels.objective import Floats, Ints
 
 LINE, PLANE, GLOBE, LABELS, VECTORS = 0, 1, 2, 3, 4  # shapes of bins
 AXIS_FIELDS = 9
@@ -24,28 +24,20 @@ class PackedBins(NamedTuple):
     indices: Ints | None = None
     values: Floats | None = None  # None: every membership is 1
     vectors: NDArray[np.float32] | None = None  # VECTORS, N x D
-    names: Floats | None = None  # LINE, GLOBE: the whole part is the name of a value, NaN a name of its own
-    name_price: float = 0.0  # what a name costs a list of results that competes, in new bins
+    copies: float = 1.0  # VECTORS: cosine from which two rows are near-copies
 
 
-def pack_axes(axes: tuple[float, ...], values: tuple[Floats, ...], name_price: float = 0.0) -> PackedBins:
-    """Pack Gaussian bins on one or two axes, each described by the numbers of `PackedBins.axes`.
-
-    If names have a price, the whole parts of the values are names.
-    """
+def pack_axes(axes: tuple[float, ...], values: tuple[Floats, ...]) -> PackedBins:
+    """Pack Gaussian bins on one or two axes, each described by the numbers of `PackedBins.axes`."""
     if len(values) == 2:
         return PackedBins(PLANE, _contiguous(values[0]), _contiguous(values[1]), axes)
-    x = _contiguous(values[0])
-    names = x if name_price else None
-    return PackedBins(LINE, x, None, (*axes, *(0.0,) * AXIS_FIELDS), names=names, name_price=name_price)
+    return PackedBins(LINE, _contiguous(values[0]), None, (*axes, *(0.0,) * AXIS_FIELDS))
 
 
-def pack_globe(
-    lat: Floats, lon: Floats, sigma_km: float, names: Floats | None = None, name_price: float = 0.0
-) -> PackedBins:
+def pack_globe(lat: Floats, lon: Floats, sigma_km: float) -> PackedBins:
     """Pack Gaussian bins on the globe."""
     axes = (0.0, 0.0, 0.0, sigma_km) + (0.0,) * (2 * AXIS_FIELDS - 4)
-    return PackedBins(GLOBE, _contiguous(lat), _contiguous(lon), axes, names=names, name_price=name_price)
+    return PackedBins(GLOBE, _contiguous(lat), _contiguous(lon), axes)
 
 
 def _contiguous(values: Floats) -> Floats:

@@ -31,11 +31,14 @@ class Nearest:
         """
         _, tokens, dim = self._vectors.shape
         products = self._vectors.reshape(-1, dim) @ query.astype(np.float32)  # one matrix, so that BLAS is used
-        ids, scores = self.ids, products.reshape(-1, tokens).max(axis=1)
+        # `max` over an axis of one is slow.
+        ids, scores = self.ids, products if tokens == 1 else products.reshape(-1, tokens).max(axis=1)
         if allowed is not None:
             is_allowed = np.isin(ids, allowed)
             ids, scores = ids[is_allowed], scores[is_allowed]
-        best = np.argsort(-scores, kind="stable")[:count]
+        least = np.partition(scores, len(scores) - count)[len(scores) - count] if count < len(scores) else -np.inf
+        near = np.flatnonzero(scores >= least)
+        best = near[np.argsort(-scores[near], kind="stable")][:count]
         return ids[best], scores[best].astype(np.float64)
 
     def contains(self, ids: Ids) -> NDArray[np.bool_]:

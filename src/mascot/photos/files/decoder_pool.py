@@ -69,6 +69,8 @@ class DecoderPool(AbstractContextManager["DecoderPool"]):
         try:
             worker = self._idle.pop()
         except IndexError:
+            worker = None
+        if worker is None or worker.poll() is not None:
             worker = _Decoder(self.limits)
             self._workers.add(worker)
         try:
@@ -83,6 +85,8 @@ class DecoderPool(AbstractContextManager["DecoderPool"]):
             if status == -getattr(signal, "SIGPROF", 0):
                 limit = f"{self.limits.max_seconds:g} seconds"
                 raise BrokenDecoder(f"takes more than {limit} to decode (--max-seconds)") from None
+            if status == -getattr(signal, "SIGKILL", 0):  # no limit does this, so the file may succeed next time
+                raise Unreadable("its decoder was killed, perhaps for lack of memory") from None
             raise BrokenDecoder("crashes its decoder") from None
         except BaseException:  # such as Ctrl-C: the answer would be taken for that of the next call
             worker.kill()
@@ -176,6 +180,8 @@ def _limit_memory(megabytes: float) -> None:
     with suppress(ImportError, OSError, ValueError):
         import resource
 
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash writes no memory image
         pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
         limit = pages * os.sysconf("SC_PAGE_SIZE") + int(megabytes * 1e6)
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+        resource.setrlimit(resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))

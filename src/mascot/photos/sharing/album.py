@@ -29,7 +29,7 @@ from mascot.photos.photo import Photo
 from mascot.photos.results import Results
 from mascot.photos.sharing import album_figures as figures
 from mascot.photos.sharing.export import finished, original
-from mascot.reasons.explain import describe_wish
+from mascot.reasons.phrases import describe_wish
 from mascot.wishes import AnyWish, Wish
 
 _LARGE = 1280  # pixels of the longer side of a picture

@@ -99,8 +99,10 @@ class Choices:
         path = self._path(normal_name)
         with disk_errors(self._folder):
             self._folder.mkdir(exist_ok=True)
-            if path.exists() and path.stat().st_mtime // _DAY_S < time.time() // _DAY_S:
-                shutil.copyfile(path, _earlier(path))
+            if path.exists():
+                self._read(path)  # a damaged file is not replaced
+                if path.stat().st_mtime // _DAY_S < time.time() // _DAY_S:
+                    shutil.copyfile(path, _earlier(path))
             with finished(path, replace=True) as part:
                 part.write_text(json.dumps({"name": normal_name, **parts, "query": query}, indent=1), "utf-8")
         return Choice(normal_name, tuple(photos), tuple(rejected), query)
@@ -108,6 +110,7 @@ class Choices:
     def delete(self, name: str) -> None:
         """Delete a choice; the photographs stay."""
         path = self._existing(name)
+        self._read(path)  # nor is it removed
         with disk_errors(self._folder):
             path.replace(_earlier(path))
 

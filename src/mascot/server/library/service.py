@@ -16,7 +16,6 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 import mascot as mc
-from mascot.candidates import scaled
 from mascot.photos.database.store import UnknownPhoto
 from mascot.photos.files.images import Unreadable
 from mascot.photos.library import Library
@@ -235,7 +234,7 @@ def _answer(results: Results, request: SearchRequest) -> schemas.SearchOut:
     explanation, hits = results.explain(), results.hits
     relevances = [result.relevance for result in results if not result.pinned]
     is_unpinned = ~np.isin(hits.ids, list(results.pinned))
-    best_total = float(np.sort(scaled(hits.scores)[is_unpinned])[::-1][: len(relevances)].sum())
+    best_total = float(np.sort(results.ranking.all_relevance[is_unpinned])[::-1][: len(relevances)].sum())
     return schemas.SearchOut(
         query=hits.query,
         request=request.to_dict(),

@@ -14,7 +14,7 @@ import msgspec
 from starlette.types import Scope
 
 import mascot as mc
-from mascot.reasons.explain import Explainer, MissedRule
+from mascot.reasons.missed import MissedRule
 from mascot.server.middleware import log
 from mascot.server.schemas import ProfileUsed
 
@@ -98,10 +98,8 @@ class AuditLog:
 
 def _results(ranking: mc.Ranking[Any]) -> list[AuditedResult]:
     gains = {name: values.tolist() for name, values in ranking.gains.items()}
-    explainer = Explainer(ranking, left_out=False)
-    rows = zip(ranking.ids, ranking.was.tolist(), explainer.pinned, explainer.protected, strict=True)
     results = []
-    for place, (id_, was, is_pinned, is_protected) in enumerate(rows):
+    for place, (id_, was, cause) in enumerate(zip(ranking.ids, ranking.was.tolist(), ranking.causes, strict=True)):
         code = max(gains, key=lambda name: gains[name][place]) if gains else "method"
-        results.append(AuditedResult(id_, was, "pinned" if is_pinned else "protected" if is_protected else code))
+        results.append(AuditedResult(id_, was, code if cause == "best" else cause))
     return results

@@ -6,7 +6,6 @@ from collections import Counter
 from functools import cache, partial
 from typing import Any
 
-import numpy as np
 from msgspec import UNSET
 from prometheus_client import CollectorRegistry, Histogram
 from prometheus_client import Counter as CounterMetric
@@ -47,9 +46,7 @@ class EffectMetrics:
         timer.observe(seconds)
         results.inc(count)
         moved.inc(sum(was != rank for rank, was in enumerate(ranking.was.tolist(), 1)))
-        relevance = ranking._all_relevance
-        best = float(np.partition(relevance, -count)[-count:].sum()) if count else 0.0
-        share.observe(float(ranking.relevance.sum()) / best if best > 0 else 1.0)
+        share.observe(ranking.kept)
         if count < min(ranking.k, len(candidates)):
             short.inc()
         missed.inc(sum(_missed(wish, ranking, candidates) for wish in ranking.wishes if not isinstance(wish, _FREE)))

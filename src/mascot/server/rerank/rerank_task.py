@@ -12,9 +12,11 @@ import numpy as np
 
 import mascot as mc
 from mascot.attributes.columns import column_of
+from mascot.column_types import read_bare, with_vectors
 from mascot.connect.converters.convert import from_engine
 from mascot.grammar import columns_of
 from mascot.kernels import native
+from mascot.methods.method import Table
 from mascot.profiles import OPTIONS
 from mascot.server import schemas
 from mascot.server.request_body import convert, decode
@@ -36,10 +38,13 @@ class RerankTask:
     A `small` task takes about a millisecond, with reasons two, which is less than the overhead of another thread.
     """
 
+    _wishes: Sequence[mc.AnyWish]
+
     def __init__(self, body: bytes, format_: str = JSON, profiles: ProfileStore | None = None) -> None:
         self._request: schemas.Rerank = decode(body, schemas.Rerank, format_)
         self._set_rules(profiles)
         self._candidates = _candidates_of(self._request, self._wishes)
+        self._wishes = read_bare(self._wishes, [self._candidates.columns])  # the cost depends on their attributes
         self._pin: Any = self._request.pin
         if isinstance(self._pin, dict):  # the keys of JSON are texts, and ids may be numbers
             ids = {str(id_): id_ for id_ in self._candidates.ids}
@@ -54,7 +59,7 @@ class RerankTask:
         request = self._request
         for place, part in enumerate(request.wishes):
             decode_wish(part, place, schemas.WISHES)  # checks it against the limits of the server
-        self._wishes: Sequence[AnyWish] = [mc.from_dict(part) for part in request.wishes]
+        self._wishes = [mc.from_dict(part) for part in request.wishes]
         self._method = None if request.method is None else mc.from_dict(msgspec.to_builtins(request.method))
         self._options = {name: value for name in OPTIONS if (value := getattr(request, name)) is not None}
         self._k: int = request.k or _K
@@ -130,7 +135,9 @@ def _candidates_of(request: Any, wishes: Iterable[AnyWish]) -> mc.Candidates:
             raise mc.InputError("vectors must all have the same length")
         if not request.scores and not (request.ids or request.vectors or any(request.columns.values())):
             return mc.Candidates.from_records([])  # which has every column
-        return mc.Candidates(request.scores, request.ids, request.columns, request.vectors)
+        candidates = mc.Candidates(request.scores, request.ids, request.columns, request.vectors)
+        candidates.vectors = with_vectors(Table(candidates.columns, candidates.vectors), wishes).floats
+        return candidates
     for name in ("ids", "columns", "vectors"):
         if getattr(request, name):
             raise BadBody(f"{name}: belongs to scores; {sources[0]} hold everything")
@@ -144,7 +151,7 @@ def _checked(candidates: mc.Candidates, wishes: Iterable[AnyWish]) -> mc.Candida
     count, largest = len(candidates), schemas.LARGEST
     if count > schemas.MOST_OWN_CANDIDATES:
         raise BadBody(f"candidates must be at most {schemas.MOST_OWN_CANDIDATES}, got {count}")
-    vectors = candidates.vectors
+    vectors = with_vectors(Table(candidates.columns, candidates.vectors), wishes).floats
     for name, numbers in (("scores", candidates.scores), ("vectors", vectors)):
         if numbers is not None and numbers.size and np.fmax.reduce(np.abs(numbers), axis=None) > largest:
             raise BadBody(f"{name} must be numbers from -{largest:g} to {largest:g}")
@@ -153,7 +160,7 @@ def _checked(candidates: mc.Candidates, wishes: Iterable[AnyWish]) -> mc.Candida
     ids = convert(candidates.ids, list[schemas.Id], "ids")
     columns: dict[str, Any] = {}
     for wish in wishes:
-        owner = type(wish.attribute).__name__
+        owner = "Category" if isinstance(wish.attribute, mc.Category) else type(wish.attribute).__name__
         for name in [name for name in columns_of(wish) if name not in columns]:
             columns[name] = convert(column_of(candidates.columns, name, owner).tolist(), list[schemas.Cell], name)
     checked: mc.Candidates = mc.Candidates(candidates.scores, ids, columns, vectors)

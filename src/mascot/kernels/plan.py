@@ -1,79 +1,67 @@
-"""Looking ahead: a plan that completes the page within all quotas, which every pick must leave possible.
+"""Looking ahead: a plan that completes the page within all rules, which every pick must leave possible.
 
-A page is a flow. One unit enters a value of the first quota, passes a type of candidates, and leaves by a value of the
-second quota. A pick that the plan contains costs nothing. Any other pick needs a path that reroutes the flow around it.
-If there is none, no completion of the page contains the pick. This is exact for one or two quotas over single values.
-More quotas, and candidates with several values, make the problem hard in general: there the plan is improved by swaps.
+A page is a flow. One unit enters a value of the first rule, passes a type of candidates, and leaves by a value of the
+second rule. A pick that the plan contains costs nothing. Any other pick needs a path that reroutes the flow around it.
+If there is none, no completion of the page contains the pick. This is exact for one or two rules over single values.
+More rules, and candidates with several values, make the problem hard in general: there the plan is improved by swaps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from copy import copy
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mascot.kernels.constants import EXCESS, FEW_SWAPS, SWAPS, TENURE
-from mascot.kernels.quotas import (
-    FILLED,
-    SHARED,
-    AnyQuota,
-    Quota,
-    QuotaCounts,
-    has_lower_bounds,
-    may_fill,
-    may_look_ahead,
-)
-
-_Ints = NDArray[np.int64]
-_Bools = NDArray[np.bool_]
+from mascot.kernels.counters import FILLED, SHARED, LabelCounter
+from mascot.kernels.objective import Bools, Ints
+from mascot.kernels.page import Page, Query, build
 
 _SOURCE, _SINK = -1, -2  # ends of the flow
 _NEVER = 1 << 40  # more than any cost
-
-Begin = Callable[[], tuple[Callable[[_Bools], int], Callable[[int], None]]]
 
 
 class Plan:
     """Candidates that complete a page of at most `length` results, counted by type.
 
-    A type is the set of candidates with the same values, and a node is a value of a quota. A candidate without a value
+    A type is the set of candidates with the same values, and a node is a value of a rule. A candidate without a value
     has a node without bounds. Nodes and types are numbered in the order of their first candidate.
     """
 
-    def __init__(self, quotas: Sequence[Quota], rows: _Ints, free: _Ints, length: int) -> None:
+    def __init__(self, counters: Sequence[LabelCounter], is_free: Bools, length: int) -> None:
+        free, count = np.flatnonzero(is_free), len(is_free)
         self.length, self.size = length, 0
         numbers: dict[tuple[int, int], int] = {}
         types: dict[tuple[int, ...], int] = {}
-        self.type_of: dict[int, int] = {}
+        self.types = np.full(count, -1)  # [N] of the candidates that are free
         for i in free.tolist():
-            labels = [(q, label) for q, quota in enumerate(quotas) for label in quota.of(int(rows[i])).tolist() or [-1]]
-            if len(quotas) == 1:
-                labels.append((1, -1))  # a second quota that never binds
+            labels = [(c, label) for c, counter in enumerate(counters) for label in counter.of(i).tolist() or [-1]]
+            if len(counters) == 1:
+                labels.append((1, -1))  # a second rule that never binds
             nodes = tuple(numbers.setdefault(node, len(numbers)) for node in labels)
-            self.type_of[i] = types.setdefault(nodes, len(types))
+            self.types[i] = types.setdefault(nodes, len(types))
         self.nodes = list(types)
-        self.paired = len(quotas) <= 2 and all(len(nodes) == 2 for nodes in self.nodes)
-        self.second = np.array([q == 1 for q, _ in numbers])  # nodes of the second quota
+        self.paired = len(counters) <= 2 and all(len(nodes) == 2 for nodes in self.nodes)
+        self.second = np.array([c == 1 for c, _ in numbers])  # nodes of the second rule
         self.has = np.zeros((len(types), len(numbers)), np.int64)  # 1 if the type has the node
         for t, nodes in enumerate(self.nodes):
             self.has[t, nodes] = 1
-        self.spare = np.bincount(list(self.type_of.values()), minlength=len(types))
+        self.spare = np.bincount(self.types[free], minlength=len(types))
         self.planned, self.counts = np.zeros(len(types), np.int64), np.zeros(len(numbers), np.int64)
-        self.quota = np.array([q for q, _ in numbers])
-        self.stages = np.array([0 if label < 0 else quotas[q].stages for q, label in numbers])
-        bounds = [quota.bounds(length) for quota in quotas]
-        pairs = [(0, length) if label < 0 else (bounds[q][0][label], bounds[q][1][label]) for q, label in numbers]
+        self.rule = np.array([c for c, _ in numbers])
+        self.stages = np.array([0 if label < 0 else counters[c].rule.gives for c, label in numbers])
+        bounds = [counter.bounds(length) for counter in counters]
+        pairs = [(0, length) if label < 0 else (bounds[c][0][label], bounds[c][1][label]) for c, label in numbers]
         self.wanted_low, self.wanted_high = np.array(pairs, np.int64).reshape(-1, 2).T
         self.excess_cost = np.where(self.stages >= FILLED, EXCESS, 1)
-        self._build()
+        self._build(free)
 
-    def _build(self) -> None:
+    def _build(self, free: Ints) -> None:
         """Plan as many results as the limits allow, raising those that may be filled; then meet the shares."""
         shared, filled = self.stages == SHARED, self.stages == FILLED
         self.low, self.high = np.zeros_like(self.counts), np.where(shared, self.length, self.wanted_high)
-        for t in self.type_of.values():
+        for t in self.types[free].tolist():
             if self.size < self.length and (self.counts < self.high)[list(self.nodes[t])].all():
                 self._plan(t, 1)
                 self.size += 1
@@ -94,24 +82,25 @@ class Plan:
         self._swap(SWAPS)
         self.cost = self._cost(self.counts, self.wanted_low, self.wanted_high)
         # What cannot be met is given up: places of a share that lacks candidates are open to all of its values.
-        lacking = np.isin(self.quota, self.quota[shared & (self.counts < self.wanted_low)])
+        lacking = np.isin(self.rule, self.rule[shared & (self.counts < self.wanted_low)])
         self.low = np.minimum(self.low, self.counts)
         self.high = np.where(lacking, self.length, np.maximum(self.high, self.counts))
+        self.initial = self.planned.copy(), self.counts.copy(), self.spare.copy()
 
-    def _cost(self, counts: _Ints, low: _Ints, high: _Ints) -> int:
+    def _cost(self, counts: Ints, low: Ints, high: Ints) -> int:
         """Return how far counts are from bounds. Limits that may be filled are all raised by the same number."""
         excess, missing = np.maximum(counts - high, 0), np.maximum(low - counts, 0)
         shared = self.stages < FILLED
         return EXCESS * int(excess[~shared].max(initial=0)) + int(excess[shared].sum() + missing.sum())
 
     def cost_of(self, positions: Sequence[int]) -> int:
-        """Return how far a page is from the quotas."""
-        types = [self.type_of[position] for position in positions]
+        """Return how far a page is from the rules."""
+        types = self.types[list(positions)]
         return self._cost(self.has[types].sum(axis=0), self.wanted_low, self.wanted_high)
 
     def take(self, position: int) -> bool:
         """Pick a candidate if the page can still be completed. Returns whether it can."""
-        t = self.type_of[position]
+        t = int(self.types[position])
         if self.planned[t] > 0:
             self.planned[t] -= 1
         elif not (self._reroute(self.nodes[t][1], self.nodes[t][0]) if self.paired else self._make_room(t)):
@@ -119,9 +108,19 @@ class Plan:
         self.spare[t] -= 1
         return True
 
+    def like(self, i: int) -> Bools:
+        """Return which candidates are of the type of candidate i."""
+        return np.asarray(self.types == self.types[i])
+
+    def copy(self) -> Plan:
+        """Return the plan as it was before the first pick."""
+        other = copy(self)
+        other.planned, other.counts, other.spare = (array.copy() for array in self.initial)
+        return other
+
     def drop(self, position: int) -> None:
         """Remove a candidate that other rules exclude."""
-        t = self.type_of[position]
+        t = int(self.types[position])
         self.spare[t] -= 1
         if self.planned[t] > self.spare[t]:
             self._plan(t, -1)
@@ -202,12 +201,12 @@ class Plan:
             steps.append((_SOURCE, -1))
         return steps
 
-    def _added_cost(self) -> _Ints:
+    def _added_cost(self) -> Ints:
         """Return the cost of one result more at each node."""
         excess, missing = self.counts >= self.high, self.counts < self.low
         return np.asarray(excess * self.excess_cost - missing)
 
-    def _removed_cost(self) -> _Ints:
+    def _removed_cost(self) -> Ints:
         """Return the cost of one result less at each node."""
         excess, missing = self.counts > self.high, self.counts <= self.low
         return np.asarray(missing - excess * self.excess_cost)
@@ -247,7 +246,7 @@ class Plan:
         self.planned, self.counts = best[1:]
         return best[0] == 0
 
-    def _best_swap(self, v: int, fixed: _Bools, barred: _Bools) -> tuple[int, int] | None:
+    def _best_swap(self, v: int, fixed: Bools, barred: Bools) -> tuple[int, int] | None:
         """Return the type to remove and the type to add that mend node v at the lowest cost; ties go to the first."""
         over, has = bool(self.counts[v] > self.high[v]), self.has[:, v] > 0
         outs = (self.planned > 0) & ~fixed & (has | (not over))
@@ -264,92 +263,29 @@ class Plan:
         return swap
 
 
-def select_results(
-    first: _Ints, already: _Ints, k: int, quotas: Sequence[AnyQuota], rows: _Ints, begin: Begin
-) -> tuple[_Ints, int]:
-    """Return up to k positions, `first` and then the best that the quotas allow, and how many stages the quotas needed.
+def complete(query: Query, page: Page, strength: float, protected: Sequence[int]) -> Page:
+    """Return a page that meets the counts of all rules, where there is one, instead of one that does not.
 
-    `begin()` starts a pass. It returns a function that returns the best of the allowed candidates [N], and a function
-    that adds a result. The first pass does not look ahead: if it meets all quotas, looking ahead changes nothing.
+    The first pass does not look ahead: if it meets all rules, looking ahead changes nothing.
     """
-    free = np.ones(len(rows), bool)
-    free[already] = False
-    length = min(k, int(free.sum()))
-    page, stage = _complete([], first, free, length, quotas, rows, begin(), 0)
-    planned = [quota for quota in quotas if isinstance(quota, Quota)]
-    met = stage == 0 and len(page) == length and not has_lower_bounds(quotas)
-    if met or not may_look_ahead(quotas):
-        return np.array(page, np.int64), min(stage, 2) + 1
-    plan = Plan(planned, rows, np.flatnonzero(free), length)
-    if (plan.size, -plan.cost) > (len(page), -plan.cost_of(page)):
-        other = _look_ahead(plan, first, free, length, quotas, rows, begin())
-        if (len(other), -plan.cost_of(other)) > (len(page), -plan.cost_of(page)):
-            page = other
-    cost = plan.cost_of(page)
-    return np.array(page, np.int64), 3 if len(page) < length or cost >= EXCESS else 2 if cost else 1
+    counters = [counter for counter in query.counters if isinstance(counter, LabelCounter)]
+    has_least = any(counter.rule.least is not None for counter in counters)
+    if (not page.level and len(page.positions) == query.length and not has_least) or not (
+        has_least or len(counters) > 1
+    ):
+        return page
+    free = query.free()
+    free[list(query.pinned.values())] = False
+    for counter in counters:
+        counter.begin(query.before, query.pinned)
+    plan = Plan(counters, free, query.length - len(query.pinned))
+    pins = set(query.pinned.values())
 
+    def rank(own: Page) -> tuple[int, int]:
+        return len(own.positions), -plan.cost_of([i for i in own.positions if i not in pins])
 
-def _look_ahead(
-    plan: Plan, first: _Ints, free: _Bools, length: int, quotas: Sequence[AnyQuota], rows: _Ints, run: Any
-) -> list[int]:
-    """Return a page that the plan allows, completed by other candidates if near-copies were excluded from the plan."""
-    choose, add = run
-    copies = QuotaCounts([quota for quota in quotas if not isinstance(quota, Quota)], rows)
-    page: list[int] = []
-
-    def take(position: int) -> bool:
-        if not plan.take(position):
-            return False
-        page.append(position)
-        add(position)
-        copies.add(position)
-        return True
-
-    for position in first.tolist():
-        take(position)
-    open_ = free.copy()
-    open_[page] = False
-    while len(page) < plan.size and open_.any():
-        best = choose(open_)
-        open_[best] = False
-        if not copies.allows(best, 0):
-            plan.drop(best)
-        elif not take(best):
-            open_[[i for i, t in plan.type_of.items() if t == plan.type_of[best]]] = False
-    return _complete(page, first[:0], free, length, quotas, rows, run, 1)[0]
-
-
-def _complete(
-    page: list[int],
-    first: _Ints,
-    free: _Bools,
-    length: int,
-    quotas: Sequence[AnyQuota],
-    rows: _Ints,
-    run: Any,
-    stage: int,
-) -> tuple[list[int], int]:
-    """Add `first` and the best candidates to a page until it has `length` results. Returns it with the last stage."""
-    choose, add = run
-    counts, free = QuotaCounts(quotas, rows), free.copy()
-    for position in page:
-        counts.add(position)
-    free[page] = False
-    last = length + 1 if may_fill(quotas) else 1
-    while len(page) < length:
-        if len(page) < len(first):
-            best = int(first[len(page)])
-        else:
-            allowed = counts.allowed(free, stage)
-            if allowed is not free and not allowed.any():
-                if stage == last:
-                    stage = max(stage, 2)
-                    break
-                stage += 1
-                continue
-            best = choose(allowed)
-        page.append(best)
-        add(best)
-        free[best] = False
-        counts.add(best)
-    return page, stage
+    plan.size += len(pins)
+    if (plan.size, -plan.cost) <= rank(page):
+        return page
+    other = build(query, strength, protected, plan)
+    return other if rank(other) > rank(page) else page
