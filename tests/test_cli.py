@@ -107,7 +107,7 @@ def test_rerank_prints_what_the_library_ranks_and_why(hits: str) -> None:
     [
         (["--keep", "0.97"], mc.Mascot(keep=0.97)),
         (["--order", "selection", "--protect", "1", "--strength", "0.7"], mc.Mascot(0.7, order="selection", protect=1)),
-        (["--paper", "--strength", "0.4"], mc.Mascot.paper(0.4)),
+        (["--method", "paper", "--strength", "0.4"], mc.Mascot.paper(0.4)),
     ],
 )
 def test_options_are_the_methods(hits: str, typed: list[str], method: Any) -> None:

@@ -92,8 +92,8 @@ def test_a_csv_cell_may_be_long(tmp_path: Path) -> None:
     ("name", "text", "message"),
     [
         ("h.jsonl", '{"score": 1}\n\n{"score": 1,}\n', r"h\.jsonl line 3: not JSON: .* at column 1[23]"),
-        ("h.jsonl", '{"a": ' + "[" * 100_000, r"h\.jsonl line 1: JSON that cannot be read"),
-        ("h.jsonl", b'{}\n{"city": "S\xe3o"}\n', r"h\.jsonl line 2: not UTF-8 text"),
+        ("h.jsonl", '{"a": ' + "[" * 100_000, r"h\.jsonl line 1: not JSON: "),
+        ("h.jsonl", b'{}\n{"city": "S\xe3o"}\n', r"h\.jsonl line 2: not JSON: .utf-8"),
         ("h.json", '{"score": 1}', r"h\.json: must be an array of objects; JSON lines need --input-format jsonl"),
         ("h.gz", "", r"h\.gz: unknown suffix; use \.jsonl, .*, or set --input-format"),
         ("h.jsonl", "", r"h\.jsonl has no records"),
@@ -160,13 +160,8 @@ def test_wrong_records_name_their_line(rows: list[dict[str, Any]], options: dict
         hit_tables.queries(table_of(*rows), **options)
 
 
-def test_large_cells_and_many_columns_give_short_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_columns_give_short_errors(tmp_path: Path) -> None:
     """An error about a file of 10^6 columns had 8.9 MB."""
-    monkeypatch.setattr(hit_tables, "_LONGEST_LINE", 1000)
-    path = tmp_path / "hits.jsonl"
-    path.write_text('{"text": "' + "a" * 2000 + '"}\n', "utf-8")
-    with pytest.raises(mc.InputError, match="line 1: must have at most 1000 bytes"):
-        hit_tables.read(str(path))
     table = tmp_path / "hits.csv"
     table.write_text(",".join(f"column{i}" for i in range(9000)) + "\n" + "1," * 8999 + "1\n", "utf-8")
     with pytest.raises(mc.InputError, match="and 8950 more") as caught:

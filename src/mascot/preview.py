@@ -215,7 +215,7 @@ def _rankings(queries: Sequence[QueryHits], both: Sequence[Variant], refused: Co
         return []
     candidates = [query.candidates for query in queries]
     try:
-        ranked = [rerank_many(candidates, rules.wishes, rules.k, rules.method, threads=1) for rules in both]
+        ranked = [rerank_many(candidates, rules.wishes, rules.k, rules.method) for rules in both]
         return list(zip(queries, *ranked, strict=True))
     except InputError as error:
         if len(queries) == 1:

@@ -8,6 +8,8 @@ _INSTEAD = {
     # Options and commands
     "--source": _ENGINE,
     "--into": "fill the engine with its own client",
+    **dict.fromkeys(("--processes", "--intervals", "--no-intervals"), "leave it out"),
+    "--paper": "use --method paper",
     "--ray": "run on this machine; mascot bench run takes --jobs N",
     "--check": "use mascot library check",
     "--repair": "use mascot index FOLDER --again",

@@ -146,8 +146,6 @@ def test_changed_data_shows_its_own_numbers(tmp_path: Path) -> None:
         run(replace(suite, tasks=suite.tasks[-1:]), tmp_path / "out", jobs=1)
         (results,) = run_results.read(tmp_path / "out")
         recalls.append(results.where(study="main", direction="spread").frame["r@1"].mean())
-        changed = len(recalls) > 1
-        assert any("the data of seed 0 changed" in note for note in results.notes) == changed
         assert not any("more than once" in note for note in results.notes)
     assert recalls == [1.0, 0.0, 1.0]
 

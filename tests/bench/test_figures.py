@@ -82,7 +82,7 @@ def legend_of(figure: Any) -> list[str]:
 def test_all_are_drawn_and_none_is_empty(everything: list[dict[str, Any]], tmp_path: Path) -> None:
     before = dict(matplotlib.rcParams)
     folder = synthetic.save(everything, tmp_path / "results")
-    drawn = figures.draw(folder, tmp_path / "figures", dataset(), caption="city")
+    drawn = figures.draw(folder, tmp_path / "figures", dataset())
     assert {path.name for path in drawn.files} == {f"{name}.{kind}" for name in STEMS for kind in ("pdf", "png")}
     for path in drawn.files:
         content = path.read_bytes()
@@ -179,8 +179,6 @@ def test_one_query_has_a_list_a_map_and_a_clock_for_each_way() -> None:
     assert "right" in figure.axes[0].texts[1].get_text()
     pictured = figures.of_query(dataset(), picture=lambda row: np.full((30, 40, 3), row * 4, dtype=np.uint8))
     assert len(pictured.axes[0].images) == 3
-    with pytest.raises(InputError, match=r"caption must be a column \(lat, lon, taken, city\), got 'country'"):
-        figures.of_query(dataset(), caption="country")
 
 
 def test_candidates_without_a_place_or_a_time_are_not_drawn() -> None:

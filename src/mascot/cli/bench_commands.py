@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -134,16 +134,11 @@ def prepare(
         raise OptionError("prepare needs --out DIR, the folder for the dataset")
     with progress_bar(lines=True) as report:
         recipes.prepare(name, out, report=report, **settings)
-    print("\n".join(_step_lines(out)))
-    print(f"more in {out / 'dataset.json'}; next: mascot bench encode {out} --model blip2")
-
-
-def _step_lines(out: Path) -> Iterator[str]:
-    """Yield a line for each step of a preparation: images kept and lost."""
     stored = read_folder(out)
-    yield f"{stored.images} images, {stored.validation} of them for validation; {len(stored.queries)} queries in {out}"
-    yield from (f"note: {note}" for note in stored.about.get("notes", ()))
-    yield from (f"  {step_line(step)}" for step in stored.about["steps"])
+    print(f"{stored.images} images, {stored.validation} of them for validation; {len(stored.queries)} queries in {out}")
+    lines = [f"note: {note}" for note in stored.about.get("notes", ())]
+    print("\n".join([*lines, *(f"  {step_line(step)}" for step in stored.about["steps"])]))
+    print(f"more in {out / 'dataset.json'}; next: mascot bench encode {out} --model blip2")
 
 
 @bench.command()
@@ -171,14 +166,11 @@ def tables(
     format: Literal["text", "markdown", "latex", "csv"] = typer.Option("text", help="Format of the tables."),
     out: str | None = typer.Option(None, metavar="PATH", help="A file, or a folder that ends with / (default: print)."),
     only: str | None = _comma_list("Tables, by name or prefix", "all"),
-    intervals: bool = typer.Option(
-        True, "--intervals/--no-intervals", help="Add paired bootstrap intervals over queries to the main tables."
-    ),
 ) -> None:
     """Print every table of the paper, with our numbers beside the published ones."""
     from mascot.bench.report import tables as tables_module
 
-    text = tables_module.write(results, format, out, _names_in(only), intervals)
+    text = tables_module.write(results, format, out, _names_in(only))
     if out is None:
         print(text)
 
@@ -201,7 +193,7 @@ def figures(
     from mascot.bench.datasets.pixelprose_sim import PixelProseSim
     from mascot.bench.report import figures as figures_module
 
-    dataset, caption, picture = None, None, None
+    dataset, picture = None, None
     _import_from_here()
     if data is not None and data.is_dir():
         dataset, picture = Folder(data).load(), figures_module.pictures(data)
@@ -210,10 +202,8 @@ def figures(
             raise InputError(f"--data must be an encoded folder or a file {' or '.join(_FILES)}, got {str(data)!r}")
         dataset = Arrays(data).load()
     elif simulated := next((record for record in read(results) if record["dataset"] == "pixelprose-sim"), None):
-        dataset, caption = PixelProseSim(seed=simulated["seed"]).load(), "city"
-    drawing = figures_module.draw(
-        results, out, dataset, query, caption, picture=picture, methods=_names_in(methods) or None
-    )
+        dataset = PixelProseSim(seed=simulated["seed"]).load()
+    drawing = figures_module.draw(results, out, dataset, query, picture, _names_in(methods))
     for name, note in drawing.notes:
         print(f"{name}: {note}")
     print(f"{len(drawing.files)} files in {out}")

@@ -42,7 +42,6 @@ _UNITS = {"json": "record", **dict.fromkeys(ENGINES, "hit")}  # formats without 
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,300})(\.\d+)?([eE][+-]?\d{1,9})?")
 _TIME = re.compile(r"\d{4}[-:]\d{2}[-:]\d{2}.*")
 _LONGEST = 1 << 24  # characters of a CSV cell: a list of numbers may be long
-_LONGEST_LINE = 1 << 26  # bytes of a record in JSON lines
 _LISTED = 50  # columns that a message lists
 _MISSING_TEXTS = ("", "na", "n/a", "nan", "none", "null")  # spellings of a missing number or time
 
@@ -89,42 +88,23 @@ def read(path: str | None = None, kind: str | None = None, names: Collection[str
     `kind` is one of the values of `SUFFIXES`, or the engine of a response (default: by the suffix; JSON lines on
     standard input). `names` are columns of a CSV file that stay text: as numbers, 1.10 and 1.1 would be equal.
     """
-    kind = _kind_of(path, kind)
-    with _open(path) as (stream, name):
-        return table_of(stream, name, kind, names)
-
-
-def table_of(stream: Any, name: str, kind: str = "jsonl", names: Collection[str] = NAMES) -> RecordTable:
-    """Return the records of a stream of bytes; of JSON lines it may also be a list."""
-    if kind == "csv":
-        numbered = list(_csv(stream, name, names))
-    elif kind == "jsonl":
-        numbered = list(json_lines(stream, name))
-    else:
-        records = _json_array(stream, name) if kind == "json" else _response(kind, stream, name)
-        numbered = list(enumerate(records, 1))
-    if not numbered:
-        raise InputError(f"{name} has no records")
-    lines, rows = map(list, zip(*numbered, strict=True))
-    return RecordTable(name, rows, lines, _UNITS.get(kind, "line"))
-
-
-def read_lines(path: str | None, kind: str | None = None) -> tuple[str, list[bytes]] | None:
-    """Return the name in messages and the lines of a file or of standard input; None if it is not JSON lines."""
-    if _kind_of(path, kind) != "jsonl":
-        return None
-    with _open(path) as (stream, name):
-        return name, stream.readlines()
-
-
-def _kind_of(path: str | None, kind: str | None) -> str:
-    """Return the format of a file: `kind`, or by its suffix; JSON lines on standard input."""
     suffix = ".jsonl" if path is None or path == "-" else Path(path.lower()).suffix
     kind = kind or SUFFIXES.get(suffix)
     if kind is None:
         suffixes = ", ".join(SUFFIXES)
         raise InputError(f"{path}: unknown suffix; use {suffixes}, or set --input-format{instead(suffix)}")
-    return kind
+    with _open(path) as (stream, name):
+        if kind == "csv":
+            numbered = list(_csv(stream, name, names))
+        elif kind == "jsonl":
+            numbered = list(_json_lines(stream, name))
+        else:
+            records = _json_array(stream, name) if kind == "json" else _response(kind, stream, name)
+            numbered = list(enumerate(records, 1))
+    if not numbered:
+        raise InputError(f"{name} has no records")
+    lines, rows = map(list, zip(*numbered, strict=True))
+    return RecordTable(name, rows, lines, _UNITS.get(kind, "line"))
 
 
 def queries(
@@ -226,14 +206,12 @@ def _open(path: str | None) -> Iterator[tuple[BinaryIO, str]]:
         raise InputError(f"{path}: {error.strerror or error}") from None
 
 
-def json_lines(stream: Iterable[bytes], name: str, first: int = 1) -> Iterator[tuple[int, Record]]:
-    """Yield the number and the record of each line; the first line has the number `first`."""
-    for number, line in enumerate(stream, first):
+def _json_lines(stream: BinaryIO, name: str) -> Iterator[tuple[int, Record]]:
+    """Yield the number and the record of each line."""
+    for number, line in enumerate(stream, 1):
         if not line.strip():
             continue
         place = f"{name} line {number}"
-        if len(line) > _LONGEST_LINE:
-            raise InputError(f"{place}: must have at most {_LONGEST_LINE} bytes, got {len(line)}")
         if line.lstrip(b"\xef\xbb\xbf \t").startswith(b"["):
             start = f"{line.decode(errors='replace').strip():.60}"
             raise InputError(f"{place}: must be an object in braces, got {start}; an array needs --input-format json")
@@ -274,10 +252,8 @@ def _parsed(text: bytes, place: str) -> Any:
     except json.JSONDecodeError as error:
         at = f"column {error.colno}" if error.lineno == 1 else f"line {error.lineno} column {error.colno}"
         raise InputError(f"{place}: not JSON: {error.msg} at {at}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{place}: not UTF-8 text") from None
-    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, deep nesting
-        raise InputError(f"{place}: JSON that cannot be read: {error}") from None
+    except (ValueError, RecursionError) as error:  # bytes that are not UTF-8, deep nesting
+        raise InputError(f"{place}: not JSON: {error}") from None
 
 
 def _object(value: Any, place: str) -> Record:
@@ -297,7 +273,8 @@ def _csv(stream: BinaryIO, name: str, names: Collection[str]) -> Iterator[tuple[
         first = text.readline()
         reader = csv.reader(chain([first], text), delimiter=_delimiter_of(first), strict=True)
         header = next(reader, [])
-        _require_once(header, f"{name} line 1")
+        if twice := [column for column, count in Counter(header).items() if count > 1]:
+            raise InputError(f"{name} line 1: the column {twice[0]!r} occurs twice")
         for row in reader:
             if not row:
                 continue
@@ -305,10 +282,8 @@ def _csv(stream: BinaryIO, name: str, names: Collection[str]) -> Iterator[tuple[
                 raise InputError(f"{name} line {reader.line_num}: {len(row)} values, the header has {len(header)}")
             rows.append(row)
             lines.append(reader.line_num)
-    except csv.Error as error:
+    except (csv.Error, UnicodeDecodeError) as error:
         raise InputError(f"{name} line {reader.line_num}: not CSV: {error}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{name} after line {reader.line_num}: not UTF-8 text") from None
     finally:
         text.detach()  # the caller closes the stream
         csv.field_size_limit(before)
@@ -324,12 +299,6 @@ def _delimiter_of(header: str) -> str:
     """Return the delimiter of a header: a comma, or a semicolon if there is no comma."""
     is_one_column = len(next(csv.reader([header]), [])) <= 1
     return ";" if is_one_column and len(next(csv.reader([header], delimiter=";"), [])) > 1 else ","
-
-
-def _require_once(columns: Sequence[str], place: str) -> None:
-    twice = [column for column, count in Counter(columns).items() if count > 1]
-    if twice:
-        raise InputError(f"{place}: the column {twice[0]!r} occurs twice")
 
 
 def _typed(column: Sequence[str]) -> list[Any]:

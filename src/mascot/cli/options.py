@@ -51,7 +51,6 @@ PROTECT = typer.Option(
 KEEP = typer.Option(None, help="Find the strength that keeps this share of the best possible relevance, such as 0.95.")
 ORDER = typer.Option(None, help="Show the results in the order of selection (default) or by relevance.")
 METHOD = typer.Option(None, help="Method that selects the results (default: mascot).")
-PAPER = typer.Option(False, "--paper", help="Use the published method; the same as --method paper.")
 ALREADY = typer.Option(
     [],
     metavar="ID",

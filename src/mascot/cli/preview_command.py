@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import math
-import os
-import signal
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,9 +17,8 @@ from mascot.connect.converters.convert import from_engine
 from mascot.grammar import columns_of
 from mascot.preview import Preview, QueryHits, Tally, summarize, tally
 from mascot.preview_page import VALUES, summary_rows, write_page
-from mascot.profiles import Variant
 
-_CHUNK = 250  # queries per task of a process, and per step of the progress bar
+_CHUNK = 250  # queries per step of the progress bar
 _FIRST = 5  # results of a changed page in the table
 EngineName: Any = Literal.__getitem__(hit_tables.ENGINES)
 
@@ -53,7 +47,6 @@ def preview(
     query: str | None = options.QUERY,
     vector: str | None = options.VECTOR,
     input_format: options.InputName | None = options.INPUT_FORMAT,
-    processes: int | None = typer.Option(None, min=1, help="Number of processes (default: one per core)."),
     format: Literal["table", "json"] = typer.Option("table", help="Tables, or the same as data."),
 ) -> None:
     """Show what rules change over recorded queries, before they go live.
@@ -68,13 +61,21 @@ def preview(
     """
     new_rules = mc.load_profile(rules).rules(variant=variant)
     old_rules = None if against is None else mc.load_profile(against).rules()
-    name, lines = hit_tables.read_lines(path, input_format) or (path, None)
-    work = _Work(name, engine, new_rules, old_rules, tuple(exposure or ()), weight, score, id, query, vector)
+    table = hit_tables.read(path, input_format, (id or "id", "_id", query or "query"))
+    recorded, exposure = _Recorded(table, weight, score, id, query, vector), exposure or []
+    if isinstance(table.records[0].get("hits"), (list, dict)):
+        queries = recorded.one_per_record(engine)
+    else:
+        wishes = (*new_rules.wishes, *(old_rules.wishes if old_rules else ()))
+        # A wish about a column that no hit has is refused by the queries.
+        columns = [column for wish in wishes for column in columns_of(wish) if column in table.columns]
+        queries = recorded.grouped([*columns, *exposure])
     total = Tally()
     with printing.progress_bar() as report:
-        for count, queries, part in _tallies(work, lines, input_format, processes or os.cpu_count() or 1):
-            total.add(part)
-            report("queries", count, queries)
+        for start in range(0, len(queries), _CHUNK):
+            chunk = queries[start : start + _CHUNK]
+            total.add(tally(chunk, new_rules, old_rules, exposure))
+            report("queries", start + len(chunk), len(queries))
     result = summarize(total)
     if html is not None:
         compared = "relevance alone" if against is None else Path(against).name
@@ -87,93 +88,51 @@ def preview(
 
 
 @dataclass(frozen=True)
-class _Work:
-    """The task of a process: read queries from lines, and compare their pages."""
+class _Recorded:
+    """The table of recorded queries, and its columns with a fixed meaning."""
 
-    file: str
-    engine: str | None
-    rules: Variant
-    against: Variant | None
-    exposure: tuple[str, ...]
+    table: hit_tables.RecordTable
     weight: str | None
     score: str
     id: str | None
     query: str | None
     vector: str | None
 
-    def __call__(self, chunk: tuple[int, Sequence[bytes]]) -> Tally:
-        """Return the tally of lines that hold a query each; the first has this number."""
-        records = hit_tables.json_lines(chunk[1], self.file, chunk[0])
-        return self.tally([self._query(record, f"{self.file} line {number}") for number, record in records])
+    def one_per_record(self, engine: str | None) -> list[QueryHits]:
+        """Return the queries of records that hold a list of hits, or the response of an engine."""
+        queries = []
+        for row, record in enumerate(self.table.records):
+            place, hits = self.table.place(row), record.get("hits")
+            try:
+                if engine is not None:
+                    names = {"id": self.id, "vector": self.vector}
+                    given = {name: value for name, value in names.items() if value is not None}
+                    candidates = from_engine(engine, hits, given)
+                elif isinstance(hits, list):
+                    candidates = mc.Candidates.from_records(hits, self.score, self.id or "id", self.vector)
+                else:
+                    raise mc.InputError("hits must be a list of objects; the response of an engine needs --from")
+            except mc.MascotError as error:
+                raise mc.InputError(f"{place}: {error}") from None
+            name = record.get(self.query or "query", place)
+            queries.append(QueryHits(name, candidates, self._weight(record, place)))
+        return queries
 
-    def tally(self, queries: Sequence[QueryHits]) -> Tally:
-        return tally(queries, self.rules, self.against, self.exposure)
+    def grouped(self, columns: Iterable[str]) -> list[QueryHits]:
+        """Return the queries of records that are one hit each; `columns` may be within objects."""
+        if self.weight is not None:
+            self.table.require(self.weight, "name another with --weight")
+        groups = hit_tables.queries(self.table, self.score, self.id, self.query, self.vector, columns)
+        return [
+            QueryHits(group.name, group.candidates, self._weight(group.records[0], f"query {group.name!r}"))
+            for group in groups
+        ]
 
-    def _query(self, record: hit_tables.Record, place: str) -> QueryHits:
-        hits = record.get("hits")
-        try:
-            if self.engine is not None:
-                names = {name: value for name, value in (("id", self.id), ("vector", self.vector)) if value is not None}
-                candidates = from_engine(self.engine, hits, names)
-            elif isinstance(hits, list):
-                candidates = mc.Candidates.from_records(hits, self.score, self.id or "id", self.vector)
-            else:
-                raise mc.InputError("hits must be a list of objects; the response of an engine needs --from")
-        except mc.MascotError as error:
-            raise mc.InputError(f"{place}: {error}") from None
-        return QueryHits(record.get(self.query or "query", place), candidates, self.weight_of(record, place))
-
-    def weight_of(self, record: hit_tables.Record, place: str) -> float:
+    def _weight(self, record: hit_tables.Record, place: str) -> float:
         value = 1.0 if self.weight is None else record.get(self.weight)
         if not isinstance(value, (int, float)) or not 0 <= value < math.inf:
             raise mc.InputError(f"{place}: {self.weight} must be a number >= 0, got {value!r:.60}")
         return float(value)
-
-
-def _tallies(
-    work: _Work, lines: Sequence[bytes] | None, input_format: str | None, processes: int
-) -> Iterator[tuple[int, int, Tally]]:
-    """Yield tallies, with the number of queries that are finished and of all queries."""
-    first_records = (record for _, record in hit_tables.json_lines(lines or (), work.file))
-    if lines is None or "hits" not in next(first_records, ()):
-        queries = _grouped(lines, input_format, work)
-        for start in range(0, len(queries), _CHUNK):
-            end = min(start + _CHUNK, len(queries))
-            yield end, len(queries), work.tally(queries[start:end])
-        return
-    chunks = [(start + 1, lines[start : start + _CHUNK]) for start in range(0, len(lines), _CHUNK)]
-    with _pool(min(processes, len(chunks))) as run_each:
-        for (start, part), result in zip(chunks, run_each(work, chunks), strict=True):
-            yield start + len(part) - 1, len(lines), result
-
-
-@contextmanager
-def _pool(processes: int) -> Iterator[Callable[..., Iterable[Tally]]]:
-    """Yield a `map` that runs in several processes; Ctrl-C reaches only this one."""
-    if processes < 2:
-        yield map
-        return
-    ignored = signal.SIGINT, signal.SIG_IGN
-    with ProcessPoolExecutor(processes, get_context("spawn"), signal.signal, ignored) as pool:
-        yield pool.map
-
-
-def _grouped(lines: Sequence[bytes] | None, input_format: str | None, work: _Work) -> list[QueryHits]:
-    """Return the queries of a file with one hit per line or row; `lines` were read from it if it has JSON lines."""
-    if lines is not None:
-        table = hit_tables.table_of(lines, work.file)
-    else:
-        table = hit_tables.read(work.file, input_format, (work.id or "id", "_id", work.query or "query"))
-    if work.weight is not None:
-        table.require(work.weight, "name another with --weight")
-    wishes = (*work.rules.wishes, *(work.against.wishes if work.against else ()))
-    # A wish about a column that no hit has is refused by the queries.
-    columns = [*(column for wish in wishes for column in columns_of(wish) if column in table.columns), *work.exposure]
-    groups = hit_tables.queries(table, work.score, work.id, work.query, work.vector, columns)
-    return [
-        QueryHits(group.name, group.candidates, work.weight_of(group.records[0], f"query {group.name!r}"))
-        for group in groups
-    ]
 
 
 def _tables(result: Preview) -> Iterator[Any]:

@@ -53,7 +53,6 @@ def rerank(
     keep: float | None = options.KEEP,
     order: options.Order | None = options.ORDER,
     method: options.MethodName | None = options.METHOD,
-    paper: bool = options.PAPER,
     missing: Missing = options.MISSING,
     score: str = options.SCORE,
     id: str | None = options.ID,
@@ -90,11 +89,12 @@ def rerank(
     typed = options.TypedWishes(spread, focus, limit, share, fill, at_least, session, count_missing)
     wishes: options.TypedWishes | Sequence[AnyWish] = typed
     if profile is None:
-        steering, k = _method(method, paper, strength, protect, keep, order), _K if k is None else k
+        steering = grammar.method(method or "mascot", strength, protect, keep, order)
+        k = _K if k is None else k
         require(variant is None, "--variant", "needs --profile", variant)
         require(near is None, "--near", "needs --profile", near)
     else:
-        if any(vars(typed).values()) or method is not None or paper:
+        if any(vars(typed).values()) or method is not None:
             raise mc.OptionError("--profile has the wishes and the method: leave out --spread, --limit, --method, ...")
         overrides: dict[str, Any] = {"k": k, "strength": strength, "protect": protect, "keep": keep, "order": order}
         values = {name: _typed_value(text) for name, _, text in (part.partition("=") for part in near or ())}
@@ -189,13 +189,6 @@ class InputColumns:
     id: str | None
     query: str | None
     vector: str | None
-
-
-def _method(name: str | None, paper: bool, *parameters: Any) -> Any:
-    """Return the method that the options select; `parameters` are strength, protect, keep and order."""
-    if paper and name not in (None, "paper"):
-        raise mc.OptionError(f"--paper means --method paper, got --method {name} as well")
-    return grammar.method("paper" if paper else name or "mascot", *parameters)
 
 
 def _typed_value(text: str) -> Any:

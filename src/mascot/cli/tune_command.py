@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
 from dataclasses import asdict
 from functools import partial
 from typing import Any, Literal
@@ -88,7 +87,10 @@ def tune(
     if format == "json":
         printing.show_json(tuning.to_dict() | {"command": command})
     else:
-        printing.show(*_report(tuning, command))
+        counts = f"{tuning.queries} queries, {tuning.settings} settings, {len(tuning.folds)} folds, seed {tuning.seed}"
+        reason = f"{tuning.reason[0].upper()}{tuning.reason[1:]}."
+        notes = [f"Note: {note}." for note in tuning.notes]
+        printing.show(counts, _means_table(tuning), reason, *notes, f"\n{command}")
 
 
 def _command(tuning: Tuning, path: str | None, wishes: options.TypedWishes, flags: list[str]) -> str:
@@ -104,14 +106,6 @@ def _command(tuning: Tuning, path: str | None, wishes: options.TypedWishes, flag
     if setting.protect is not None:
         parts += ["--protect", str(setting.protect)]
     return shlex.join([*parts, *flags])
-
-
-def _report(tuning: Tuning, line: str) -> Iterator[Any]:
-    yield f"{tuning.queries} queries, {tuning.settings} settings, {len(tuning.folds)} folds, seed {tuning.seed}"
-    yield _means_table(tuning)
-    yield f"{tuning.reason[0].upper()}{tuning.reason[1:]}."
-    yield from (f"Note: {note}." for note in tuning.notes)
-    yield f"\n{line}"
 
 
 def _means_table(tuning: Tuning) -> Any:

@@ -134,7 +134,6 @@ class RunResults:
     notes: tuple[str, ...] = field(default=())
     run_seeds: tuple[int, ...] = ()  # every seed of the dataset's runs
     limits: Mapping[str, int | None] = field(default_factory=dict)  # maximum number of queries of a split
-    intervals: bool = True  # whether the main tables have bootstrap intervals
 
     def __bool__(self) -> bool:
         return not self.frame.empty

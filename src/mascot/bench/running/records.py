@@ -27,12 +27,6 @@ from mascot.errors import InputError
 
 _FORMAT = 2  # version of the record format; part of every key
 _RUN = "run.json"
-_TYPES: dict[type, tuple[str, ...]] = {
-    str: ("id", "dataset", "data_hash", "split", "study", "task", "direction", "label", "retrieval"),
-    int: ("seed", "k", "n", "short", "bare"),
-    list: ("wishes", "queries"),
-    dict: ("method", "sizes", "places", "per_query", "summary", "subsets", "versions"),
-}
 
 
 class Record(TypedDict, total=False):
@@ -111,16 +105,13 @@ class RecordStore:
         Every run into the folder must have the same `settings`. `data` holds the hash of each seed's dataset: seeds of
         earlier runs stay, and a changed hash replaces the earlier one. `notes` are printed under the tables.
         """
-        earlier = run_info(self.folder) or RunInfo({}, {}, {})
+        earlier = run_info(self.folder) or RunInfo({}, {})
         for name, value in settings.items():
             if earlier.asked.get(name, value) != value:
                 hint = " (--quick asks fewer queries: use it for both);" if name in ("validation", "test") else ";"
                 run = f"{self.folder} holds a run with {name} {earlier.asked[name]!r}"
                 raise InputError(f"{run}; this one has {value!r}{hint} use another --out")
-        changed = [str(seed) for seed, content in data.items() if earlier.data.get(seed, content) != content]
-        if changed:
-            notes = (*notes, f"the data of seed {', '.join(changed)} changed: records of the earlier data are not read")
-        info = RunInfo(dict(settings), {**earlier.data, **data}, versions(), tuple(notes))
+        info = RunInfo(dict(settings), {**earlier.data, **data}, tuple(notes))
         _write(self.folder / _RUN, asdict(info))  # JSON has the seeds as text
 
     def finish(self) -> None:
@@ -134,7 +125,6 @@ class RunInfo:
 
     asked: Mapping[str, Any]  # settings that all of them share
     data: Mapping[int, str]  # the hash of each seed's dataset
-    versions: Mapping[str, str]  # of the last run
     notes: tuple[str, ...] = ()  # of the last run
     ended: bool = False  # whether the last run ended
 
@@ -144,7 +134,7 @@ def run_info(folder: Path | str) -> RunInfo | None:
     content = read_json(Path(folder) / _RUN)
     try:
         data = {int(seed): str(data_hash) for seed, data_hash in content["data"].items()}
-        return RunInfo(**{**content, "data": data, "notes": tuple(content["notes"])})
+        return RunInfo(content["asked"], data, tuple(content["notes"]), content["ended"])
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
 
@@ -152,8 +142,7 @@ def run_info(folder: Path | str) -> RunInfo | None:
 def read(folder: Path | str) -> list[Record]:
     """Return every complete record of the folder's data, in the order in which they were written.
 
-    Unreadable files and records of data that has changed since are skipped. If versions changed, the records of the
-    last run's versions come last.
+    Unreadable files and records of data that has changed since are skipped.
     """
     points = Path(folder) / "points"
     if not points.parent.is_dir():
@@ -163,28 +152,15 @@ def read(folder: Path | str) -> list[Record]:
     records = filter(None, map(_read_record, sorted(points.glob("*.json"))))
     current = [record for record in records if data.get(record["seed"], record["data_hash"]) == record["data_hash"]]
 
-    def age(record: Record) -> tuple[bool, int, str]:
-        is_last = run is not None and record["versions"] == run.versions
-        return is_last, (points / f"{record['id']}.json").stat().st_mtime_ns, record["id"]
+    def age(record: Record) -> tuple[int, str]:
+        return (points / f"{record['id']}.json").stat().st_mtime_ns, record["id"]
 
     return sorted(current, key=age)
 
 
 def _read_record(path: Path) -> Record | None:
     record = read_json(path)
-    return cast(Record, record) if record.get("id") == path.stem and _is_sound(record) else None
-
-
-def _is_sound(record: dict[str, Any]) -> bool:
-    """Return whether the fields of a record have their types, and its lists their numbers."""
-    typed = all(type(record[name]) is kind for kind, names in _TYPES.items() for name in names if name in record)
-    if not typed or not record.keys() >= {"dataset", "data_hash", "seed", "versions"}:
-        return False
-    count, lists = len(record.get("queries", ())), record.get("per_query", {}).values()
-    numbers = {int, float, bool, type(None)}
-    return {*map(type, record.get("summary", {}).values())} <= numbers and all(
-        isinstance(values, list) and len(values) == count and {*map(type, values)} <= numbers for values in lists
-    )
+    return cast(Record, record) if record.get("id") == path.stem else None
 
 
 def _write(path: Path, content: Mapping[str, Any]) -> None:

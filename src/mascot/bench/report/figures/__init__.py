@@ -49,9 +49,8 @@ def draw(
     out: str | Path,
     dataset: Dataset | None = None,
     query: int | None = None,
-    caption: str | None = None,
     picture: Picture | None = None,
-    methods: Sequence[str] | None = None,
+    methods: Sequence[str] = (),
 ) -> Drawn:
     """Draw every figure that the results in a directory allow, each as PDF and as PNG.
 
@@ -61,7 +60,7 @@ def draw(
     the methods to draw (default: all); in that figure, each has its setting for place and hour together.
     """
     datasets = run_results.read(directory)
-    if methods is not None:
+    if methods:
         datasets = _only(datasets, methods)
     files: list[Path] = []
     notes: list[tuple[str, str]] = []
@@ -75,8 +74,7 @@ def draw(
         elif lacking := [name for name in NEEDED if name not in dataset.columns]:
             notes.append((dataset.name, f"no qualitative figure: it needs a column {' and '.join(lacking)}"))
         else:
-            compared = None if methods is None else _compared(datasets, methods)
-            figure = of_query(dataset, query, caption=caption, picture=picture, compared=compared)
+            figure = of_query(dataset, query, picture, _compared(datasets, methods))
             files += style.save(figure, Path(out), "qualitative")
     return Drawn(tuple(files), tuple(notes))
 

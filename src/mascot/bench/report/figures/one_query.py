@@ -39,17 +39,15 @@ _CELLS = (160, 80)  # of the heat map, east and north
 def of_query(
     dataset: Dataset,
     query: int | None = None,
-    *,
-    caption: str | None = None,
     picture: Picture | None = None,
     compared: Mapping[str, Point] | None = None,
 ) -> Figure:
     """Draw one query of a dataset (default: the first whose best candidate is right).
 
     `Mascot()` spreads and focuses place and hour together; `compared` are other methods, each with its wishes, that are
-    drawn instead. Candidates without a place or a time cannot be drawn and are left out before re-ranking. `caption` is
-    a column that names an image, such as a city (default: the coordinates). `picture` returns the image of a row of the
-    dataset as an array, which is drawn instead of the caption.
+    drawn instead. Candidates without a place or a time cannot be drawn and are left out before re-ranking. The caption
+    of an image is its `city`, or its coordinates. `picture` returns the image of a row of the dataset as an array,
+    which is drawn instead of the caption.
 
     The bar of a result shows its score, from 0 (the worst candidate) to 1 (the best). On the map, grey dots are all
     candidates, the heat is the density of the results, and stars are the first three results. On the clock, a bar
@@ -79,7 +77,7 @@ def of_query(
     }
     right = set(np.flatnonzero(hits.relevant[drawable]).tolist())
     row_picture = None if picture is None else lambda position: picture(int(images[position]))
-    return _drawn(candidates, lists, _captions(candidates, caption), right, row_picture)
+    return _drawn(candidates, lists, _captions(candidates), right, row_picture)
 
 
 def _first_right(dataset: Dataset) -> int:
@@ -154,12 +152,9 @@ def _diversity(features: Floats) -> float:
     return float(metrics.normalised_vendi(metrics.similarity_kernel(features))[0])
 
 
-def _captions(candidates: mc.Candidates, caption: str | None) -> list[str]:
-    if caption is not None:
-        if caption not in candidates.columns:
-            names = ", ".join(candidates.columns)
-            raise mc.InputError(f"qualitative caption must be a column ({names}), got {caption!r}")
-        return [str(value) for value in candidates.columns[caption]]
+def _captions(candidates: mc.Candidates) -> list[str]:
+    if "city" in candidates.columns:
+        return [str(value) for value in candidates.columns["city"]]
     return [
         f"{abs(y):.1f}°{'N' if y >= 0 else 'S'} {abs(x):.1f}°{'E' if x >= 0 else 'W'}"
         for y, x in zip(*(candidates.columns[name].astype(float) for name in ("lat", "lon")), strict=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from mascot.bench.report import run_results
@@ -19,7 +19,7 @@ from mascot.bench.report.tables.result_table import Column, ResultTable
 from mascot.bench.running.records import Record
 from mascot.errors import OptionError
 
-__all__ = ["FORMATS", "Column", "ResultTable", "Sheets", "build", "render", "select", "write"]
+__all__ = ["FORMATS", "Column", "ResultTable", "Sheets", "build", "render", "write"]
 
 _BUILDERS: tuple[tuple[str, str | None, Builder], ...] = (
     ("sizes", "main", comparison.sizes),
@@ -56,24 +56,10 @@ def build(records: Iterable[Record]) -> Sheets:
     return _build(run_results.collect(records))
 
 
-def select(sheets: Sheets, names: Sequence[str]) -> Sheets:
-    """Return some of the tables, without the notes on missing ones.
-
-    `names` are keys of tables, or prefixes of keys: ``"runtime"`` is one table, ``"recall"`` means every table of
-    recall, and ``"recall-focus"`` the tables of recall on focus.
-    """
-    keys = list(dict.fromkeys(table.key for table in sheets.tables))
-    for name in names:
-        if not any(f"{key}-".startswith(f"{name}-") for key in keys):
-            raise OptionError(f"only must be one of {', '.join(keys)}, got {name!r}")
-    prefixes = tuple(f"{name}-" for name in names)
-    return Sheets(tuple(table for table in sheets.tables if f"{table.key}-".startswith(prefixes)), ())
-
-
-def _build(datasets: Iterable[RunResults], intervals: bool = True) -> Sheets:
+def _build(datasets: Iterable[RunResults]) -> Sheets:
     tables: list[ResultTable] = []
     notes: list[tuple[str, str]] = []
-    for results in (replace(results, intervals=intervals) for results in datasets):
+    for results in datasets:
         tables += run_results.build(results, _BUILDERS, notes)
     return Sheets(tuple(tables), tuple(notes))
 
@@ -83,18 +69,24 @@ def write(
     format: str = "text",
     out: str | Path | None = None,
     only: Sequence[str] = (),
-    intervals: bool = True,
 ) -> str:
-    """Return the tables of the results in a directory as text; `only` selects some of them, see `select`.
+    """Return the tables of the results in a directory as text.
+
+    `only` are keys of tables, or prefixes of keys: ``"runtime"`` is one table, and ``"recall-focus"`` the tables of
+    recall on focus. It leaves out the notes on missing tables.
 
     The format is ``"text"``, ``"markdown"``, ``"latex"`` (needs booktabs) or ``"csv"`` (one unrounded number per line).
     The text is also written to the file `out`. If `out` is a folder or ends with a slash, the file is ``tables.txt``,
-    ``.md``, ``.tex`` or ``.csv`` in that folder. `intervals` adds paired bootstrap intervals to the main tables.
+    ``.md``, ``.tex`` or ``.csv`` in that folder.
     """
-    sheets = _build(run_results.read(directory), intervals)
-    if only:
-        sheets = select(sheets, only)
-    text = render(sheets.tables, sheets.notes, format)
+    sheets = _build(run_results.read(directory))
+    keys = list(dict.fromkeys(table.key for table in sheets.tables))
+    for name in only:
+        if not any(f"{key}-".startswith(f"{name}-") for key in keys):
+            raise OptionError(f"only must be one of {', '.join(keys)}, got {name!r}")
+    prefixes = tuple(f"{name}-" for name in only) or ("",)
+    tables = [table for table in sheets.tables if f"{table.key}-".startswith(prefixes)]
+    text = render(tables, () if only else sheets.notes, format)
     if out is not None:
         is_folder = Path(out).is_dir() or str(out).endswith(("/", os.sep))
         path = Path(out) / f"tables.{_SUFFIXES[format]}" if is_folder else Path(out)

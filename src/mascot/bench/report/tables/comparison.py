@@ -152,7 +152,7 @@ def _by_direction_and_point(
     for (direction, runs), point in product(main.split("direction"), main.points or [""]):  # "": there is no choice
         part = runs.at(point)
         ours = result_table.measured(part.frame, keys, OURS if lookup else "", ranked)
-        limits = _intervals(part, ours.index, interval) if interval and results.intervals else ours.iloc[:, :0]
+        limits = _intervals(part, ours.index, interval) if interval else ours.iloc[:, :0]
         paper = result_table.printed(ours.index, keys, lookup, ranked) if lookup else ours.iloc[:, :0]
 
         def name(fields: Any, part: RunResults = part, point: str = point) -> str:
