@@ -323,3 +323,23 @@ def test_a_page_that_two_rules_on_places_cut_short_is_built_again(backend: Any) 
     rules = [mc.limit("brand", 1, window=4), mc.limit("seller", 2, first=3)]
     hits = mc.Candidates([6, 5, 4, 3, 2, 1], columns=columns)
     assert mc.rerank(hits, rules, 5, backend=backend).ids == [1, 2, 0, 5, 4]
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_a_minimum_may_hold_among_the_first_results(backend: Any) -> None:
+    wish = mc.at_least("ad", {1: 2}, first=3)
+    page = mc.rerank(HITS, [wish, mc.limit("seller", 2)], 6, backend=backend)
+    ads = HITS.columns["ad"][page.positions].tolist()
+    assert (len(page), sum(ads[:3])) == (6, 2)
+    assert (page.missed_rules(), mc.rerank(HITS, wish, 6).ids[:1]) == ([], [0])
+    few = mc.Candidates([3, 2, 1], columns={"ad": [0, 0, 1]})
+    (missed,) = mc.rerank(few, wish, 3, backend=backend).missed_rules()
+    assert (missed.rule, missed.count, missed.target, missed.cause) == ("at least ad", 1, 2, "scarce")
+
+
+def test_a_minimum_among_the_first_results_is_written_alike_everywhere() -> None:
+    wish = mc.at_least("used", {"yes": 1}, first=5)
+    assert grammar.at_least("used=yes:1@5") == wish
+    assert mc.from_dict(wish.to_dict()) == mc.from_dict({"at_least": "used", "counts": {"yes": 1}, "first": 5}) == wish
+    with pytest.raises(mc.OptionError, match=r"at_least\(used\)\.first must be at least the sum of the counts, 3"):
+        mc.at_least("used", {"yes": 3}, first=2)

@@ -121,15 +121,21 @@ class AtLeast(Value):
 
     attribute: Attribute
     counts: Mapping[str, int]
+    first: int | None = None
     missing: ClassVar[Uncounted] = "ignore"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attribute", as_attribute(self.attribute, "at_least(...)"))
-        counts = _counts(self.attribute, self.counts, f"at_least({self.attribute.name})", 1)
-        object.__setattr__(self, "counts", counts)
+        owner = f"at_least({self.attribute.name})"
+        object.__setattr__(self, "counts", _counts(self.attribute, self.counts, owner, 1))
+        if self.first is not None:
+            check_whole(f"{owner}.first", self.first, 1)
+            total = sum(self.counts.values())
+            rule = f"must be at least the sum of the counts, {total}"
+            require(self.first >= total, f"{owner}.first", rule, self.first)
 
     def _described(self, write: Write) -> dict[str, Any]:
-        return wish_dict("at_least", self.attribute, write, counts=dict(self.counts))
+        return wish_dict("at_least", self.attribute, write, counts=dict(self.counts), first=self.first)
 
     @property
     def named(self) -> dict[str, int]:
@@ -142,7 +148,8 @@ class AtLeast(Value):
 
     def rule(self, labels: SparseBins | VectorBins) -> LabelRule:
         """Return the rule over rows with these labels: one group per named value, and one for all others."""
-        return _with_least(_grouped(labels, tuple(self.counts), SHARED), [*self.counts.values(), 0])
+        rule = _with_least(_grouped(labels, tuple(self.counts), SHARED), [*self.counts.values(), 0])
+        return replace(rule, first=self.first or 0)
 
     def for_k(self, rule: Rule, k: int) -> Rule:
         """Return the rule of a page of k results."""

@@ -163,9 +163,9 @@ def limit(
 
 def at_least(text: str, resolver: Resolver = COLUMNS) -> AtLeast:
     """Return the minimum counts typed after `--at-least`."""
-    name, counts = split_at_least(text)
+    name, counts, first = split_at_least(text)
     attribute = counted(name, resolver)
-    return AtLeast(attribute, labelled(name, attribute, counts, resolver))
+    return AtLeast(attribute, labelled(name, attribute, counts, resolver), first)
 
 
 def counted(name: str, resolver: Resolver) -> Any:
@@ -189,13 +189,18 @@ def clock_hour(hour: float) -> str:
     return f"{int(hour) % 24}:00"
 
 
-def split_at_least(text: str) -> tuple[str, dict[str, int]]:
-    """Return the name and the counts of typed minimum counts."""
-    name, _, parts = (part.strip() for part in text.partition("="))
-    counts = _split_counts(parts)
+def split_at_least(text: str) -> tuple[str, dict[str, int], int | None]:
+    """Return the name, the counts, and among how many results they are wanted.
+
+    >>> split_at_least("used=yes:1@5")
+    ('used', {'yes': 1}, 5)
+    """
+    name, _, typed = (part.strip() for part in text.partition("="))
+    parts = re.fullmatch(r"(.+?)(?:@([0-9]{1,9}))?", typed)
+    counts = _split_counts(parts[1]) if parts else {}
     if not counts:
-        raise OptionError(f"{text!r}: write NAME=VALUE:N,..., such as used=yes:3")
-    return name, counts
+        raise OptionError(f"{text!r}: write NAME=VALUE:N,..., such as used=yes:3 or used=yes:1@5")
+    return name, counts, int(parts[2]) if parts and parts[2] else None
 
 
 def split_limit(text: str, fill: bool = False) -> tuple[str, dict[str, Any]]:

@@ -246,7 +246,9 @@ def limit(
     return Limit(attribute, n, fill, window, first, others, missing, session)  # type: ignore[arg-type]
 
 
-def at_least(attribute: Attribute | str | Sequence[str], counts: Mapping[Any, int]) -> AtLeast:
+def at_least(
+    attribute: Attribute | str | Sequence[str], counts: Mapping[Any, int], *, first: int | None = None
+) -> AtLeast:
     """Ask for at least this many results of each value, where the candidates allow it; `explain()` says otherwise.
 
     Parameters
@@ -255,13 +257,15 @@ def at_least(attribute: Attribute | str | Sequence[str], counts: Mapping[Any, in
         The attribute whose values are counted; see `limit`.
     counts
         The smallest number of results for each value, at most k in sum. Values are compared as text.
+    first
+        The counts are wanted among this many results at the top (default: None, on the page).
 
     Examples
     --------
     >>> at_least("used", {"yes": 3}).to_dict()
     {'at_least': 'used', 'counts': {'yes': 3}}
     """
-    return AtLeast(attribute, counts)  # type: ignore[arg-type]
+    return AtLeast(attribute, counts, first)  # type: ignore[arg-type]
 
 
 def share(attribute: Attribute | str | Sequence[str], shares: Mapping[Any, float], bound: Bound = "exactly") -> Share:

@@ -150,6 +150,10 @@ class LabelCounter:
 
     def allowed(self, place: int, level: int = 0, planned: bool = False) -> Bools | None:
         rule, more = self.rule, extra(self.rule.gives, level)
+        if rule.least is not None and rule.first:
+            needed = np.maximum(rule.least - self.counts, 0)
+            is_due = level == 0 and rule.first - int(needed.sum()) <= place < rule.first
+            return np.isin(np.arange(len(self.ends) - 1), self.owner[needed[self.labels] > 0]) if is_due else None
         if more < 0 or (rule.first and place >= rule.first) or (planned and not self.is_placed):
             return None
         counts = self.in_windows(place) if rule.window else self.counts

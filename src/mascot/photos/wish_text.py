@@ -149,8 +149,8 @@ def parse(kind: str, text: str, fill: bool = False, count_missing: bool = False)
         name, parameters = grammar.split_share(text)
         return {"share": name} | parameters
     if kind == "at_least":
-        name, counts = grammar.split_at_least(text)
-        return {"at_least": name, "counts": counts}
+        name, counts, first = grammar.split_at_least(text)
+        return {"at_least": name, "counts": counts} | ({} if first is None else {"first": first})
     name, near, weight = grammar.split(text)
     wish: dict[str, Any] = {kind: name}
     if near is not None:

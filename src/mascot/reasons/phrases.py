@@ -30,7 +30,8 @@ def describe_wish(wish: AnyWish) -> str:
             return "at most " + ", ".join([*(f"{n} from {value}" for value, n in wish.n.items()), *others]) + where
         return f"at most {wish.n} {'near-copies' if isinstance(wish.attribute, Vectors) else f'per {name}'}{where}"
     if isinstance(wish, AtLeast):
-        return f"at least {name} " + ", ".join(f"{value} {count}" for value, count in wish.counts.items())
+        where = "" if wish.first is None else f" among the first {wish.first}"
+        return f"at least {name} " + ", ".join(f"{value} {count}" for value, count in wish.counts.items()) + where
     if isinstance(wish, Share):
         bound = "" if wish.bound == "exactly" else f" {wish.bound}"
         return f"share {name}{bound} " + ", ".join(f"{value} {part:.0%}" for value, part in wish.shares.items())

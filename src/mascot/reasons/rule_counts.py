@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from mascot.bins import Ints, SparseBins
-from mascot.constraints import UNLIMITED, Constraint, Limit, Share
+from mascot.constraints import UNLIMITED, AtLeast, Constraint, Limit, Share
 from mascot.kernels.counters import LabelRule
 from mascot.reasons.phrases import codes_of, count_text, number_text, ordinal_text, origin_text
 
@@ -48,7 +48,8 @@ class RuleCounts:
         self.before = codes_of(rule.indptr, rule.labels, before) if counts_before else []
         self.selected, self.left_out = (codes_of(rule.indptr, rule.labels, rows) for rows in (shown, left_out))
         earlier = self.before if isinstance(wish, Limit) and wish.counts_session else []
-        self.counts = Counter(code for own in (*earlier, *self.selected) for code in own)
+        least_among = wish.first if isinstance(wish, AtLeast) else None
+        self.counts = Counter(code for own in (*earlier, *self.selected[:least_among]) for code in own)
 
     def texts(self, pinned: list[bool]) -> list[str]:
         """Return for each result for example "second of at most two from acme" or "one of 3 from Europe"."""

@@ -128,7 +128,7 @@ def _wish_types(names: str, docs: dict[str, str], attribute: Any, near: Any, wei
             ("first", Count | None, None), ("others", _Most | None, None), ("missing", Uncounted, "ignore"),
             ("session", bool, False),
         ],
-        "at_least": [("counts", Annotated[dict[label, Count], _NAMED])],
+        "at_least": [("counts", Annotated[dict[label, Count], _NAMED]), ("first", Count | None, None)],
         "share": [("shares", Annotated[dict[label, Share], _NAMED]), ("bound", Bound, "exactly")],
     }
     # fmt: on
@@ -147,7 +147,7 @@ _WISH_DOCS = {
     "spread": "Results from many different values of an attribute.",
     "focus": "Results from few values of an attribute, or near one value.",
     "limit": "At most `n` results per value of an attribute, in every `window` results, or among the `first` ones.",
-    "at_least": "At least this many results of values of an attribute; a value is written as text.",
+    "at_least": "At least this many results of values, on the page or among the `first` ones; a value is text.",
     "share": "Target shares of the values of an attribute; a value is written as text.",
 }
 WISHES = _wish_types("{}Wish", _WISH_DOCS, AttributeIn, Near, Weight, str)
